@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of the project: one root, subclasses by cause.
+
+Errors found while a scenario is loaded (``ConfigurationError`` and below) are kept apart
+from errors of a run (``RunError`` and below). Every message names the place (participant,
+file or line), what was found and what is allowed.
+"""
+
+
+class CosimError(Exception):
+    """Root of every error that this project raises on purpose."""
+
+
+class ConfigurationError(CosimError):
+    """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
+
+
+class ZeroDelayLoopError(ConfigurationError):
+    """Participants form a cycle of connections without any delay."""
+
+
+class RunError(CosimError):
+    """A run could not go on."""
+
+
+class ParticipantError(RunError):
+    """A participant failed in one of its activations."""
+
+
+class CausalityError(RunError):
+    """A message broke an order that the protocol promises (loss, order or timing)."""
+
+
+class DeadlockError(RunError):
+    """No participant can ever advance again."""
+
+
+class ConnectionFailedError(RunError):
+    """Another process (simulator, DCP peer) cannot be reached or went away."""
+
+
+class ProtocolError(RunError):
+    """A peer sent something that its protocol does not allow."""

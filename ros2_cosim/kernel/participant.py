@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a participant's behaviour sees of the kernel: samples, one activation, outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+
+class Sample(NamedTuple):
+    """One message as a participant receives it.
+
+    ``stamp`` is simulated time in integer nanoseconds, ``seq`` counts the messages of the
+    writing port from 0, ``value`` is an immutable record.
+    """
+
+    stamp: int
+    seq: int
+    value: Any
+
+
+class Step(NamedTuple):
+    """One activation of a participant.
+
+    ``time`` is the activation time in integer nanoseconds. ``samples`` holds, for each
+    data-triggering input port, the samples delivered by this activation (oldest first,
+    possibly none). ``latest`` holds, for every input port, the newest sample visible at
+    ``time``, or None if there has been none yet.
+    """
+
+    time: int
+    samples: Mapping[str, tuple[Sample, ...]]
+    latest: Mapping[str, Sample | None]
+
+
+class Behaviour(Protocol):
+    """The model inside a participant: knows neither clock nor transport.
+
+    A behaviour may also define ``request_stop`` semantics by setting ``stop_reason`` to a
+    text during an activation: the run then ends a fixed, declared latency later.
+    """
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Compute one activation.
+
+        :param step: activation time and inputs
+        :returns: output port name -> record; a port left out (or None) stays silent
+        """
