@@ -68,7 +68,7 @@ def test_an_offset_is_corrected_without_leaving_the_lane_on_the_other_side(
     keeper = LaneKeeper(highway, SEDAN, lane_id)
     errors = []
     for _ in range(600):
-        steer = keeper.steer(car.odometry())
+        steer = keeper.steer(car.odometry(), car.position)
         car.step(STEP, VehicleControl(throttle=0.2, steer=steer))
         errors.append(keeper.lateral_error if lane_id < 0 else -keeper.lateral_error)
     assert errors[0] == pytest.approx(1.5, abs=1e-3)
