@@ -65,6 +65,7 @@ def test_an_offset_is_corrected_without_leaving_the_lane_on_the_other_side(
 ) -> None:
     car = RoadVehicle.on_lane(highway, SEDAN, 1, lane_id, 500.0, 25.0)
     car.vehicle.y += 1.5
+    car = RoadVehicle(highway, car.vehicle)
     keeper = LaneKeeper(highway, SEDAN, lane_id)
     errors = []
     for _ in range(600):
