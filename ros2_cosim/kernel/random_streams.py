@@ -92,7 +92,7 @@ class RandomStream:
         """Return a number in [low, high] (``high`` only by rounding)."""
         word = self._take() if self._buffer else self._refill()
         value = low + (high - low) * ((word >> 11) * _UNIFORM_STEP)
-        return value if value < high else high
+        return min(high, value)
 
     def normal(self) -> float:
         """Return a standard normal number (mean 0, standard deviation 1), within +-8.3."""
@@ -199,7 +199,7 @@ class LatencyDistribution:
             value = self.mean_ns + round(self.std_ns * stream.normal())
         else:
             value = low + round(stream.exponential(float(self.mean_ns - low)))
-        return low if value < low else high if value > high else value
+        return max(low, min(value, high))
 
 
 _KINDS = "allowed is a duration or one of uniform, normal, exponential"

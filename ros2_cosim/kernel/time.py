@@ -46,7 +46,7 @@ def saturating_add(time: int, duration: int) -> int:
     total = time + duration
     if total >= FOREVER:
         return FOREVER
-    return total if total > NEVER else NEVER
+    return max(NEVER, total)
 
 
 def parse_duration(value: object, path: str = "duration", *, minimum: int = 0) -> int:
