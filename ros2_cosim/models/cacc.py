@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.controllers.checks import require_not_negative, require_positive
+from ros2_cosim.models.checks import is_number, require_not_negative, require_positive
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl, PathAcc
 from ros2_cosim.models.controllers.safety import CommandLimits, EmergencyBrake, StandstillHold
@@ -125,6 +125,7 @@ class CaccBehaviour:
         self._timeout_ns = round(v2v_timeout * 1e9)
         self._half_width = lane_half_width
         self._time_gap = time_gap
+        self._degraded = False
         self._nominal_period = nominal_period
         self._previous_time: int | None = None
         self._previous_command = 0.0
@@ -199,7 +200,13 @@ class CaccBehaviour:
             return 0.0
         self.mode = "fallback" if degraded else "law"
         law = self._fallback if degraded else self._law
-        demand = min(law.acceleration(measurement), self._cruise.acceleration(measurement))
+        demand = law.acceleration(measurement)
+        if not is_number(demand):
+            raise ParticipantError(
+                f"{self.name}: the law {type(law).__name__} demanded {demand!r} at {now} ns for"
+                f" {measurement}; allowed is a finite number"
+            )
+        demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
         forced = self._emergency.demand(
             target.distance, target.relative_speed, limits.max_deceleration
@@ -231,9 +238,10 @@ class CaccBehaviour:
         return Peer(message.speed, message.acceleration, message.commanded_acceleration, age * 1e-9)
 
     def _move_time_gap(self, degraded: bool, dt: float, gap: float, speed: float) -> None:
-        if degraded and self.mode != "fallback" and speed > 1.0:
+        if degraded and not self._degraded and speed > 1.0:
             present = (gap - self._standstill_gap) / speed
             self._time_gap = min(self._fallback_time_gap, max(_SHORTEST_TIME_GAP, present))
+        self._degraded = degraded
         goal = self._fallback_time_gap if degraded else self._wanted_time_gap
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))

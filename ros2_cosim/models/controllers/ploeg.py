@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ros2_cosim.kernel import exactmath
-from ros2_cosim.models.controllers.checks import require_not_negative, require_positive
+from ros2_cosim.models.checks import require_not_negative, require_positive
 from ros2_cosim.models.controllers.measurement import Measurement
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.controllers.checks import (
+from ros2_cosim.models.checks import (
     require_not_negative,
     require_positive,
     require_probability,

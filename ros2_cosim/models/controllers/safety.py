@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ros2_cosim.models.controllers.checks import require_not_negative, require_positive
+from ros2_cosim.models.checks import require_not_negative, require_positive
 
 
 @dataclass(frozen=True, kw_only=True)

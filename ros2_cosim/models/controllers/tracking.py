@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ros2_cosim.kernel import exactmath
-from ros2_cosim.models.controllers.checks import require_not_negative, require_positive
+from ros2_cosim.models.checks import require_not_negative, require_positive
 
 PedalMap = Callable[[float, float], tuple[float, float]]
 """(acceleration [m/s^2], speed [m/s]) -> (throttle, brake), each 0..1."""
