@@ -13,7 +13,7 @@ from ros2_cosim.models.lane_frame import LaneBox
 
 class _Seen(NamedTuple):
     distance: float  # of the nearest corner
-    index: int
+    number: int  # of the box
     inside: bool  # a corner lies within range and opening angle
     low: float  # the directions it covers, counter-clockwise from low to high
     high: float
@@ -53,7 +53,7 @@ class FieldOfView:
             if item.inside and (
                 rank == 0 or _free_share(item, seen[:rank]) >= self._visible_fraction
             ):
-                result.append(item.index)
+                result.append(item.number)
         return result
 
     def _look(

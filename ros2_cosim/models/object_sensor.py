@@ -16,8 +16,12 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.checks import is_number, require_not_negative, require_positive
-from ros2_cosim.models.checks import require_probability
+from ros2_cosim.models.checks import (
+    is_number,
+    require_not_negative,
+    require_positive,
+    require_probability,
+)
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import (
     LaneBox,
@@ -37,7 +41,7 @@ class ObjectSensor:
     every activation: ``objects`` (ObjectList, ascending distance).
 
     Distances are bumper to bumper along the road, speeds and lateral offsets along and across
-    it. Objects behind the front bumper are not reported. Each object has a random stream of its
+    it. Objects whose centre lies behind the own front bumper are not reported. Each object has a random stream of its
     own, named by its identity, and takes the same number of draws whenever it is visible: an
     object more or less changes nothing for the others.
     """

@@ -80,10 +80,14 @@ def make_loss(spec: object, stream: RandomStream, path: str = "loss") -> PacketL
         if kind == "bernoulli":
             require_probability(path, bernoulli=body)
             return BernoulliLoss(stream, body)
-        if kind == "gilbert_elliott" and isinstance(body, Mapping):
-            if {"p_gb", "p_bg"} <= set(body) <= {"p_gb", "p_bg", "loss_good", "loss_bad"}:
-                require_probability(f"{path}.gilbert_elliott", **body)
-                return GilbertElliottLoss(stream, **body)
+        known = {"p_gb", "p_bg", "loss_good", "loss_bad"}
+        if (
+            kind == "gilbert_elliott"
+            and isinstance(body, Mapping)
+            and {"p_gb", "p_bg"} <= set(body) <= known
+        ):
+            require_probability(f"{path}.gilbert_elliott", **body)
+            return GilbertElliottLoss(stream, **body)
     elif is_number(spec):
         require_probability(path, probability=spec)  # type: ignore[arg-type]
         return BernoulliLoss(stream, spec)  # type: ignore[arg-type]
