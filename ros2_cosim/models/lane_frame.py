@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel import exactmath
+from ros2_cosim.kernel.errors import ConfigurationError
 
 
 class RoadMap(Protocol):
@@ -24,9 +25,9 @@ class LaneBox(NamedTuple):
     """A box (footprint) with its place on the road.
 
     ``x``, ``y`` is the centre in ``map`` and (``cos``, ``sin``) its heading. ``position`` is
-    the projection on the road. ``half`` [m] is half the extent along the road, ``speed``
-    [m/s] the speed along the reference line, ``direction`` +1 or -1 as the box heads along or
-    against it.
+    the projection on the road, (``lane_cos``, ``lane_sin``) the direction of its reference line
+    there. ``half`` [m] is half the extent along the road, ``speed`` [m/s] the speed along the
+    reference line, ``direction`` +1 or -1 as the box heads along or against it.
     """
 
     x: float
@@ -36,6 +37,8 @@ class LaneBox(NamedTuple):
     length: float
     width: float
     position: Any
+    lane_cos: float
+    lane_sin: float
     half: float
     speed: float
     direction: float
@@ -87,18 +90,32 @@ def _box(
     half = 0.5 * (length * abs(along) + width * abs(across))
     speed = vx * along - vy * across
     direction = 1.0 if along >= 0.0 else -1.0
-    return LaneBox(x, y, c, s, length, width, position, half, speed, direction)
+    return LaneBox(x, y, c, s, length, width, position, lane_cos, lane_sin, half, speed, direction)
 
 
 def gap_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> float:
     """Return the gap from ego's front to the other's rear along the road [m].
 
-    Negative when they overlap along the road or when the other is behind.
+    Negative when they overlap along the road or when the other is behind; infinite when no
+    road leads from one to the other.
     """
-    distance = ego.direction * road.distance(ego.position, other.position)
-    return distance - ego.half - other.half
+    try:
+        distance = road.distance(ego.position, other.position)
+    except ConfigurationError:
+        return inf
+    return ego.direction * distance - ego.half - other.half
 
 
-def lateral_offset(ego: LaneBox, other: LaneBox) -> float:
-    """Return how far left of ego's lane position the other is [m], seen in ego's direction."""
-    return float(ego.direction * (other.position.t - ego.position.t))
+def relative_to(ego: LaneBox, other: LaneBox) -> tuple[float, float]:
+    """Return (relative speed, lateral offset) of the other as seen in ego's direction.
+
+    The speed [m/s] is the other's minus ego's along the lane; the offset [m] is how far left of
+    ego's lane position the other is. Reference lines that run against each other are allowed
+    for.
+    """
+    same = ego.lane_cos * other.lane_cos + ego.lane_sin * other.lane_sin >= 0.0
+    direction = ego.direction if same else -ego.direction
+    return (
+        direction * other.speed - ego.direction * ego.speed,
+        direction * other.position.t - ego.direction * ego.position.t,
+    )

@@ -9,6 +9,7 @@ applied by the kernel; the cycle time is the period of the participant.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from ros2_cosim.interfaces.records import DetectedObject, ObjectList, StaticObjects
@@ -28,7 +29,7 @@ from ros2_cosim.models.lane_frame import (
     RoadMap,
     fixed_box,
     gap_ahead,
-    lateral_offset,
+    relative_to,
     vehicle_box,
 )
 from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
@@ -177,8 +178,10 @@ class ObjectSensor:
     ) -> DetectedObject | None:
         """Return what is reported of a visible object, or None if it is missed or not ahead."""
         gap = gap_ahead(self._road, ego, box)
-        offset = lateral_offset(ego, box)
-        if gap + box.half < 0.0 or not -self._max_lateral <= offset <= self._max_lateral:
+        if gap + box.half < 0.0 or gap == inf:
+            return None
+        relative, offset = relative_to(ego, box)
+        if not -self._max_lateral <= offset <= self._max_lateral:
             return None
         stream = self._streams.get(identity)
         if stream is None:
@@ -186,7 +189,7 @@ class ObjectSensor:
             self._streams[identity] = stream
         detected = stream.bernoulli(self._probability)
         distance = gap + self._distance_noise * stream.normal()
-        relative = ego.direction * (box.speed - ego.speed) + self._speed_noise * stream.normal()
+        relative += self._speed_noise * stream.normal()
         offset += self._lateral_noise * stream.normal()
         if not detected:
             return None

@@ -17,7 +17,7 @@ from ros2_cosim.models.lane_frame import (
     RoadMap,
     fixed_box,
     gap_ahead,
-    lateral_offset,
+    relative_to,
     vehicle_box,
 )
 from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
@@ -137,8 +137,13 @@ class Referee:
         for item in static.objects:
             box = fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width)
             gap = gap_ahead(self._road, first, box)
-            beside = abs(lateral_offset(first, box)) >= 0.5 * (first.width + item.width)
-            if 0.0 <= gap < best_gap and not beside:
+            if not 0.0 <= gap < best_gap:
+                continue
+            # The width across the lane, whichever way the box is turned.
+            along = abs(box.cos * box.lane_cos + box.sin * box.lane_sin)
+            across = abs(box.sin * box.lane_cos - box.cos * box.lane_sin)
+            width = first.width + item.width * along + item.length * across
+            if abs(relative_to(first, box)[1]) < 0.5 * width:
                 best, best_gap = box, gap
         return best
 
