@@ -16,8 +16,14 @@ from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.checks import is_number, require_not_negative, require_positive
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
-from ros2_cosim.models.controllers.path import CruiseControl, PathAcc
-from ros2_cosim.models.controllers.safety import CommandLimits, EmergencyBrake, StandstillHold
+from ros2_cosim.models.controllers.path import CruiseControl
+from ros2_cosim.models.controllers.rajamani import RajamaniAcc
+from ros2_cosim.models.controllers.safety import (
+    BrakingEstimator,
+    CommandLimits,
+    EmergencyBrake,
+    StandstillHold,
+)
 from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
 
 _NEEDS = ("predecessor", "leader")
@@ -75,7 +81,8 @@ class CaccBehaviour:
         :param time_gap: h of the spacing policy r + h v [s]
         :param standstill_gap: r of the spacing policy [m]
         :param name: for error messages
-        :param fallback: law without V2V (None: PATH ACC)
+        :param fallback: law without V2V (None: Rajamani ACC; PATH ACC brakes too gently for a
+            platoon's gap)
         :param fallback_time_gap: time gap while V2V is lost [s]
         :param time_gap_rate: how fast the time gap may change [s per s]
         :param v2v_timeout: oldest usable V2V message [s]
@@ -108,13 +115,14 @@ class CaccBehaviour:
         self._law = law
         self._needs_predecessor = "predecessor" in needs
         self._needs_leader = "leader" in needs
-        self._fallback: LongitudinalLaw = fallback or PathAcc()
+        self._fallback: LongitudinalLaw = fallback or RajamaniAcc()
         self._cruise = cruise or CruiseControl()
         self._limits = limits or CommandLimits()
         self._emergency = emergency or EmergencyBrake()
         self._tracker = AccelerationTracker(
             pedals=pedals, lag=vehicle_lag, integral_gain=integral_gain
         )
+        self._estimator = BrakingEstimator()
         self._hold = StandstillHold()
         self._hold_brake = min(1.0, hold_brake)
         self._set_speed = set_speed
@@ -194,7 +202,9 @@ class CaccBehaviour:
             dt, speed, acceleration, target.distance, target.relative_speed,
             self._standstill_gap, self._time_gap, self._set_speed, previous, predecessor, leader,
         )  # fmt: skip
-        object_speed = speed + target.relative_speed if predecessor is None else predecessor.speed
+        seen_speed = speed + target.relative_speed
+        braking = self._estimator.update(target.id, seen_speed, dt)
+        object_speed = seen_speed if predecessor is None else predecessor.speed
         if self._hold.update(speed, target.distance, object_speed, self._standstill_gap):
             self.mode = "hold"
             return 0.0
@@ -208,8 +218,11 @@ class CaccBehaviour:
             )
         demand = min(demand, self._cruise.acceleration(measurement))
         demand = limits.apply(demand, previous, dt)
+        if self._needs_predecessor and not degraded:
+            # The law knows by V2V that the predecessor brakes, and how it answers is its design.
+            braking = 0.0
         forced = self._emergency.demand(
-            target.distance, target.relative_speed, limits.max_deceleration
+            target.distance, target.relative_speed, speed, braking, limits.max_deceleration
         )
         if forced is not None and forced < demand:
             self.mode = "emergency"

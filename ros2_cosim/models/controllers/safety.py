@@ -44,8 +44,10 @@ class CommandLimits:
 class EmergencyBrake:
     """Brakes when the deceleration needed to avoid a contact becomes large.
 
-    Needed is ``closing^2 / (2 (gap - margin))``, which unlike the time to collision stays
-    meaningful at low speed. It acts from ``trigger`` on, with ``gain`` times the need.
+    Needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the time to
+    collision that stays meaningful at low speed. If the object is known to brake with b, at
+    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts
+    when the need exceeds ``trigger``, with ``gain`` times the need.
 
     :param trigger: needed deceleration at which it acts [m/s^2]
     :param margin: gap that is to remain [m]
@@ -61,23 +63,73 @@ class EmergencyBrake:
         require_positive("EmergencyBrake", trigger=self.trigger, gain=self.gain)
         require_not_negative("EmergencyBrake", margin=self.margin)
 
-    def demand(self, gap: float, gap_rate: float, full: float) -> float | None:
+    def demand(
+        self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float
+    ) -> float | None:
         """Return the demanded acceleration [m/s^2, negative], or None if there is no need.
 
         :param gap: bumper to bumper [m]
         :param gap_rate: speed of the object minus own speed [m/s]
+        :param speed: own speed [m/s]
+        :param object_braking: deceleration of the object [m/s^2], 0 if not known to brake
         :param full: largest deceleration of the vehicle [m/s^2]
         """
-        if gap_rate >= 0.0:
+        room = gap - self.margin
+        need = 0.0
+        if gap_rate < -_STEADY:
+            need = _deceleration(gap_rate * gap_rate, room, full)
+        if object_braking > _BRAKING and speed > _STEADY:
+            object_speed = max(0.0, speed + gap_rate)
+            stretch = object_speed * object_speed / (2.0 * object_braking)
+            need = max(need, _deceleration(speed * speed, room + stretch, full))
+        if need <= self.trigger:
             return None
-        twice_room = 2.0 * (gap - self.margin)
-        square = gap_rate * gap_rate
-        if square <= self.trigger * twice_room:
-            return None
-        # Written without a division by the room, which may be zero or negative.
-        if twice_room <= 0.0 or self.gain * square >= full * twice_room:
-            return -full if square > 0.01 else None
-        return -self.gain * square / twice_room
+        return -min(full, self.gain * need)
+
+
+_STEADY = 0.1
+"""Speeds below this [m/s] are noise."""
+
+_BRAKING = 1.0
+"""Decelerations below this [m/s^2] are coasting or noise."""
+
+
+def _deceleration(square: float, room: float, full: float) -> float:
+    """Return what stops a squared speed within the room [m/s^2], at most ``full``."""
+    return square / (2.0 * room) if square < 2.0 * full * room else full
+
+
+class BrakingEstimator:
+    """Estimates from the sensor alone how hard the object ahead brakes.
+
+    The object's speed is the own speed plus the relative speed; its derivative is smoothed by
+    a first-order filter of time constant ``SMOOTHING``. The estimate begins anew when another
+    object comes first.
+    """
+
+    SMOOTHING = 0.4
+
+    def __init__(self) -> None:
+        """Begin without an object."""
+        self._object: int | None = None
+        self._speed = 0.0
+        self._acceleration = 0.0
+
+    def update(self, number: int, object_speed: float, dt: float) -> float:
+        """Return the deceleration [m/s^2], 0 if it does not brake.
+
+        :param number: identity of the object
+        :param object_speed: [m/s]
+        :param dt: time since the previous call [s]
+        """
+        if number != self._object:
+            self._object = number
+            self._acceleration = 0.0
+        else:
+            share = dt / (self.SMOOTHING + dt)
+            self._acceleration += share * ((object_speed - self._speed) / dt - self._acceleration)
+        self._speed = object_speed
+        return max(0.0, -self._acceleration)
 
 
 class StandstillHold:
