@@ -194,7 +194,7 @@ class FlatList(_List):
             if self._single:
                 out.append(tuple(flat))
             else:
-                rows = zip(*[iter(flat)] * self._width)
+                rows = zip(*[iter(flat)] * self._width, strict=True)
                 out.append(tuple(map(self._element.build, rows)))
         return offset
 
