@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDTOOLS = ROOT / "buildtools"
 
 # Where an installation keeps the Python packages, relative to its prefix.
-PYTHON_DIRECTORY = Path(f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages")
+PYTHON_DIRECTORY = Path(
+    f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+)
 
 
 class InterfaceBuildError(Exception):
@@ -55,7 +57,9 @@ def build_environment(prefixes: list[Path]) -> dict[str, str]:
     tools = [str(prefix / "bin") for prefix in prefixes]
     environment["PATH"] = os.pathsep.join([*tools, environment.get("PATH", os.defpath)])
     # The generators import the packages of all prefixes, those of an isolated build included.
-    environment["PYTHONPATH"] = os.pathsep.join(str(prefix / PYTHON_DIRECTORY) for prefix in prefixes)
+    environment["PYTHONPATH"] = os.pathsep.join(
+        str(prefix / PYTHON_DIRECTORY) for prefix in prefixes
+    )
     return environment
 
 
@@ -109,7 +113,6 @@ def build_interface_package(source: Path, build: Path, stage: Path) -> None:
             "-DROS2_COSIM_PYTHON_METADATA=OFF",
             f"-DPYTHON_INSTALL_DIR={PYTHON_DIRECTORY.as_posix()}",
             f"-DPython3_EXECUTABLE={sys.executable}",
-            "--no-warn-unused-cli",
         ],
         environment,
     )
