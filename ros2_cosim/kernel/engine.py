@@ -19,11 +19,11 @@ Decision, in words (``lbts`` of a port is the smallest promise of its connection
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import CausalityError
-from ros2_cosim.kernel.graph import Connection, Graph
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
@@ -58,29 +58,35 @@ class CausalityCounts:
 
 
 class Channel:
-    """The receiving end of one connection: what has arrived and what is promised."""
+    """The receiving end of one output port: what has arrived and what is promised.
+
+    :param source: the writing participant
+    :param port: its output port
+    :param receive: takes each message
+    """
 
     __slots__ = (
         "_explicit",
         "_explicit_needed",
         "_receive",
         "_separation",
-        "connection",
+        "name",
         "promise",
         "received",
     )
 
-    def __init__(self, graph: Graph, connection: Connection, runtime: ParticipantRuntime) -> None:
-        index = runtime.channels.index(connection)
-        self.connection = connection
-        self._receive = runtime.receiver(index)
-        self._separation = graph.separation(connection.source, connection.source_port)
-        self._explicit_needed = graph.needs_promises(connection.source, connection.source_port)
-        if graph.output(connection.source, connection.source_port).schedule == "once":
+    def __init__(
+        self, graph: Graph, source: str, port: str, receive: Callable[[Sample], None]
+    ) -> None:
+        self.name = f"{source}.{port}"
+        self._receive = receive
+        self._separation = graph.separation(source, port)
+        self._explicit_needed = graph.needs_promises(source, port)
+        if graph.output(source, port).schedule == "once":
             # Its one message is the last: nothing ever follows it.
             self._separation = FOREVER
         self._explicit = Promise(0, NEVER)
-        self.promise = graph.first_stamp(connection.source, connection.source_port)
+        self.promise = graph.first_stamp(source, port)
         self.received = 0
 
     @property
@@ -88,8 +94,16 @@ class Channel:
         """Whether messages alone do not tell how long the port stays silent."""
         return self._explicit_needed
 
-    def push(self, sample: Sample) -> None:
-        """Take the next message of the writer, in its sending order."""
+    def push(self, sample: Sample, reader: str, counts: CausalityCounts) -> None:
+        """Take the next message of the writer, in its sending order.
+
+        :param reader: who reads, for the error message
+        :param counts: where a violation is counted
+        :raises CausalityError: messages were lost, repeated or overtaken on the transport,
+            or one is stamped before what its writer had promised
+        """
+        if sample.seq != self.received or sample.stamp < self.promise:
+            self._violated(sample, reader, counts)
         self._receive(sample)
         self.received += 1
         if self._separation is not None:
@@ -98,6 +112,19 @@ class Channel:
             self._raise(sample.stamp)
         if self._explicit_needed:
             self._honour()
+
+    def _violated(self, sample: Sample, reader: str, counts: CausalityCounts) -> None:
+        found = f"message number {sample.seq}, stamped {format_ns(sample.stamp)},"
+        if sample.seq > self.received:
+            counts.loss += sample.seq - self.received
+            what = f"{found} arrived where number {self.received} was expected: messages are lost"
+        elif sample.seq < self.received:
+            counts.order += 1
+            what = f"{found} arrived after number {self.received - 1}: repeated or overtaken"
+        else:
+            counts.timing += 1
+            what = f"{found} arrived, but nothing before {format_ns(self.promise)} was promised"
+        raise CausalityError(f"participant '{reader}', input from {self.name}: {what}")
 
     def promised(self, promise: Promise) -> None:
         """Take an explicit promise; it counts once all messages sent before it are here."""
@@ -127,16 +154,21 @@ class Engine:
         #: Activations at or beyond this time may not run yet (exclusive bound, ns).
         self.horizon = NEVER
         self.last_time = NEVER
-        self.channels = [Channel(graph, c, runtime) for c in runtime.channels]
-        triggers = runtime.spec.trigger_ports
-        self._trigger = [c for c in self.channels if c.connection.target_port in triggers]
+        self.channels = [
+            Channel(graph, c.source, c.source_port, runtime.receiver(index))
+            for index, c in enumerate(runtime.channels)
+        ]
+        self._trigger: list[Channel] = []
         self._plain: list[Channel] = []
         self._delayed: list[Channel] = []
-        for channel in self.channels:
-            port = channel.connection.target_port
-            if port not in triggers:
-                delayed = graph.input(runtime.name, port).delayed
-                (self._delayed if delayed else self._plain).append(channel)
+        for connection, channel in zip(runtime.channels, self.channels, strict=True):
+            port = connection.target_port
+            if port in runtime.spec.trigger_ports:
+                self._trigger.append(channel)
+            elif graph.input(runtime.name, port).delayed:
+                self._delayed.append(channel)
+            else:
+                self._plain.append(channel)
         self._outputs = [(port.name, port.latency.minimum_ns, port.schedule)
                          for port in runtime.spec.outputs]  # fmt: skip
 
@@ -146,30 +178,9 @@ class Engine:
         Messages carry the sequence number of their writing port, so whatever the transport
         did to them is seen here.
 
-        :raises CausalityError: messages were lost, repeated or overtaken on the transport,
-            or one is stamped before what its writer had promised
+        :raises CausalityError: see :meth:`Channel.push`
         """
-        entry = self.channels[channel]
-        if sample.seq != entry.received:
-            lost = sample.seq > entry.received
-            if lost:
-                self.counts.loss += sample.seq - entry.received
-            else:
-                self.counts.order += 1
-            what = "were lost before it" if lost else "have been received already"
-            raise CausalityError(
-                f"participant '{self.runtime.name}', connection {entry.connection}: message "
-                f"number {sample.seq} (stamp {format_ns(sample.stamp)}) arrived where number "
-                f"{entry.received} was expected: messages {what}"
-            )
-        if sample.stamp < entry.promise:
-            self.counts.timing += 1
-            raise CausalityError(
-                f"participant '{self.runtime.name}', connection {entry.connection}: message "
-                f"number {sample.seq} is stamped {format_ns(sample.stamp)}, but the writer had "
-                f"promised nothing before {format_ns(entry.promise)}"
-            )
-        entry.push(sample)
+        self.channels[channel].push(sample, self.runtime.name, self.counts)
 
     def trigger_lbts(self) -> int:
         """LBTS of the triggering ports; FOREVER without any."""
@@ -240,5 +251,4 @@ class Engine:
 
     @staticmethod
     def _describe(channel: Channel) -> str:
-        c = channel.connection
-        return f"{c.source}.{c.source_port} (promised up to {format_ns(channel.promise)})"
+        return f"{channel.name} (promised up to {format_ns(channel.promise)})"

@@ -90,6 +90,7 @@ class ParticipantRuntime:
         self.trace = ParticipantTrace()
         self.compute_ns = 0
         self.stop_reason: str | None = None
+        self.stop_time = NEVER
         self.channels: tuple[Connection, ...] = graph.incoming(name)
         self.tso = TimeAdvance(spec.activation) if spec.activation else None
         self.next_time: int | None = spec.offset_ns if spec.period_ns is not None else None
@@ -182,6 +183,7 @@ class ParticipantRuntime:
             self.compute_ns += timer() - started
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
+            self.stop_time = time
         return self._send(time, values)
 
     def _send(self, time: int, values: Any) -> list[Output]:
