@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicle dynamics: pedals and steering in, motion out, and the way back to the pedals."""
+
+from ros2_cosim.models.vehicle.on_road import RoadVehicle, road_position
+from ros2_cosim.models.vehicle.parameters import (
+    SEDAN,
+    TRUCK,
+    VAN,
+    VEHICLES,
+    VehicleParameters,
+)
+from ros2_cosim.models.vehicle.pedals import (
+    coasting_acceleration,
+    max_acceleration,
+    max_deceleration,
+    pedals_for,
+)
+from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
+
+__all__ = [
+    "SEDAN",
+    "TRUCK",
+    "VAN",
+    "VEHICLES",
+    "RoadVehicle",
+    "Vehicle",
+    "VehicleControl",
+    "VehicleParameters",
+    "coasting_acceleration",
+    "max_acceleration",
+    "max_deceleration",
+    "pedals_for",
+    "road_position",
+]
