@@ -111,7 +111,6 @@ class CaccBehaviour:
             )
         self.name = name
         self.mode = "waiting"
-        self.stop_reason: str | None = None
         self._law = law
         self._needs_predecessor = "predecessor" in needs
         self._needs_leader = "leader" in needs

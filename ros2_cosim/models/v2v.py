@@ -59,7 +59,6 @@ class V2VChannel:
         """
         check_vehicles(name, vehicles)
         self.name = name
-        self.stop_reason: str | None = None
         self._links: list[tuple[str, str, PacketLoss]] = []
         self._senders: dict[str, VehicleInfo] = {}
         ports: set[str] = set()

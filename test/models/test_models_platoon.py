@@ -277,3 +277,9 @@ def test_the_string_is_stable_as_the_scenario_runs_it(law: tuple[str, dict[str, 
     gains = sweep(law)
     assert all(gain <= 1.0 for pair in gains for gain in pair), gains
     assert max(gains[-1]) < 0.75, gains
+
+
+def test_published_gains_amplify_a_little_behind_a_leader_without_demand() -> None:
+    gains = sweep(("ploeg_cacc", {}))
+    assert 1.0 < max(first for first, _ in gains) < 1.05
+    assert max(second for _, second in gains) < 1.0

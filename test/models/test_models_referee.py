@@ -65,6 +65,10 @@ def look(
     return status
 
 
+def reason(model: Referee) -> str | None:
+    return model.stop_reason
+
+
 def passed(model: Referee) -> dict[str, bool]:
     return {verdict["name"]: verdict["passed"] for verdict in model.verdicts()}
 
@@ -82,9 +86,9 @@ def test_a_run_ends_when_all_have_stood_still_for_a_second() -> None:
     look(model, 0, (300.0, 20.0), (280.0, 20.0))
     for tenth in range(10, 20):
         status = look(model, tenth * SECOND // 10, (390.0, 0.0), (383.0, 0.01))
-        assert not status.standstill and model.stop_reason is None
+        assert not status.standstill and reason(model) is None
     assert look(model, 2 * SECOND, (390.0, 0.0), (383.0, 0.01)).standstill
-    assert model.stop_reason == "all vehicles stand still"
+    assert reason(model) == "all vehicles stand still"
     assert all(passed(model).values())
     assert set(passed(model)) == {
         "no_collision", "min_gap_m", "stands_before_obstacle", "stands_still_by_s"
@@ -110,10 +114,11 @@ def test_standing_before_the_start_does_not_end_the_run() -> None:
     model = referee(time_limit_ns=10 * SECOND)
     for second in range(10):
         assert not look(model, second * SECOND, (100.0, 0.0), (80.0, 0.0)).standstill
-    assert model.stop_reason is None
+    assert reason(model) is None
     look(model, 10 * SECOND, (100.0, 0.0), (80.0, 0.0))
-    assert model.stop_reason is not None
-    assert model.stop_reason.startswith("time limit 10s reached before all vehicles stood still")
+    assert str(reason(model)).startswith(
+        "time limit 10s reached before all vehicles stood still (leader 0.00 m/s, follower1"
+    )
     assert passed(model) == {
         "no_collision": True, "min_gap_m": True, "stands_before_obstacle": False,
         "stands_still_by_s": False,

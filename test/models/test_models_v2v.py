@@ -57,7 +57,8 @@ def test_a_beacon_carries_the_senders_state_and_intent() -> None:
 
 
 def test_before_the_first_odometry_a_link_is_silent() -> None:
-    quiet = step(**{"odometry/leader": None, "control/follower1": None})
+    silent: dict[str, Any] = {"odometry/leader": None, "control/follower1": None}
+    quiet = step(**silent)
     outputs = channel().activate(quiet)
     assert set(outputs) == {"follower1_to_follower2"}
     assert outputs["follower1_to_follower2"].commanded_acceleration == -0.5
