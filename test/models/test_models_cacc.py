@@ -177,6 +177,15 @@ def test_the_demand_is_limited_in_size_and_rate() -> None:
     assert demands == pytest.approx([-2.0, -4.0, -6.0, -6.0, -6.0])
 
 
+def test_a_scenario_names_parts_by_plain_values() -> None:
+    model = behaviour(
+        Probe(-20.0, ("leader",)), fallback="cruise_control", set_speed=21.0,
+        limits={"max_jerk": 1.0}, cruise={"k": 0.2},
+    )  # fmt: skip
+    assert drive(model, 0, [thing(1, 60.0)]).acceleration == pytest.approx(0.04)
+    assert model.mode == "fallback"
+
+
 def test_the_emergency_brake_overrules_the_law() -> None:
     model = behaviour(Probe(0.0))
     command = drive(model, 0, [thing(1, 21.0, -15.0)])
@@ -228,6 +237,10 @@ def test_a_law_that_gives_no_number_is_named(answer: Any) -> None:
         {"law": object()},
         {"law": Probe(needs=("driver",))},
         {"integral_gain": -1.0},
+        {"limits": {"max_decelration": 5.0}},
+        {"limits": 5.0},
+        {"emergency": {"trigger": 0.0}},
+        {"fallback": "no_such_law"},
     ],
 )
 def test_impossible_controllers_are_refused(wrong: dict[str, Any]) -> None:

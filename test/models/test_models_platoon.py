@@ -27,7 +27,7 @@ from ros2_cosim.models.cacc import CaccBehaviour
 from ros2_cosim.models.controllers import make_law
 from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.object_sensor import ObjectSensor
-from ros2_cosim.models.referee import Referee
+from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.v2v import V2VChannel, link_port
 from ros2_cosim.models.vehicle import SEDAN, RoadVehicle, VehicleControl, pedals_for
@@ -97,7 +97,7 @@ class Loop:
         self.latency = LatencyDistribution.from_spec(latency)
         self.latency_streams = {port: RandomStream(seed, "v2v", port) for port in self.ports()}
         self.air: dict[str, list[Sample]] = {port: [] for port in self.ports()}
-        self.referee = Referee(platoon=NAMES, vehicles=VEHICLES, road=network)
+        self.referee = PlatoonReferee(platoon=NAMES, vehicles=VEHICLES, road=network)
         self.latest: dict[str, Sample | None] = {"collision": None, "static_objects": None}
         if block is not None:
             x, y, z, heading = network.lane_pose(1, LANE, block)

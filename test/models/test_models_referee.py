@@ -18,7 +18,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.highway import make_highway
-from ros2_cosim.models.referee import Referee
+from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -41,12 +41,12 @@ def block(number: int, s: float, lane: int, yaw: float = math.pi / 2) -> StaticO
 BLOCKS = StaticObjects((block(9, 200.0, -1), block(10, 400.0, -2), block(11, 450.0, -2)))
 
 
-def referee(**parameters: Any) -> Referee:
-    return Referee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
+def referee(**parameters: Any) -> PlatoonReferee:
+    return PlatoonReferee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
 
 
 def look(
-    model: Referee,
+    model: PlatoonReferee,
     time: int,
     leader: tuple[float, float] | None,
     follower: tuple[float, float] | None,
@@ -65,11 +65,11 @@ def look(
     return status
 
 
-def reason(model: Referee) -> str | None:
+def reason(model: PlatoonReferee) -> str | None:
     return model.stop_reason
 
 
-def passed(model: Referee) -> dict[str, bool]:
+def passed(model: PlatoonReferee) -> dict[str, bool]:
     return {verdict["name"]: verdict["passed"] for verdict in model.verdicts()}
 
 
@@ -158,4 +158,4 @@ def test_missing_odometry_ends_nothing_and_stays_json() -> None:
 )  # fmt: skip
 def test_impossible_referees_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="referee: found|referee: min_gap|time_limit"):
-        Referee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})
+        PlatoonReferee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})

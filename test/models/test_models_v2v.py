@@ -120,10 +120,12 @@ def test_losses_in_their_other_forms() -> None:
     ("links", "message"),
     [
         ([("leader", "nobody")], "found vehicle 'nobody'; allowed are follower1, follower2"),
+        ([["leader", 3]], "found vehicle 3"),
+        (["leader"], r"found link 'leader'; allowed is \[sender, receiver\]"),
         ([("leader", "leader")], "to itself"),
         ([LINKS[0], LINKS[0]], "twice"),
     ],
 )
-def test_wrong_links_are_refused(links: list[tuple[str, str]], message: str) -> None:
+def test_wrong_links_are_refused(links: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         channel(links)
