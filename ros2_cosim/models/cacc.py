@@ -8,8 +8,9 @@ standstill, and pedals.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
@@ -18,6 +19,7 @@ from ros2_cosim.models.checks import is_number, require_not_negative, require_po
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl
 from ros2_cosim.models.controllers.rajamani import RajamaniAcc
+from ros2_cosim.models.controllers.registry import make_law
 from ros2_cosim.models.controllers.safety import (
     BrakingEstimator,
     CommandLimits,
@@ -27,6 +29,7 @@ from ros2_cosim.models.controllers.safety import (
 from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
 
 _NEEDS = ("predecessor", "leader")
+_Part = TypeVar("_Part")
 _SHORTEST_TIME_GAP = 0.2
 
 
@@ -60,7 +63,7 @@ class CaccBehaviour:
         time_gap: float = 0.6,
         standstill_gap: float = 2.0,
         name: str = "cacc",
-        fallback: LongitudinalLaw | None = None,
+        fallback: LongitudinalLaw | str | None = None,
         fallback_time_gap: float = 1.1,
         time_gap_rate: float = 0.1,
         v2v_timeout: float = 0.25,
@@ -68,9 +71,9 @@ class CaccBehaviour:
         nominal_period: float = 0.04,
         hold_brake: float = 0.5,
         integral_gain: float = 0.3,
-        limits: CommandLimits | None = None,
-        emergency: EmergencyBrake | None = None,
-        cruise: CruiseControl | None = None,
+        limits: CommandLimits | Mapping[str, float] | None = None,
+        emergency: EmergencyBrake | Mapping[str, float] | None = None,
+        cruise: CruiseControl | Mapping[str, float] | None = None,
     ) -> None:
         """Make the controller of one vehicle.
 
@@ -81,8 +84,8 @@ class CaccBehaviour:
         :param time_gap: h of the spacing policy r + h v [s]
         :param standstill_gap: r of the spacing policy [m]
         :param name: for error messages
-        :param fallback: law without V2V (None: Rajamani ACC; PATH ACC brakes too gently for a
-            platoon's gap)
+        :param fallback: law without V2V, or its name (None: Rajamani ACC; PATH ACC brakes too
+            gently for the gaps of a platoon)
         :param fallback_time_gap: time gap while V2V is lost [s]
         :param time_gap_rate: how fast the time gap may change [s per s]
         :param v2v_timeout: oldest usable V2V message [s]
@@ -90,6 +93,9 @@ class CaccBehaviour:
         :param nominal_period: time step assumed at the first activation [s]
         :param hold_brake: brake pedal at standstill, 0..1
         :param integral_gain: see :class:`AccelerationTracker` [1/s]
+        :param limits: bounds of the demand; like the next two also as a mapping of its fields
+        :param emergency: emergency brake
+        :param cruise: speed control on a free road
         :raises ConfigurationError: a parameter out of range, or no law
         """
         require_positive(
@@ -111,14 +117,15 @@ class CaccBehaviour:
             )
         self.name = name
         self.mode = "waiting"
-        self.stop_reason: str | None = None
         self._law = law
         self._needs_predecessor = "predecessor" in needs
         self._needs_leader = "leader" in needs
-        self._fallback: LongitudinalLaw = fallback or RajamaniAcc()
-        self._cruise = cruise or CruiseControl()
-        self._limits = limits or CommandLimits()
-        self._emergency = emergency or EmergencyBrake()
+        self._fallback: LongitudinalLaw = (
+            make_law(fallback) if isinstance(fallback, str) else fallback or RajamaniAcc()
+        )
+        self._cruise = _part(name, CruiseControl, cruise)
+        self._limits = _part(name, CommandLimits, limits)
+        self._emergency = _part(name, EmergencyBrake, emergency)
         self._tracker = AccelerationTracker(
             pedals=pedals, lag=vehicle_lag, integral_gain=integral_gain
         )
@@ -258,3 +265,16 @@ class CaccBehaviour:
         goal = self._fallback_time_gap if degraded else self._wanted_time_gap
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))
+
+
+def _part(owner: str, kind: type[_Part], given: _Part | Mapping[str, float] | None) -> _Part:
+    """Return a part of the controller that is given as such, by its fields, or not at all."""
+    if isinstance(given, kind):
+        return given
+    try:
+        return kind(**(given or {}))  # type: ignore[arg-type]
+    except TypeError:
+        known = ", ".join(inspect.signature(kind).parameters)
+        raise ConfigurationError(
+            f"{owner}: found {given!r} for {kind.__name__}; allowed are {known}"
+        ) from None

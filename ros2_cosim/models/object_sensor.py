@@ -42,9 +42,9 @@ class ObjectSensor:
     every activation: ``objects`` (ObjectList, ascending distance).
 
     Distances are bumper to bumper along the road, speeds and lateral offsets along and across
-    it. Objects whose centre lies behind the own front bumper are not reported. Each object has a random stream of its
-    own, named by its identity, and takes the same number of draws whenever it is visible: an
-    object more or less changes nothing for the others.
+    it. Objects whose centre lies behind the own front bumper are not reported. Each object has
+    a random stream of its own, named by its identity, and takes the same number of draws
+    whenever it is visible: an object more or less changes nothing for the others.
     """
 
     def __init__(
@@ -103,7 +103,6 @@ class ObjectSensor:
                 f"{name}: field_of_view is {field_of_view!r} rad; it must not exceed 2 pi"
             )
         self.name = name
-        self.stop_reason: str | None = None
         self._vehicles = check_vehicles(name, vehicles)
         self._ego = ego
         self._ego_info = require_vehicle(name, vehicles, ego)

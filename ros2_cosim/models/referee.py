@@ -23,7 +23,7 @@ from ros2_cosim.models.lane_frame import (
 from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
 
 
-class Referee:
+class PlatoonReferee:
     """A kernel behaviour, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``collision``

@@ -59,11 +59,15 @@ class V2VChannel:
         """
         check_vehicles(name, vehicles)
         self.name = name
-        self.stop_reason: str | None = None
         self._links: list[tuple[str, str, PacketLoss]] = []
         self._senders: dict[str, VehicleInfo] = {}
         ports: set[str] = set()
-        for sender, receiver in links:
+        for link in links:
+            if not isinstance(link, (tuple, list)) or len(link) != 2:
+                raise ConfigurationError(
+                    f"{name}: found link {link!r}; allowed is [sender, receiver]"
+                )
+            sender, receiver = link
             self._senders[sender] = require_vehicle(name, vehicles, sender)
             require_vehicle(name, vehicles, receiver)
             port = link_port(sender, receiver)

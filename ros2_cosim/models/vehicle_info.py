@@ -43,8 +43,8 @@ def require_vehicle(owner: str, vehicles: Mapping[str, VehicleInfo], name: str) 
 
     :raises ConfigurationError: there is none; the message lists the known ones
     """
-    if name not in vehicles:
+    if not isinstance(name, str) or name not in vehicles:
         raise ConfigurationError(
-            f"{owner}: found vehicle '{name}'; allowed are {', '.join(sorted(vehicles)) or 'none'}"
+            f"{owner}: found vehicle {name!r}; allowed are {', '.join(sorted(vehicles)) or 'none'}"
         )
     return vehicles[name]

@@ -18,7 +18,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.highway import make_highway
-from ros2_cosim.models.referee import Referee
+from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -41,12 +41,12 @@ def block(number: int, s: float, lane: int, yaw: float = math.pi / 2) -> StaticO
 BLOCKS = StaticObjects((block(9, 200.0, -1), block(10, 400.0, -2), block(11, 450.0, -2)))
 
 
-def referee(**parameters: Any) -> Referee:
-    return Referee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
+def referee(**parameters: Any) -> PlatoonReferee:
+    return PlatoonReferee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
 
 
 def look(
-    model: Referee,
+    model: PlatoonReferee,
     time: int,
     leader: tuple[float, float] | None,
     follower: tuple[float, float] | None,
@@ -65,7 +65,11 @@ def look(
     return status
 
 
-def passed(model: Referee) -> dict[str, bool]:
+def reason(model: PlatoonReferee) -> str | None:
+    return model.stop_reason
+
+
+def passed(model: PlatoonReferee) -> dict[str, bool]:
     return {verdict["name"]: verdict["passed"] for verdict in model.verdicts()}
 
 
@@ -82,9 +86,9 @@ def test_a_run_ends_when_all_have_stood_still_for_a_second() -> None:
     look(model, 0, (300.0, 20.0), (280.0, 20.0))
     for tenth in range(10, 20):
         status = look(model, tenth * SECOND // 10, (390.0, 0.0), (383.0, 0.01))
-        assert not status.standstill and model.stop_reason is None
+        assert not status.standstill and reason(model) is None
     assert look(model, 2 * SECOND, (390.0, 0.0), (383.0, 0.01)).standstill
-    assert model.stop_reason == "all vehicles stand still"
+    assert reason(model) == "all vehicles stand still"
     assert all(passed(model).values())
     assert set(passed(model)) == {
         "no_collision", "min_gap_m", "stands_before_obstacle", "stands_still_by_s"
@@ -110,10 +114,11 @@ def test_standing_before_the_start_does_not_end_the_run() -> None:
     model = referee(time_limit_ns=10 * SECOND)
     for second in range(10):
         assert not look(model, second * SECOND, (100.0, 0.0), (80.0, 0.0)).standstill
-    assert model.stop_reason is None
+    assert reason(model) is None
     look(model, 10 * SECOND, (100.0, 0.0), (80.0, 0.0))
-    assert model.stop_reason is not None
-    assert model.stop_reason.startswith("time limit 10s reached before all vehicles stood still")
+    assert str(reason(model)).startswith(
+        "time limit 10s reached before all vehicles stood still (leader 0.00 m/s, follower1"
+    )
     assert passed(model) == {
         "no_collision": True, "min_gap_m": True, "stands_before_obstacle": False,
         "stands_still_by_s": False,
@@ -153,4 +158,4 @@ def test_missing_odometry_ends_nothing_and_stays_json() -> None:
 )  # fmt: skip
 def test_impossible_referees_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="referee: found|referee: min_gap|time_limit"):
-        Referee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})
+        PlatoonReferee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})

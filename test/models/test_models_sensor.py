@@ -33,7 +33,7 @@ VEHICLES = {
     "follower1": VehicleInfo(2, 4.7, 1.9),
     "follower2": VehicleInfo(3, 4.9, 2.0),
 }
-EXACT = {"distance_noise": 0.0, "speed_noise": 0.0, "lateral_noise": 0.0}
+EXACT: dict[str, Any] = {"distance_noise": 0.0, "speed_noise": 0.0, "lateral_noise": 0.0}
 
 
 def on_road(s: float, speed: float = 20.0, lane: int = -2, shift: float = 0.0) -> Odometry:

@@ -57,7 +57,8 @@ def test_a_beacon_carries_the_senders_state_and_intent() -> None:
 
 
 def test_before_the_first_odometry_a_link_is_silent() -> None:
-    quiet = step(**{"odometry/leader": None, "control/follower1": None})
+    silent: dict[str, Any] = {"odometry/leader": None, "control/follower1": None}
+    quiet = step(**silent)
     outputs = channel().activate(quiet)
     assert set(outputs) == {"follower1_to_follower2"}
     assert outputs["follower1_to_follower2"].commanded_acceleration == -0.5
@@ -119,10 +120,12 @@ def test_losses_in_their_other_forms() -> None:
     ("links", "message"),
     [
         ([("leader", "nobody")], "found vehicle 'nobody'; allowed are follower1, follower2"),
+        ([["leader", 3]], "found vehicle 3"),
+        (["leader"], r"found link 'leader'; allowed is \[sender, receiver\]"),
         ([("leader", "leader")], "to itself"),
         ([LINKS[0], LINKS[0]], "twice"),
     ],
 )
-def test_wrong_links_are_refused(links: list[tuple[str, str]], message: str) -> None:
+def test_wrong_links_are_refused(links: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         channel(links)

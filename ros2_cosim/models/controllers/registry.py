@@ -64,7 +64,7 @@ def make_law(
             f"control law '{spec}': {law_class.__name__} has no method"
             " acceleration(measurement) -> float"
         )
-    return law  # type: ignore[no-any-return]
+    return law
 
 
 def _allowed() -> str:
