@@ -22,9 +22,11 @@ class _Model(BaseModel):
 class Causality(_Model):
     """Violations of the promised message order that the transport brought up."""
 
-    timing: int = Field(0, ge=0, description="messages that arrived after their time had passed")
-    order: int = Field(0, ge=0, description="messages that arrived out of order")
-    loss: int = Field(0, ge=0, description="messages that never arrived")
+    timing: int = Field(
+        default=0, ge=0, description="messages that arrived after their time had passed"
+    )
+    order: int = Field(default=0, ge=0, description="messages that arrived out of order")
+    loss: int = Field(default=0, ge=0, description="messages that never arrived")
 
 
 class ParticipantSummary(_Model):
@@ -32,17 +34,19 @@ class ParticipantSummary(_Model):
 
     name: str
     activations: int = Field(ge=0)
-    compute_s: float = Field(0.0, ge=0.0, description="inside the model")
-    wait_s: float = Field(0.0, ge=0.0, description="for others to reach the next activation")
-    transport_s: float = Field(0.0, ge=0.0, description="coding, sending and receiving")
+    compute_s: float = Field(default=0.0, ge=0.0, description="inside the model")
+    wait_s: float = Field(
+        default=0.0, ge=0.0, description="for others to reach the next activation"
+    )
+    transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
 
 
 class Breakdown(_Model):
     """Wall time of all participants together."""
 
-    compute_s: float = Field(0.0, ge=0.0)
-    wait_s: float = Field(0.0, ge=0.0)
-    transport_s: float = Field(0.0, ge=0.0)
+    compute_s: float = Field(default=0.0, ge=0.0)
+    wait_s: float = Field(default=0.0, ge=0.0)
+    transport_s: float = Field(default=0.0, ge=0.0)
 
 
 class Verdict(_Model):
@@ -64,7 +68,7 @@ class Summary(_Model):
     steps: int = Field(ge=0)
     sim_time_s: float = Field(ge=0.0)
     wall_time_s: float = Field(ge=0.0)
-    startup_time_s: float = Field(0.0, ge=0.0)
+    startup_time_s: float = Field(default=0.0, ge=0.0)
     rtf: float = Field(ge=0.0, description="simulated time per wall time, without start-up")
     end_reason: str = ""
     trace_sha256: str = Field(pattern=_SHA256)
@@ -76,7 +80,7 @@ class Summary(_Model):
     breakdown: Breakdown = Breakdown()
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
-    collisions: int | None = Field(None, ge=0)
+    collisions: int | None = Field(default=None, ge=0)
     min_gap_m: float | None = None
     final_gap_to_obstacle_m: float | None = None
 
