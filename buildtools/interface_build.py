@@ -7,6 +7,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +89,24 @@ def run_step(description: str, command: list[str], environment: dict[str, str]) 
         ) from None
 
 
+@contextmanager
+def unchanged_files_stay_old(directory: Path) -> Iterator[None]:
+    """Give files that are written again with the same content their former time back.
+
+    The message adapters write their output at each configuration; without this, everything
+    would be generated and compiled again.
+    """
+    before = {
+        path: (path.stat(), path.read_bytes())
+        for path in directory.rglob("*")
+        if path.is_file() and path.suffix in (".idl", ".json", ".py", ".in", ".cmake")
+    }
+    yield
+    for path, (status, content) in before.items():
+        if path.is_file() and path.read_bytes() == content:
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def build_interface_package(source: Path, build: Path, stage: Path) -> None:
     """Configure, build and install the CMake package ``source`` into ``stage``.
 
@@ -96,26 +116,18 @@ def build_interface_package(source: Path, build: Path, stage: Path) -> None:
     """
     environment = build_environment([stage, wheel_prefix()])
     name = source.name if source != ROOT else "ros2_cosim"
-    run_step(
-        f"configuring the messages of {name}",
-        [
-            "cmake",
-            "-G",
-            "Ninja",
-            "-S",
-            str(source),
-            "-B",
-            str(build),
-            f"-DCMAKE_INSTALL_PREFIX={stage}",
-            f"-DCMAKE_PROJECT_INCLUDE={BUILDTOOLS / 'cmake' / 'ros_wheels.cmake'}",
-            "-DCMAKE_BUILD_TYPE=Release",
-            "-DBUILD_TESTING=OFF",
-            "-DROS2_COSIM_PYTHON_METADATA=OFF",
-            f"-DPYTHON_INSTALL_DIR={PYTHON_DIRECTORY.as_posix()}",
-            f"-DPython3_EXECUTABLE={sys.executable}",
-        ],
-        environment,
-    )
+    configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(build)]
+    configure += [
+        f"-DCMAKE_INSTALL_PREFIX={stage}",
+        f"-DCMAKE_PROJECT_INCLUDE={BUILDTOOLS / 'cmake' / 'ros_wheels.cmake'}",
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DBUILD_TESTING=OFF",
+        "-DROS2_COSIM_PYTHON_METADATA=OFF",
+        f"-DPYTHON_INSTALL_DIR={PYTHON_DIRECTORY.as_posix()}",
+        f"-DPython3_EXECUTABLE={sys.executable}",
+    ]
+    with unchanged_files_stay_old(build):
+        run_step(f"configuring the messages of {name}", configure, environment)
     run_step(f"compiling the messages of {name}", ["cmake", "--build", str(build)], environment)
     run_step(f"installing the messages of {name}", ["cmake", "--install", str(build)], environment)
 
@@ -125,6 +137,8 @@ def build_interfaces(scratch: Path, stage: Path) -> None:
 
     :raises InterfaceBuildError: if a tool is missing or a step fails.
     """
-    if not (wheel_prefix() / "share" / "tf2_msgs").is_dir():
+    description = wheel_prefix() / "share" / "tf2_msgs" / "package.xml"
+    # Where an earlier installation of this package is being replaced, the substitute is there.
+    if not description.is_file() or b"ros2_cosim maintainers" in description.read_bytes():
         build_interface_package(BUILDTOOLS / "tf2_msgs", scratch / "tf2_msgs", stage)
     build_interface_package(ROOT, scratch / "ros2_cosim", stage)
