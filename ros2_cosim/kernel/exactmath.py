@@ -91,7 +91,7 @@ _C6 = -1.13596475577881948265e-11
 
 
 def _reduce(x: float) -> tuple[int, float, float]:
-    """x = n pi/2 + (hi + lo) with |hi| <= pi/4 (a little more), n modulo 4."""
+    """Split x = n pi/2 + (hi + lo) with |hi| <= pi/4 (a little more), n modulo 4."""
     if -_REDUCTION_LIMIT < x < _REDUCTION_LIMIT:
         n = _floor(x * _TWO_OVER_PI + 0.5)
         first = x - n * _HALF_PI_1

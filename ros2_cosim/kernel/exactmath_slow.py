@@ -32,7 +32,7 @@ _BIG_HALF_PI = _half_pi_scaled(_BIG_BITS)
 
 
 def reduce_exactly(x: float) -> tuple[int, float, float]:
-    """x = n pi/2 + (hi + lo), n modulo 4, |hi| <= pi/4, by integers of any length."""
+    """Split x = n pi/2 + (hi + lo), n modulo 4, |hi| <= pi/4, by integers of any length."""
     mantissa, exponent = math.frexp(x)
     scaled = int(math.ldexp(mantissa, 53))
     shift = exponent - 53 + _BIG_BITS

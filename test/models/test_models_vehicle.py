@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import (
+    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
-    VEHICLES,
+    PedalMap,
     Vehicle,
     VehicleControl,
     VehicleParameters,
@@ -26,7 +27,7 @@ from ros2_cosim.models.vehicle import (
 )
 
 STEP = 0.01
-ALL = pytest.mark.parametrize("p", VEHICLES.values(), ids=VEHICLES.keys())
+ALL = pytest.mark.parametrize("p", PARAMETER_SETS.values(), ids=PARAMETER_SETS.keys())
 pedal = st.floats(0.0, 1.0)
 
 
@@ -144,6 +145,7 @@ def test_limits_of_acceleration(p: VehicleParameters) -> None:
             vehicle.step(1e-4, VehicleControl(*pedals))
             assert vehicle.ax == pytest.approx(expected, abs=2e-3)
     assert pedals_for(p, 50.0, 10.0) == (1.0, 0.0)
+    assert PedalMap(p)(1.0, 10.0) == pedals_for(p, 1.0, 10.0)
     assert pedals_for(p, -50.0, 10.0) == (0.0, 1.0)
 
 

@@ -3,13 +3,14 @@
 
 from ros2_cosim.models.vehicle.on_road import RoadVehicle, road_position
 from ros2_cosim.models.vehicle.parameters import (
+    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
-    VEHICLES,
     VehicleParameters,
 )
 from ros2_cosim.models.vehicle.pedals import (
+    PedalMap,
     coasting_acceleration,
     max_acceleration,
     max_deceleration,
@@ -21,7 +22,8 @@ __all__ = [
     "SEDAN",
     "TRUCK",
     "VAN",
-    "VEHICLES",
+    "PARAMETER_SETS",
+    "PedalMap",
     "RoadVehicle",
     "Vehicle",
     "VehicleControl",

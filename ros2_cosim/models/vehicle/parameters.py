@@ -175,4 +175,4 @@ TRUCK = VehicleParameters(
     steer_lag=0.15,
 )
 
-VEHICLES = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
+PARAMETER_SETS = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
