@@ -418,4 +418,4 @@ def float32(x: float) -> float:
 
     :raises OverflowError: finite x beyond the largest 32-bit float
     """
-    return _unpack32(_pack32(x))[0]  # type: ignore[no-any-return]
+    return _unpack32(_pack32(x))[0]

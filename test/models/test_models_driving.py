@@ -14,10 +14,10 @@ from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork
 from ros2_cosim.models.vehicle import (
-    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
+    VEHICLES,
     RoadVehicle,
     Vehicle,
     VehicleControl,
@@ -26,7 +26,7 @@ from ros2_cosim.models.vehicle import (
 )
 
 STEP = 0.01
-ALL = pytest.mark.parametrize("p", PARAMETER_SETS.values(), ids=PARAMETER_SETS.keys())
+ALL = pytest.mark.parametrize("p", VEHICLES.values(), ids=VEHICLES.keys())
 
 
 @pytest.fixture(scope="module")

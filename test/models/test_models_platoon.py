@@ -38,9 +38,7 @@ LANE = -2
 NAMES = ("leader", "follower1", "follower2")
 FOLLOWERS = NAMES[1:]
 LINKS = (("leader", "follower1"), ("leader", "follower2"), ("follower1", "follower2"))
-PARAMETER_SETS = {
-    name: VehicleInfo(i + 1, SEDAN.length, SEDAN.width) for i, name in enumerate(NAMES)
-}
+VEHICLES = {name: VehicleInfo(i + 1, SEDAN.length, SEDAN.width) for i, name in enumerate(NAMES)}
 PEDALS = partial(pedals_for, SEDAN)
 TUNED = ("ploeg_cacc", {"kp": 0.3, "kd": 1.2})
 NO_NOISE = {"distance_noise": 0.0, "speed_noise": 0.0, "lateral_noise": 0.0}
@@ -83,7 +81,7 @@ class Loop:
         self.leader = leader
         self.sensors = {
             name: ObjectSensor(
-                ego=name, vehicles=PARAMETER_SETS, road=network, run_seed=seed, name=f"sensor_{name}",
+                ego=name, vehicles=VEHICLES, road=network, run_seed=seed, name=f"sensor_{name}",
                 **({} if noise else NO_NOISE),
             )
             for name in FOLLOWERS
@@ -95,11 +93,11 @@ class Loop:
             )
             for name in FOLLOWERS
         }  # fmt: skip
-        self.v2v = V2VChannel(links=LINKS, vehicles=PARAMETER_SETS, run_seed=seed, loss=loss)
+        self.v2v = V2VChannel(links=LINKS, vehicles=VEHICLES, run_seed=seed, loss=loss)
         self.latency = LatencyDistribution.from_spec(latency)
         self.latency_streams = {port: RandomStream(seed, "v2v", port) for port in self.ports()}
         self.air: dict[str, list[Sample]] = {port: [] for port in self.ports()}
-        self.referee = PlatoonReferee(platoon=NAMES, vehicles=PARAMETER_SETS, road=network)
+        self.referee = PlatoonReferee(platoon=NAMES, vehicles=VEHICLES, road=network)
         self.latest: dict[str, Sample | None] = {"collision": None, "static_objects": None}
         if block is not None:
             x, y, z, heading = network.lane_pose(1, LANE, block)

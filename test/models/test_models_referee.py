@@ -24,7 +24,7 @@ from ros2_cosim.models.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
 PLATOON = ["leader", "follower1"]
-PARAMETER_SETS = {"leader": VehicleInfo(1, 4.0, 1.8), "follower1": VehicleInfo(2, 5.0, 1.9)}
+VEHICLES = {"leader": VehicleInfo(1, 4.0, 1.8), "follower1": VehicleInfo(2, 5.0, 1.9)}
 SECOND = 1_000_000_000
 
 
@@ -42,7 +42,7 @@ BLOCKS = StaticObjects((block(9, 200.0, -1), block(10, 400.0, -2), block(11, 450
 
 
 def referee(**parameters: Any) -> PlatoonReferee:
-    return PlatoonReferee(platoon=PLATOON, vehicles=PARAMETER_SETS, road=ROAD, **parameters)
+    return PlatoonReferee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
 
 
 def look(
@@ -158,4 +158,4 @@ def test_missing_odometry_ends_nothing_and_stays_json() -> None:
 )  # fmt: skip
 def test_impossible_referees_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="referee: found|referee: min_gap|time_limit"):
-        PlatoonReferee(**{"platoon": PLATOON, "vehicles": PARAMETER_SETS, "road": ROAD, **wrong})
+        PlatoonReferee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})

@@ -28,7 +28,7 @@ from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
 ROAD = RoadNetwork.from_xodr(make_highway())
-PARAMETER_SETS = {
+VEHICLES = {
     "leader": VehicleInfo(1, 4.5, 1.8),
     "follower1": VehicleInfo(2, 4.7, 1.9),
     "follower2": VehicleInfo(3, 4.9, 2.0),
@@ -53,7 +53,7 @@ def block(s: float, lane: int = -2, number: int = 100) -> StaticObject:
 
 
 def step(states: Mapping[str, Odometry], static: tuple[StaticObject, ...] = ()) -> Step:
-    latest: dict[str, Sample | None] = {f"odometry/{name}": None for name in PARAMETER_SETS}
+    latest: dict[str, Sample | None] = {f"odometry/{name}": None for name in VEHICLES}
     latest["static_objects"] = None
     for name, state in states.items():
         latest[f"odometry/{name}"] = Sample(0, 0, state)
@@ -64,7 +64,7 @@ def step(states: Mapping[str, Odometry], static: tuple[StaticObject, ...] = ()) 
 
 def sensor(ego: str = "follower1", seed: int = 1, **parameters: Any) -> ObjectSensor:
     return ObjectSensor(
-        ego=ego, vehicles=PARAMETER_SETS, road=ROAD, run_seed=seed, name="sensor", **parameters
+        ego=ego, vehicles=VEHICLES, road=ROAD, run_seed=seed, name="sensor", **parameters
     )
 
 

@@ -14,7 +14,7 @@ from ros2_cosim.models.packet_loss import GilbertElliottLoss, make_loss
 from ros2_cosim.models.v2v import V2VChannel, link_port
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
-PARAMETER_SETS = {
+VEHICLES = {
     "leader": VehicleInfo(1, 4.5, 1.8),
     "follower1": VehicleInfo(2, 4.7, 1.9),
     "follower2": VehicleInfo(3, 4.9, 2.0),
@@ -25,7 +25,7 @@ LINKS = [("leader", "follower1"), ("leader", "follower2"), ("follower1", "follow
 def channel(
     links: Iterable[tuple[str, str]] = LINKS, seed: int = 1, loss: object = 0.0
 ) -> V2VChannel:
-    return V2VChannel(links=links, vehicles=PARAMETER_SETS, run_seed=seed, loss=loss)
+    return V2VChannel(links=links, vehicles=VEHICLES, run_seed=seed, loss=loss)
 
 
 def step(time: int = 50_000_000, **changes: Any) -> Step:

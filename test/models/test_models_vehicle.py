@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle import (
-    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
+    VEHICLES,
     PedalMap,
     Vehicle,
     VehicleControl,
@@ -27,7 +27,7 @@ from ros2_cosim.models.vehicle import (
 )
 
 STEP = 0.01
-ALL = pytest.mark.parametrize("p", PARAMETER_SETS.values(), ids=PARAMETER_SETS.keys())
+ALL = pytest.mark.parametrize("p", VEHICLES.values(), ids=VEHICLES.keys())
 pedal = st.floats(0.0, 1.0)
 
 

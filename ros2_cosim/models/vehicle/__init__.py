@@ -7,6 +7,7 @@ from ros2_cosim.models.vehicle.parameters import (
     SEDAN,
     TRUCK,
     VAN,
+    VEHICLES,
     VehicleParameters,
 )
 from ros2_cosim.models.vehicle.pedals import (
@@ -19,10 +20,11 @@ from ros2_cosim.models.vehicle.pedals import (
 from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
 
 __all__ = [
+    "PARAMETER_SETS",
     "SEDAN",
     "TRUCK",
     "VAN",
-    "PARAMETER_SETS",
+    "VEHICLES",
     "PedalMap",
     "RoadVehicle",
     "Vehicle",

@@ -175,4 +175,5 @@ TRUCK = VehicleParameters(
     steer_lag=0.15,
 )
 
-PARAMETER_SETS = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
+VEHICLES = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
+PARAMETER_SETS = VEHICLES
