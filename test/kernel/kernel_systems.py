@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Systems for tests of the kernel: random graphs, and a driver that interleaves engines."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ros2_cosim.kernel.activation import Count, all_of, any_of
+from ros2_cosim.kernel.engine import Engine
+from ros2_cosim.kernel.errors import ZeroDelayLoopError
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.trace import run_digest
+
+
+class Mixer:
+    """Folds everything it reads into a number: any difference in order or value shows."""
+
+    def __init__(self, name: str, outputs: dict[str, str], silent_every: int) -> None:
+        self._value = sum(name.encode())
+        self._outputs = outputs
+        self._silent_every = silent_every
+        self._activations = 0
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Mix time, delivered samples and latched values; stay silent now and then."""
+        value = self._value * 31 + step.time
+        for port in sorted(step.samples):
+            for sample in step.samples[port]:
+                value = value * 31 + sample.value + sample.stamp + sample.seq
+        for port in sorted(step.latest):
+            newest = step.latest[port]
+            value = value * 31 + (newest.value + newest.stamp if newest else 7)
+        self._value = value % 1_000_003
+        self._activations += 1
+        sent: dict[str, Any] = {}
+        for port, schedule in self._outputs.items():
+            if schedule == "every" or (
+                schedule == "sparse" and (self._value + self._activations) % self._silent_every
+            ):
+                sent[port] = self._value
+            elif schedule == "once" and self._activations == 1:
+                sent[port] = self._value
+        return sent
+
+
+class System:
+    """A description from which any number of equal systems can be built."""
+
+    def __init__(self, plan: list[dict[str, Any]], connections: list[Connection]) -> None:
+        self.plan = plan
+        self.connections = connections
+
+    def build(self) -> tuple[Graph, dict[str, Behaviour]]:
+        """Make a fresh graph (fresh latency generators) and fresh behaviours."""
+        specs = []
+        behaviours: dict[str, Behaviour] = {}
+        for entry in self.plan:
+            outputs = []
+            for index, (port, (minimum, spread, schedule)) in enumerate(entry["outputs"].items()):
+                draw = None
+                if spread:
+                    generator = random.Random(f"{entry['name']}{index}")
+
+                    def draw(g: random.Random = generator, m: int = minimum, s: int = spread) -> int:
+                        return m + g.randrange(s)
+
+                outputs.append(OutputPort(port, Latency(minimum, draw), schedule))
+            specs.append(
+                ParticipantSpec(
+                    entry["name"],
+                    entry["period"],
+                    entry["offset"],
+                    entry["activation"],
+                    tuple(InputPort(p, d) for p, d in entry["inputs"].items()),
+                    tuple(outputs),
+                )
+            )
+            behaviours[entry["name"]] = Mixer(
+                entry["name"],
+                {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
+                entry["silent_every"],
+            )
+        return Graph(specs, self.connections), behaviours
+
+
+@st.composite
+def systems(draw: Any, max_participants: int = 12) -> System:
+    """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in."""
+    names = [f"p{i}" for i in range(draw(st.integers(2, max_participants)))]
+    plan: list[dict[str, Any]] = []
+    for name in names:
+        outputs = {}
+        for index in range(draw(st.integers(1, 2))):
+            minimum = draw(st.sampled_from([0, 0, 1, 3, 10]))
+            spread = draw(st.sampled_from([0, 0, 0, 7, 25]))
+            schedule = draw(st.sampled_from(["every", "every", "every", "sparse", "once"]))
+            outputs[f"out{index}"] = (minimum, spread, schedule)
+        plan.append(
+            {
+                "name": name,
+                "outputs": outputs,
+                "inputs": {},
+                "period": None,
+                "offset": 0,
+                "activation": None,
+                "silent_every": draw(st.integers(2, 4)),
+            }
+        )
+    connections: list[Connection] = []
+    for position, entry in enumerate(plan):
+        forward: list[str] = []
+        feedback: list[str] = []
+        for index in range(draw(st.integers(0, 3))):
+            port = f"in{index}"
+            writers = draw(
+                st.lists(st.integers(0, len(plan) - 1), min_size=1, max_size=2, unique=True)
+            )
+            for writer in writers:
+                source_port = draw(st.sampled_from(sorted(plan[writer]["outputs"])))
+                connections.append(
+                    Connection(plan[writer]["name"], source_port, entry["name"], port)
+                )
+            trigger = len(forward) + len(feedback) < 2 and draw(st.booleans())
+            # A trigger fed from behind may only join one fed from the front: otherwise the
+            # number of messages would double on each turn of the loop.
+            if trigger and max(writers) >= position and not forward:
+                trigger = False
+            if trigger:
+                (forward if max(writers) < position else feedback).append(port)
+            entry["inputs"][port] = not trigger and draw(st.booleans())
+        triggers = forward + feedback
+        if feedback:
+            entry["activation"] = all_of(triggers)
+        elif triggers:
+            kind = draw(st.sampled_from(["any", "all", "count"]))
+            if kind == "count":
+                entry["activation"] = Count(triggers[0], draw(st.integers(1, 3)))
+                for port in triggers[1:]:
+                    entry["inputs"][port] = draw(st.booleans())
+            else:
+                entry["activation"] = any_of(triggers) if kind == "any" else all_of(triggers)
+        if not triggers or draw(st.integers(0, 3)) == 0:
+            entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
+            entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
+    system = System(plan, connections)
+    while True:
+        # Break zero-delay loops by the two ways out that the error names.
+        try:
+            system.build()
+            return system
+        except ZeroDelayLoopError as error:
+            _break_loop(system, str(error))
+
+
+def _break_loop(system: System, message: str) -> None:
+    source = message.split(": ", 1)[1].split(" -> ")[0]
+    writer, port = source.split(".")
+    entry = next(e for e in system.plan if e["name"] == writer)
+    _, spread, schedule = entry["outputs"][port]
+    entry["outputs"][port] = (4, spread, schedule)
+
+
+def run_sequential(system: System, until: int) -> dict[str, str]:
+    """Trace digests of the sequential reference, by participant."""
+    graph, behaviours = system.build()
+    scheduler = SequentialScheduler(graph, behaviours)
+    scheduler.run(until)
+    return {name: r.trace.hexdigest() for name, r in scheduler.runtimes.items()}
+
+
+class Interleaving:
+    """Engines that exchange messages and promises in a random order."""
+
+    def __init__(self, system: System, until: int, seed: int) -> None:
+        graph, behaviours = system.build()
+        self._random = random.Random(seed)
+        self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
+        self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
+        for engine in self.engines.values():
+            engine.horizon = until
+        self._until = until
+        # Messages and promises travel on separate paths, as on separate topics.
+        self._readers: dict[tuple[str, str], list[tuple[Engine, int]]] = {}
+        for name, engine in self.engines.items():
+            for index, c in enumerate(self.runtimes[name].channels):
+                self._readers.setdefault((c.source, c.source_port), []).append((engine, index))
+        self._known: dict[tuple[int, int], int] = {}
+        self._paths: dict[tuple[int, int, str], list[Any]] = {}
+
+    def run(self) -> dict[str, str]:
+        """Run to the end; digests by participant."""
+        names = list(self.engines)
+        while True:
+            self._random.shuffle(names)
+            busy = False
+            for name in names:
+                busy |= self._step(name)
+            busy |= self._deliver_some()
+            if not busy and not any(self._paths.values()):
+                break
+        for name, engine in self.engines.items():
+            assert engine.bound() >= self._until, f"{name} is stuck: {engine.blocked()}"
+        return {name: r.trace.hexdigest() for name, r in self.runtimes.items()}
+
+    def _send(self, engine: Engine, index: int, kind: str, content: Any) -> None:
+        self._paths.setdefault((id(engine), index, kind), []).append((engine, index, content))
+
+    def _step(self, name: str) -> bool:
+        engine = self.engines[name]
+        busy = False
+        ports = self.runtimes[name].spec.outputs
+        for outputs in engine.advance():
+            busy = True
+            for output in outputs:
+                for reader in self._readers.get((name, ports[output.port].name), []):
+                    self._send(*reader, "message", output.sample)
+        for port, promise in engine.promises():
+            for reader, index in self._readers.get((name, port), []):
+                last = self._last(reader, index)
+                # Beyond the horizon a promise tells nobody anything.
+                if (
+                    reader.channels[index].needs_promises
+                    and promise.time > last
+                    and last < self._until
+                ):
+                    self._known[(id(reader), index)] = promise.time
+                    self._send(reader, index, "promise", promise)
+                    busy = True
+        return busy
+
+    def _last(self, reader: Engine, index: int) -> int:
+        return self._known.get((id(reader), index), reader.channels[index].promise)
+
+    def _deliver_some(self) -> bool:
+        busy = False
+        keys = [key for key, queue in self._paths.items() if queue]
+        self._random.shuffle(keys)
+        for key in keys:
+            queue = self._paths[key]
+            for _ in range(self._random.randint(0, len(queue))):
+                engine, index, content = queue.pop(0)
+                busy = True
+                if key[2] == "message":
+                    engine.receive(index, content)
+                else:
+                    engine.channels[index].promised(content)
+        return busy
+
+
+def combined(digests: dict[str, str]) -> str:
+    """The hash of the run."""
+    return run_digest(digests)
