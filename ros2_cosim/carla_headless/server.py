@@ -105,7 +105,8 @@ class Server:
                 f"cannot listen at {host}, ports {port} and {port + 1}: "
                 f"{getattr(error, 'strerror', None) or error}"
             ) from None
-        self._streams.on_relief = self._relief
+        self._relieving = False
+        self._streams.on_relief = self._schedule_relief
         self.port = self._rpc.port
         try:
             self.simulation = Simulation(
@@ -159,7 +160,14 @@ class Server:
         wait = self.simulation.settings.synchronous_mode
         self._streams.publish(stream_id, message, wait)
 
+    def _schedule_relief(self) -> None:
+        # Not at once: relief may come up in the middle of a tick's own publishing.
+        if self.waiting and not self._relieving:
+            self._relieving = True
+            self._loop.call_later(0.0, self._relief)
+
     def _relief(self) -> None:
+        self._relieving = False
         waiting, self.waiting = self.waiting, {}
         for client in waiting:
             client.proceed()
