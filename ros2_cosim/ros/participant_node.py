@@ -8,15 +8,11 @@ tell how long a port stays silent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
-
 from ros2_cosim.interfaces.cdr import Codec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
-    ParticipantReport,
     ParticipantState,
     PortPromise,
     SystemState,
@@ -27,6 +23,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
+from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, Writer, data_qos
@@ -260,25 +257,14 @@ class ParticipantNode:
         )
 
     def _report(self) -> None:
-        runtime = self._runtime
         counts = self._engine.counts
-        details: dict[str, Any] = {}
-        for name in ("figures", "verdicts"):
-            method = getattr(self._behaviour, name, None)
-            if method:
-                details[name] = method()
         self._reports.send(
-            ParticipantReport(
-                self._name,
-                runtime.trace.activations,
-                runtime.trace.hexdigest(),
-                runtime.compute_ns,
-                self._wait_ns,
-                self._transport_ns,
-                counts.timing,
-                counts.order,
-                counts.loss,
-                json.dumps(details, allow_nan=False, sort_keys=True),
+            report_of(self._runtime)._replace(
+                wait_ns=self._wait_ns,
+                transport_ns=self._transport_ns,
+                timing=counts.timing,
+                order=counts.order,
+                loss=counts.loss,
             )
         )
 
