@@ -14,6 +14,7 @@ from ros2_cosim.carla_headless.snapshot import (
     pack_vehicle_record,
 )
 from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
     AckermannControl,
     AckermannSettings,
     ActorDescription,
@@ -49,7 +50,7 @@ class Actor:
         description: ActorDescription,
         pose: Transform,
         parent: int = 0,
-        relative: Transform = Transform(),
+        relative: Transform = ORIGIN,
     ) -> None:
         self.id = actor_id
         self.blueprint = blueprint

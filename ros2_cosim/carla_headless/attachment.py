@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector
+from ros2_cosim.carla_headless.wire_types import ORIGIN, Rotation, Transform, Vector
 from ros2_cosim.models import frames
 
 _NO_ROTATION = Rotation()
-_IDENTITY = Transform()
 
 
 def compose(parent: Transform, relative: Transform) -> Transform:
     """World pose of something mounted at ``relative`` on ``parent``."""
-    if relative == _IDENTITY:
+    if relative == ORIGIN:
         return parent
     parent_q = frames.rotation_to_ros(*parent.rotation)
     offset = frames.body_to_world(parent_q, frames.vector_to_ros(*relative.location))

@@ -46,7 +46,7 @@ def real(value: Any) -> float:
 
 
 def boolean(value: Any) -> bool:
-    """true or false, nothing else."""
+    """True or false, nothing else."""
     if not isinstance(value, bool):
         raise ArgumentError(f"expected a boolean, found {_shown(value)}")
     return value

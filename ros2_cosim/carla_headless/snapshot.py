@@ -7,7 +7,13 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+)
 
 SENSOR_COLLISION = 0
 SENSOR_GNSS = 4
@@ -70,7 +76,7 @@ def narrow(state: ActorState) -> ActorState:
 
 
 def pack_sensor_header(
-    sensor: int, frame: int, elapsed: float, transform: Transform = Transform()
+    sensor: int, frame: int, elapsed: float, transform: Transform = ORIGIN
 ) -> bytes:
     """The 48 bytes before every stream message; ``elapsed`` in simulated seconds."""
     return _SENSOR_HEADER.pack(sensor, frame, elapsed, *transform.location, *transform.rotation)

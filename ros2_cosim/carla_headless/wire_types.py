@@ -34,6 +34,9 @@ class Transform(NamedTuple):
     rotation: Rotation = Rotation()
 
 
+ORIGIN = Transform()
+
+
 class BoundingBox(NamedTuple):
     """Box around an actor: centre relative to the actor's origin and half sizes."""
 
