@@ -514,10 +514,10 @@ class Master:
             self._stc(slave, PduType.STC_stop)
         until = time.monotonic() + timeout_s
         rest = (State.STOPPED, State.CONFIGURATION, State.ERRORRESOLVED, State.ALIVE)
-        while io.poll_state(slave) not in rest:
+        while (state := io.poll_state(slave)) not in rest:
             if time.monotonic() >= until:
                 raise DcpTimeoutError(
-                    f"slave {slave.name!r} stays in {slave.state.name}; it cannot be deregistered",
+                    f"slave {slave.name!r} stays in {state.name}; it cannot be deregistered",
                     slave=slave.name,
                 )
             io.pump(0.01)
@@ -629,7 +629,7 @@ class Master:
             for slave in slaves:
                 if slave.state in ERROR:
                     raise self._io.error_of(slave)
-                if slave.state not in RUN:
+                if slave.state is not None and slave.state not in RUN:
                     raise DcpError(
                         f"slave {slave.name!r} left the run by itself: {slave.state.name}",
                         slave=slave.name,

@@ -24,8 +24,9 @@ from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.model import SlaveModel
-from ros2_cosim.dcp.slave import Slave, SlaveOptions
+from ros2_cosim.dcp.slave import Slave
 from ros2_cosim.dcp.slave_config import MAX_PDU_BYTES, Endpoint
+from ros2_cosim.dcp.slave_core import SlaveOptions
 from ros2_cosim.dcp.transport import (
     TcpLink,
     is_local,
@@ -95,6 +96,7 @@ class SlaveServer:
         self._data_links: list[TcpLink] = []
         self._outgoing: dict[Endpoint, TcpLink | _UdpPeer] = {}
         self._dirty: set[TcpLink] = set()
+        self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._lock = threading.Lock()
         self._busy = False
         self._draining = False
@@ -322,16 +324,20 @@ class SlaveServer:
     # -- what the engine asks for ------------------------------------------------------------
 
     def send(self, peer: Any, data: bytes) -> None:
-        """Control PDU to a peer; over TCP it leaves at the end of the turn."""
+        """Control PDU to a peer; it leaves at the end of the turn, with those after it."""
         if isinstance(peer, TcpLink):
             if peer.alive:
                 peer.post(data)
                 self._dirty.add(peer)
         elif peer is not None:
-            with suppress(OSError):
-                peer.sock.sendto(data, peer.address)
+            self._datagrams.append((peer, data))
 
     def _flush(self) -> None:
+        if self._datagrams:
+            for peer, data in self._datagrams:
+                with suppress(OSError):
+                    peer.sock.sendto(data, peer.address)
+            self._datagrams.clear()
         while self._dirty:
             link = self._dirty.pop()
             try:
