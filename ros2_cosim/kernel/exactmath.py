@@ -15,14 +15,16 @@ about 0.2 to 1 microsecond, but ``pow`` (correctly rounded in practice) takes te
 
 Coefficients of the polynomials: fdlibm 5.3 (Sun Microsystems, 1993; files k_sin.c, k_cos.c,
 s_atan.c, e_exp.c, e_log.c). Argument reduction: W. J. Cody and W. Waite, "Software Manual for
-the Elementary Functions", 1980, with an exact integer reduction for hard and large arguments.
+the Elementary Functions", 1980, with an exact integer reduction (``exactmath_slow``) for hard and
+large arguments.
 """
 
 from __future__ import annotations
 
-import decimal
 import math
 import struct
+
+from ros2_cosim.kernel.exactmath_slow import pow, reduce_exactly
 
 __all__ = [
     "PI",
@@ -88,47 +90,8 @@ _C5 = 2.08757232129817482790e-09
 _C6 = -1.13596475577881948265e-11
 
 
-def _half_pi_scaled(bits: int) -> int:
-    """floor(pi/2 * 2**bits) by Machin's formula in integers."""
-    one = 1 << (bits + 16)
-
-    def arccot(n: int) -> int:
-        power = total = one // n
-        k, sign = 3, -1
-        while power:
-            power //= n * n
-            total += sign * (power // k)
-            k, sign = k + 2, -sign
-        return total
-
-    return (8 * arccot(5) - 2 * arccot(239)) >> 16
-
-
-# The largest double has exponent 1024; 1216 bits leave a reduced argument with > 100 good bits.
-_BIG_BITS = 1216
-_BIG_HALF_PI = _half_pi_scaled(_BIG_BITS)
-
-
-def _reduce_exactly(x: float) -> tuple[int, float, float]:
-    """x = n pi/2 + (hi + lo), n modulo 4, |hi| <= pi/4, by integers of any length."""
-    mantissa, exponent = _frexp(x)
-    scaled = int(_ldexp(mantissa, 53))
-    shift = exponent - 53 + _BIG_BITS
-    scaled = scaled << shift if shift >= 0 else scaled >> -shift
-    n, rest = divmod(scaled, _BIG_HALF_PI)
-    if 2 * rest > _BIG_HALF_PI:
-        rest -= _BIG_HALF_PI
-        n += 1
-    # int -> float would overflow for long integers: keep 120 bits and split them exactly.
-    excess = max(abs(rest).bit_length() - 120, 0)
-    rest >>= excess
-    hi = float(rest)
-    lo = float(rest - int(hi))
-    return n & 3, _ldexp(hi, excess - _BIG_BITS), _ldexp(lo, excess - _BIG_BITS)
-
-
 def _reduce(x: float) -> tuple[int, float, float]:
-    """x = n pi/2 + (hi + lo) with |hi| <= pi/4 (a little more), n modulo 4."""
+    """Split x = n pi/2 + (hi + lo) with |hi| <= pi/4 (a little more), n modulo 4."""
     if -_REDUCTION_LIMIT < x < _REDUCTION_LIMIT:
         n = _floor(x * _TWO_OVER_PI + 0.5)
         first = x - n * _HALF_PI_1
@@ -140,7 +103,7 @@ def _reduce(x: float) -> tuple[int, float, float]:
             return n & 3, hi, (rest - hi) - tail
     elif x - x != 0.0:
         raise ValueError("math domain error")
-    return _reduce_exactly(x)
+    return reduce_exactly(x)
 
 
 def _sin_kernel(x: float, tail: float) -> float:
@@ -404,45 +367,6 @@ def log1p(x: float) -> float:
 
 # --- the rest ----------------------------------------------------------------------------
 
-_POW_CONTEXT = decimal.Context(
-    prec=50, Emin=-99999, Emax=99999, rounding=decimal.ROUND_HALF_EVEN, traps=[]
-)
-
-
-def pow(x: float, y: float) -> float:
-    """x**y for finite x >= 0 (any finite x if y is an integer) and finite y.
-
-    Slow but correct: 50 decimal digits, then one rounding.
-
-    :raises ValueError: negative base with a fractional exponent, zero base with a negative
-        exponent, an argument that is infinite or not a number
-    :raises OverflowError: result above the largest double
-    """
-    if x - x != 0.0 or y - y != 0.0:
-        raise ValueError(f"pow({x!r}, {y!r}): both arguments must be finite")
-    if y == 0.0 or x == 1.0:
-        return 1.0
-    odd = y == _floor(y) and _floor(y) % 2 == 1
-    if x == 0.0:
-        if y < 0.0:
-            raise ValueError("math domain error")
-        return x if odd else 0.0
-    if x < 0.0 and y != _floor(y):
-        raise ValueError("math domain error")
-    if y == 1.0:
-        return x
-    if y == 2.0 and 1e-150 < abs(x) < 1e150:
-        return x * x
-    base = decimal.Decimal(abs(x))
-    logarithm = _POW_CONTEXT.ln(base)
-    power = _POW_CONTEXT.multiply(logarithm, decimal.Decimal(y))
-    if power > 710:
-        raise OverflowError("math range error")
-    result = float(_POW_CONTEXT.exp(power)) if power > -746 else 0.0
-    if result == math.inf:
-        raise OverflowError("math range error")
-    return -result if x < 0.0 and odd else result
-
 
 def hypot(x: float, y: float, z: float = 0.0) -> float:
     """Length of the vector (x, y, z)."""
@@ -494,4 +418,4 @@ def float32(x: float) -> float:
 
     :raises OverflowError: finite x beyond the largest 32-bit float
     """
-    return _unpack32(_pack32(x))[0]  # type: ignore[no-any-return]
+    return _unpack32(_pack32(x))[0]

@@ -52,12 +52,13 @@ class LaneKeeper:
         self.lateral_error = 0.0
         self._understeer = understeer_gradient(parameters)
 
-    def steer(self, odometry: Odometry) -> float:
+    def steer(self, odometry: Odometry, position: RoadPosition | None = None) -> float:
         """Steering command -1..1, positive to the left.
 
+        :param position: where the vehicle is on the road, if the caller knows it already
         :raises RoadError: the lane does not exist where the vehicle is
         """
-        position = self._locate(odometry)
+        position = self._locate(odometry, position)
         self.lateral_error = lateral_error(self.network, position, self.lane_id)
         speed = max(odometry.vx, 0.0)
         lookahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * speed)
@@ -70,10 +71,10 @@ class LaneKeeper:
         angle = atan(p.wheelbase * curvature) + self._understeer * speed * speed * curvature
         return min(max(angle / p.max_steer_angle, -1.0), 1.0)
 
-    def _locate(self, odometry: Odometry) -> RoadPosition:
+    def _locate(self, odometry: Odometry, known: RoadPosition | None) -> RoadPosition:
         """Project onto the road; where the lane's id changes on the way, follow it."""
         network, before = self.network, self.position
-        here = network.project(odometry.x, odometry.y, before)
+        here = known or network.project(odometry.x, odometry.y, before)
         self.position = here
         if before is None:
             return here

@@ -65,10 +65,11 @@ def test_an_offset_is_corrected_without_leaving_the_lane_on_the_other_side(
 ) -> None:
     car = RoadVehicle.on_lane(highway, SEDAN, 1, lane_id, 500.0, 25.0)
     car.vehicle.y += 1.5
+    car = RoadVehicle(highway, car.vehicle)
     keeper = LaneKeeper(highway, SEDAN, lane_id)
     errors = []
     for _ in range(600):
-        steer = keeper.steer(car.odometry())
+        steer = keeper.steer(car.odometry(), car.position)
         car.step(STEP, VehicleControl(throttle=0.2, steer=steer))
         errors.append(keeper.lateral_error if lane_id < 0 else -keeper.lateral_error)
     assert errors[0] == pytest.approx(1.5, abs=1e-3)

@@ -28,8 +28,8 @@ def road_xml(
     if not lanes:
         lanes = (
             '<laneSection s="0">'
-            '<left><lane id="1" type="driving"><link><predecessor id="1"/><successor id="1"/></link>'
-            '<width sOffset="0" a="4" b="0" c="0" d="0"/></lane></left>'
+            '<left><lane id="1" type="driving"><link><predecessor id="1"/><successor id="1"/>'
+            '</link><width sOffset="0" a="4" b="0" c="0" d="0"/></lane></left>'
             '<right><lane id="-1" type="driving"><link><predecessor id="-1"/><successor id="-1"/>'
             '</link><width sOffset="0" a="4" b="0" c="0" d="0"/></lane></right></laneSection>'
         )

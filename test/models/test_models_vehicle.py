@@ -16,6 +16,7 @@ from ros2_cosim.models.vehicle import (
     TRUCK,
     VAN,
     VEHICLES,
+    PedalMap,
     Vehicle,
     VehicleControl,
     VehicleParameters,
@@ -144,6 +145,7 @@ def test_limits_of_acceleration(p: VehicleParameters) -> None:
             vehicle.step(1e-4, VehicleControl(*pedals))
             assert vehicle.ax == pytest.approx(expected, abs=2e-3)
     assert pedals_for(p, 50.0, 10.0) == (1.0, 0.0)
+    assert PedalMap(p)(1.0, 10.0) == pedals_for(p, 1.0, 10.0)
     assert pedals_for(p, -50.0, 10.0) == (0.0, 1.0)
 
 
@@ -179,7 +181,19 @@ def test_tyres_never_exceed_the_friction_circle(
     control = VehicleControl(throttle, brake, steer)
     for _ in range(100):
         vehicle.step(STEP, control)
-        assert math.hypot(vehicle.ax, vehicle.ay) < 1.12 * p.friction * 9.81 + 0.5
+        # Some excess: the share left for the lateral force never falls below a fifth, and air
+        # drag comes on top. A vehicle that has spun is only held within bounds.
+        factor = 1.25 if vehicle.vx > 1.0 else 2.0
+        assert math.hypot(vehicle.ax, vehicle.ay) < factor * p.friction * 9.81
+
+
+@ALL
+def test_a_spinning_vehicle_comes_to_rest(p: VehicleParameters) -> None:
+    vehicle = Vehicle(p, speed=20.0)
+    vehicle.vy, vehicle.yaw_rate = 8.0, 3.0
+    drive(vehicle, 25.0, brake=1.0)
+    assert (vehicle.vx, vehicle.vy, vehicle.yaw_rate) == (0.0, 0.0, 0.0)
+    assert math.hypot(vehicle.x, vehicle.y) < 150.0
 
 
 def test_braking_in_a_curve_leaves_less_lateral_grip() -> None:

@@ -3,6 +3,7 @@
 
 from ros2_cosim.models.vehicle.on_road import RoadVehicle, road_position
 from ros2_cosim.models.vehicle.parameters import (
+    PARAMETER_SETS,
     SEDAN,
     TRUCK,
     VAN,
@@ -10,6 +11,7 @@ from ros2_cosim.models.vehicle.parameters import (
     VehicleParameters,
 )
 from ros2_cosim.models.vehicle.pedals import (
+    PedalMap,
     coasting_acceleration,
     max_acceleration,
     max_deceleration,
@@ -18,10 +20,12 @@ from ros2_cosim.models.vehicle.pedals import (
 from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
 
 __all__ = [
+    "PARAMETER_SETS",
     "SEDAN",
     "TRUCK",
     "VAN",
     "VEHICLES",
+    "PedalMap",
     "RoadVehicle",
     "Vehicle",
     "VehicleControl",

@@ -176,3 +176,4 @@ TRUCK = VehicleParameters(
 )
 
 VEHICLES = {vehicle.name: vehicle for vehicle in (SEDAN, VAN, TRUCK)}
+PARAMETER_SETS = VEHICLES

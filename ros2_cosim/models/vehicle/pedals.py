@@ -7,6 +7,8 @@ have to correct what the model does not know.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ros2_cosim.kernel.exactmath import sqrt
 from ros2_cosim.models.vehicle.driveline import (
     air_drag,
@@ -72,6 +74,16 @@ def pedals_for(
         full = max_drive_force(p, speed) + drag
         return (min(demand / full, 1.0) if full > 0.0 else 0.0), 0.0
     return 0.0, min(-demand / p.max_brake_force, 1.0)
+
+
+class PedalMap(NamedTuple):
+    """``pedals_for`` of one vehicle on a level road, to be called as (acceleration, speed)."""
+
+    parameters: VehicleParameters
+
+    def __call__(self, acceleration: float, speed: float) -> tuple[float, float]:
+        """(throttle, brake) for an acceleration [m/s^2] at a forward speed [m/s]."""
+        return pedals_for(self.parameters, acceleration, speed)
 
 
 def _hold_brake(p: VehicleParameters, slope: float) -> float:

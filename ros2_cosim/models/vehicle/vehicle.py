@@ -141,16 +141,18 @@ class Vehicle:
         cosine = 1.0 / sqrt(1.0 + slope * slope) if slope != 0.0 else 1.0
         grip = p.friction * mass * GRAVITY * cosine
 
-        # Drive force and resistances; in motion both together are limited by the tyres, at rest
-        # the resistances stay apart, because they hold against anything smaller.
+        # Drive force and resistances, together within what the tyres transmit.
         active, resisting = self._tyre_forces(control, vx, speed)
-        resisting = min(resisting, grip)
-        if vx > 0.0:
-            active, resisting = active - resisting, 0.0
-        elif vx < 0.0:
-            active, resisting = active + resisting, 0.0
         active = min(max(active, -grip), grip)
-        used = active / grip
+        if vx > 0.0:
+            resisting = min(resisting, grip + active)
+            used = (active - resisting) / grip
+        elif vx < 0.0:
+            resisting = min(resisting, grip - active)
+            used = (active + resisting) / grip
+        else:
+            resisting = min(resisting, grip)
+            used = active / grip
         lateral_share = max(1.0 - used * used, _LATERAL_RESERVE * _LATERAL_RESERVE)
         drag = air_drag(p, speed)
         pushing = active - mass * GRAVITY * slope * cosine - (drag if vx > 0.0 else -drag)
@@ -160,14 +162,19 @@ class Vehicle:
         wheel = sine_steer / cosine_steer
         if speed < _KINEMATIC_SPEED:
             new_vx = _advance_speed(vx, pushing, resisting, mass, h)
-            new_rate = new_vx * wheel / (p.front_axle + p.rear_axle)
-            new_vy = p.rear_axle * new_rate
+            target_rate = new_vx * wheel / (p.front_axle + p.rear_axle)
+            # What slides is slowed by friction; what rolls is there at once.
+            limit = grip * sqrt(lateral_share) / mass * h
+            new_vy = _towards(vy, p.rear_axle * target_rate, limit)
+            new_rate = _towards(yaw_rate, target_rate, limit / p.rear_axle)
+            front_force = 0.0
         else:
             new_vy, new_rate, front_force = self._lateral(
                 h, vx, vy, yaw_rate, wheel, cosine_steer, grip, lateral_share
             )
-            pushing += mass * 0.5 * (yaw_rate * vy + new_rate * new_vy) - front_force * sine_steer
-            new_vx = _advance_speed(vx, pushing, resisting, mass, h)
+        coupling = 0.5 * (yaw_rate * vy + new_rate * new_vy)
+        pushing += mass * coupling - front_force * sine_steer
+        new_vx = _advance_speed(vx, pushing, resisting, mass, h)
 
         # A vehicle that stops within the step only rolls until then.
         rolled = 0.5 * (vx + new_vx) * h
@@ -181,7 +188,7 @@ class Vehicle:
         self.y += along * s + slid * c
         self.yaw = wrap_angle(self.yaw + turned)
         self.distance += rolled
-        self.ax = (new_vx - vx) / h - 0.5 * (yaw_rate * vy + new_rate * new_vy)
+        self.ax = (new_vx - vx) / h - coupling
         self.ay = (new_vy - vy) / h + 0.5 * (yaw_rate * vx + new_rate * new_vx)
         self.vx, self.vy, self.yaw_rate = new_vx, new_vy, new_rate
 
@@ -260,18 +267,33 @@ class Vehicle:
 
 
 def _advance_speed(v: float, pushing: float, resisting: float, mass: float, h: float) -> float:
-    """Speed after a step; resisting forces never reverse a motion."""
+    """Speed after a step; resisting forces bring to rest, only pushing ones can reverse."""
     if v > 0.0:
-        new = v + (pushing - resisting) / mass * h
-        return max(0.0, new)
-    if v < 0.0:
-        new = v + (pushing + resisting) / mass * h
-        return min(0.0, new)
+        rate = (pushing - resisting) / mass
+        new = v + rate * h
+        if new >= 0.0:
+            return new
+        h += v / rate  # what is left of the step after the rest
+    elif v < 0.0:
+        rate = (pushing + resisting) / mass
+        new = v + rate * h
+        if new <= 0.0:
+            return new
+        h += v / rate
     if pushing > resisting:
         return (pushing - resisting) / mass * h
     if pushing < -resisting:
         return (pushing + resisting) / mass * h
     return 0.0
+
+
+def _towards(value: float, target: float, limit: float) -> float:
+    """The target, or as near to it as a change within the limit gets."""
+    if target > value + limit:
+        return value + limit
+    if target < value - limit:
+        return value - limit
+    return target
 
 
 def _stopping_way(v: float, pushing: float, resisting: float, mass: float, h: float) -> float:
