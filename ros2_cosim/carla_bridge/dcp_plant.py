@@ -20,6 +20,8 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 
 #: The slave may take this long to build its world; longer ends the run.
 TIMEOUT_S = 90.0
+#: All processes of a run are started at once; the slave may take so long to listen.
+CONNECT_WAIT_S = 30.0
 _TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 
 
@@ -47,7 +49,7 @@ class DcpPlant:
         description: Any = self._variables.description()
         if "description" in settings:
             description = context.base_directory / settings["description"]
-        self._master = Master(timeout_s=TIMEOUT_S)
+        self._master = Master(timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S)
         try:
             self._slave = self._master.add_slave(
                 description,

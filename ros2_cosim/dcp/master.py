@@ -71,6 +71,7 @@ class Master:
     :param op_mode: operating mode of all slaves
     :param resolution: time resolution in seconds for slaves that do not have their own
     :param timeout_s: longest wait for anything a slave has to do; only ends the run
+    :param connect_wait_s: how long a slave that refuses the connection may take to listen
     :param stepping: ``"parallel"`` (all compute, then all send) or ``"sequential"`` (one
         after the other in the order of ``add_slave``, each seeing the newest outputs)
     :param data_synchronisation: step by data PDUs in RUNNING instead of STC_do_step; the
@@ -90,6 +91,7 @@ class Master:
         resolution: Fraction | None = None,
         timeout_s: float = 30.0,
         retry_s: float = 0.1,
+        connect_wait_s: float = 0.0,
         stepping: str = "parallel",
         data_synchronisation: bool = False,
         missing: Missing = Missing.HOLD,
@@ -109,7 +111,7 @@ class Master:
         self._data_wait_s = data_wait_s
         self._acceptable_loss = acceptable_loss
         self._on_log = on_log
-        self._io = MasterIO(timeout_s, retry_s)
+        self._io = MasterIO(timeout_s, retry_s, connect_wait_s)
         self._wires: list[Wire] = []
         self._groups: list[Group] = []
         self._step: Fraction = Fraction(0)

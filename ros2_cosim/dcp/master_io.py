@@ -35,6 +35,7 @@ _TRANSITION_CODES = frozenset(
         ErrorCode.INVALID_STATE_ID,
     }
 )
+_CONNECT_RETRY_S = 0.1
 
 
 class MasterIO:
@@ -42,11 +43,13 @@ class MasterIO:
 
     :param timeout_s: longest wait for anything a slave has to do
     :param retry_s: over UDP, a request without an answer is sent again after this time
+    :param connect_wait_s: a slave that refuses the connection is asked again for so long
     """
 
-    def __init__(self, timeout_s: float, retry_s: float) -> None:
+    def __init__(self, timeout_s: float, retry_s: float, connect_wait_s: float = 0.0) -> None:
         self.timeout_s = timeout_s
         self.retry_s = retry_s
+        self.connect_wait_s = connect_wait_s
         self.slaves: dict[str, RemoteSlave] = {}
         self._by_id: dict[int, RemoteSlave] = {}
         self._routes: dict[int, RemoteSlave] = {}
@@ -60,6 +63,17 @@ class MasterIO:
 
     # -- connections -------------------------------------------------------------------------
 
+    def _connect_control(self, slave: RemoteSlave) -> TcpLink:
+        """Connect; a slave that is just being started gets ``connect_wait_s`` to listen."""
+        deadline = time.monotonic() + self.connect_wait_s
+        while True:
+            try:
+                return tcp_connect(slave.host, slave.port, self.timeout_s)
+            except ConnectionRefusedError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_CONNECT_RETRY_S)
+
     def open(self, slave: RemoteSlave) -> None:
         """Connect to a slave's control port.
 
@@ -68,7 +82,7 @@ class MasterIO:
         self._by_id[slave.id] = slave
         try:
             if slave.protocol is _TCP:
-                slave.control = tcp_connect(slave.host, slave.port, self.timeout_s)
+                slave.control = self._connect_control(slave)
                 slave.local_host = str(slave.control.sock.getsockname()[0])
                 self._register(slave.control, lambda: self._read_control(slave))
             else:

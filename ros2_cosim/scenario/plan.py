@@ -61,7 +61,14 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             Process(
                 "simulator",
                 "carla_headless",
-                arguments=("--host", simulator.host, "--port", str(simulator.port)),
+                arguments=(
+                    "--host",
+                    simulator.host,
+                    "--port",
+                    str(simulator.port),
+                    "--map",
+                    str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
+                ),
                 is_ros=False,
             )
         )

@@ -81,6 +81,8 @@ class SimulatorSettings(_Section):
     kind: Literal["headless", "carla"] = "headless"
     host: str = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
+    #: How long to wait for the first answer of the simulator.
+    timeout_s: float = Field(default=10.0, gt=0)
 
 
 class Scenario(_Section):
