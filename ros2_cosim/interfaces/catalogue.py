@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue: ROS message type <-> record class, definition text and codec.
+r"""The catalogue: ROS message type <-> record class, definition text and codec.
 
 >>> codec = catalogue.codec("nav_msgs/msg/Odometry", frame_id="map", child_frame_id="a/base_link")
 >>> stamp_ns, seq, record = codec.decode(codec.encode(10_000_000, 0, record))
@@ -11,7 +11,7 @@ A user's own type is added once, before the scenario is loaded::
         ring: int
 
     catalogue.register("my_msgs/msg/Hit", Hit,
-                       "std_msgs/Header header\\nuint64 seq\\nfloat64 range\\nuint16 ring")
+                       "std_msgs/Header header\nuint64 seq\nfloat64 range\nuint16 ring")
 """
 
 from __future__ import annotations

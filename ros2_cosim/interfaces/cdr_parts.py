@@ -28,9 +28,11 @@ class Piece(Protocol):
 
     min_size: int
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int: ...
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        """Append the bytes of this piece to ``parts``."""
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int: ...
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        """Append the bound values of this piece to ``out``."""
 
 
 def text_block(value: str) -> bytes:

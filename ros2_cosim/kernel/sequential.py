@@ -71,14 +71,15 @@ class SequentialScheduler:
             if runtime.next_time is not None:
                 self._schedule(index, runtime.next_time)
 
-    def run(self, until: int) -> int:
-        """Run every activation before ``until`` [ns] or before the end that was requested.
+    def run(self, until: int, end: int | None = None) -> int:
+        """Run every activation before ``until`` [ns], or before the end that was requested.
 
-        :returns: the end of the run in ns
+        :param end: the end of the run, where ``until`` is only a part of the way
+        :returns: the end of the run in ns, as far as it is known
         """
-        end = until
+        end = until if end is None else end
         agenda = self._agenda
-        while agenda and agenda[0][0] < end:
+        while agenda and agenda[0][0] < min(until, end):
             time, index = heappop(agenda)
             if time != self._scheduled[index]:
                 continue  # an earlier wake-up replaced this entry
@@ -97,7 +98,7 @@ class SequentialScheduler:
             if tso is not None and (stamp := tso.next_stamp()) is not None:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
-                self.stop_reason = runtime.stop_reason
+                self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"
                 end = min(end, saturating_add(time, self._stop_latency_ns))
         return end
 

@@ -16,17 +16,20 @@ _ACTIVATION = struct.Struct("<qI")
 _REFERENCE = struct.Struct("<IqQ")
 #: Hashing in larger pieces costs less per activation.
 _FLUSH_BYTES = 1 << 16
+_KEPT_TIMES = 5000
 
 
 class ParticipantTrace:
     """The running hash of one participant."""
 
-    __slots__ = ("_buffer", "_hash", "activations")
+    __slots__ = ("_buffer", "_hash", "activations", "times")
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._buffer = bytearray()
         self.activations = 0
+        #: Times of the first activations [ns], for the time line of the report.
+        self.times: list[int] = []
 
     def activation(self, time: int, inputs: list[tuple[int, int, int]]) -> None:
         """Record an activation and what it read.
@@ -39,6 +42,8 @@ class ParticipantTrace:
         for channel, stamp, seq in inputs:
             buffer += _REFERENCE.pack(channel, stamp, seq)
         self.activations += 1
+        if len(self.times) < _KEPT_TIMES:
+            self.times.append(time)
         if len(buffer) > _FLUSH_BYTES:
             self._flush()
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +17,7 @@ from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.v2v import V2VChannel
-from ros2_cosim.models.vehicle import PARAMETER_SETS
-from ros2_cosim.models.vehicle.pedals import PedalMap
+from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
 _Behaviour = TypeVar("_Behaviour")
@@ -103,13 +102,19 @@ def make_cacc_controller(context: ModelContext) -> CaccBehaviour:
         base_directory=context.base_directory,
     )
     kind = parameters.pop("vehicle", "sedan")
-    if kind not in PARAMETER_SETS:
+    if kind not in VEHICLES:
         raise ConfigurationError(
             f"participants.{context.name}.parameters.vehicle: found {kind!r}; allowed are "
-            f"{', '.join(sorted(PARAMETER_SETS))}"
+            f"{', '.join(sorted(VEHICLES))}"
         )
+    vehicle = VEHICLES[kind]
     return _construct(
-        context, CaccBehaviour, parameters, law=law, pedals=PedalMap(PARAMETER_SETS[kind])
+        context,
+        CaccBehaviour,
+        parameters,
+        law=law,
+        pedals=partial(pedals_for, vehicle),
+        vehicle_lag=0.5 * (vehicle.throttle_lag + vehicle.brake_lag),
     )
 
 

@@ -26,6 +26,7 @@ from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class
 
 _POLL_S = 0.05
+_SECOND = 1_000_000_000
 
 
 class ClockNode:
@@ -125,6 +126,9 @@ class ClockNode:
     def _show_time(self) -> None:
         time = self._coordinator.time
         if time > self._shown and time >= 0:
+            if time // _SECOND > max(self._shown, 0) // _SECOND:
+                # Read by whoever started the run, for its progress bar.
+                print(f"time {time / 1e9:.3f} s", flush=True)
             self._shown = time
             self._clock.publish(encode_clock(*split_stamp(time)))
 
@@ -153,7 +157,9 @@ class ClockNode:
             self._session.wait(_POLL_S)
             self._check_failure()
             if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}")
+                raise DeadlockError(
+                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
+                )
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers
@@ -201,9 +207,7 @@ class ClockNode:
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
         }
-        self._report.send(
-            ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details))
-        )
+        self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _enter(self, state: State, reason: str) -> None:
         self._system.send(SystemState(int(state), reason, self._run_id))

@@ -8,19 +8,17 @@ tell how long a port stays silent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 from ros2_cosim.interfaces.cdr import Codec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
-    ParticipantReport,
     ParticipantState,
     PortPromise,
     SystemState,
 )
+from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
@@ -123,17 +121,13 @@ class ParticipantNode:
             if close:
                 close()
 
-    def _read_inputs(
-        self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]
-    ) -> None:
+    def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
         promised: dict[str, list[tuple[str, int]]] = {}
         by_topic: dict[tuple[str, str], list[int]] = {}
         for index, connection in enumerate(self._runtime.channels):
             by_topic.setdefault((connection.source, connection.source_port), []).append(index)
             if graph.needs_promises(connection.source, connection.source_port):
-                promised.setdefault(connection.source, []).append(
-                    (connection.source_port, index)
-                )
+                promised.setdefault(connection.source, []).append((connection.source_port, index))
         for (source, port), indices in by_topic.items():
             topic, type_name = topic_of(source, port)
             codec = graph.output(source, port).codec
@@ -260,25 +254,14 @@ class ParticipantNode:
         )
 
     def _report(self) -> None:
-        runtime = self._runtime
         counts = self._engine.counts
-        details: dict[str, Any] = {}
-        for name in ("figures", "verdicts"):
-            method = getattr(self._behaviour, name, None)
-            if method:
-                details[name] = method()
         self._reports.send(
-            ParticipantReport(
-                self._name,
-                runtime.trace.activations,
-                runtime.trace.hexdigest(),
-                runtime.compute_ns,
-                self._wait_ns,
-                self._transport_ns,
-                counts.timing,
-                counts.order,
-                counts.loss,
-                json.dumps(details, allow_nan=False, sort_keys=True),
+            report_of(self._runtime)._replace(
+                wait_ns=self._wait_ns,
+                transport_ns=self._transport_ns,
+                timing=counts.timing,
+                order=counts.order,
+                loss=counts.loss,
             )
         )
 

@@ -81,6 +81,8 @@ class SimulatorSettings(_Section):
     kind: Literal["headless", "carla"] = "headless"
     host: str = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
+    #: How long to wait for the first answer of the simulator.
+    timeout_s: float = Field(default=10.0, gt=0)
 
 
 class Scenario(_Section):
@@ -139,9 +141,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     data = dict(data)
     participants = data.get("participants")
     if isinstance(participants, dict):
-        data["participants"] = {
-            name: _expand(settings) for name, settings in participants.items()
-        }
+        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:

@@ -107,10 +107,12 @@ class McapWriter:
         return len(self._chunk)
 
     def add_schema(self, schema: Schema) -> None:
+        """Declare a message type."""
         self._schemas.append(schema)
         self._write(_schema_record(schema))
 
     def add_channel(self, channel: Channel) -> None:
+        """Declare a topic; its schema must be there."""
         self._channels.append(channel)
         self.counts[channel.id] = 0
         self._write(_channel_record(channel))

@@ -38,6 +38,7 @@ class Series:
     values: list[float] = field(default_factory=list)
 
     def add(self, time: float, value: float) -> None:
+        """Append one value."""
         self.times.append(time)
         self.values.append(value)
 

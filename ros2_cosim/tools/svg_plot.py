@@ -156,7 +156,7 @@ def stacked_bars(bars: Sequence[Bar], *, parts: Sequence[str], x_label: str) -> 
                 out.append(
                     f'<rect x="{px(value - part):.1f}" y="{y + 4}" width="{width:.1f}" '
                     f'height="{row_height - 8}" fill="var(--c{colour})">'
-                    f"<title>{escape(bar.label)}, {escape(parts[colour])}: {part:.4g}</title></rect>"
+                    f"<title>{escape(f'{bar.label}, {parts[colour]}: {part:.4g}')}</title></rect>"
                 )
     out.append(_text((left + WIDTH - RIGHT) / 2, bottom + BOTTOM - 6, x_label, "middle"))
     out.append(f'<g transform="translate(0 {bottom + BOTTOM})">{legend}</g></svg>')

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the master tells each slave: data_ids, positions, addresses, in the right order.
+
+Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
+outputs it reads (per communication step, and one for outputs that are constant after
+initialization), one per pair of wired slaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ros2_cosim.dcp.data_path import InputPdu, OutputPdu
+from ros2_cosim.dcp.description import Causality, Variable, element_count
+from ros2_cosim.dcp.enums import PduType, Scope, TransportProtocol
+from ros2_cosim.dcp.errors import WiringError
+from ros2_cosim.dcp.remote import Group, RemoteSlave, codec_for
+from ros2_cosim.dcp.wiring import Wire, check_wire
+
+Setting = tuple[PduType, dict[str, object]]
+"""A configuration request: its type and its fields behind the receiver."""
+
+
+def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Group]:
+    """All data PDUs of the co-simulation.
+
+    :raises WiringError: a wire does not fit, or an input has two sources
+    """
+    fed: dict[tuple[str, str], Wire] = {}
+    groups: list[Group] = []
+    bundles: dict[tuple[str, str, Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
+    for wire in wires:
+        for name in (wire.source, wire.target):
+            if name not in slaves:
+                known = ", ".join(slaves)
+                raise WiringError(f"{wire}: there is no slave {name!r}; there are {known}")
+        source, target = slaves[wire.source], slaves[wire.target]
+        sender, receiver = check_wire(wire, source.description, target.description)
+        former = fed.setdefault((wire.target, wire.input), wire)
+        if former is not wire:
+            raise WiringError(f"{wire}: the input is already fed by {former}")
+        counts = (
+            element_count(sender, source.structural()),
+            element_count(receiver, target.structural()),
+        )
+        if counts[0] != counts[1]:
+            raise WiringError(f"{wire}: {counts[0]} elements do not fit {counts[1]}")
+        key = (wire.source, wire.target, _scope(sender), sender.default_steps)
+        bundles.setdefault(key, []).append((sender, receiver))
+    for (source_name, target_name, scope, steps), pairs in bundles.items():
+        groups.append(Group(0, slaves[source_name], slaves[target_name], pairs, scope, steps))
+    for slave in slaves.values():
+        groups += _with_master(slave, {name for target, name in fed if target == slave.name})
+    for number, group in enumerate(groups, start=1):
+        group.data_id = number
+    return groups
+
+
+def _scope(output: Variable) -> Scope:
+    return Scope.INITIALIZATION if output.initialization else Scope.INITIALIZATION_RUN_NRT
+
+
+def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[Group]:
+    """The data PDUs between one slave and the master."""
+    slave.input_variables = tuple(
+        v for v in slave.description.of(Causality.INPUT) if v.name not in wired
+    )
+    slave.reset_values()
+    if slave.input_variables:
+        yield Group(0, None, slave, [(None, v) for v in slave.input_variables])
+    bundles: dict[tuple[Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
+    for output in slave.output_variables:
+        bundles.setdefault((_scope(output), output.default_steps), []).append((output, None))
+    for (scope, steps), pairs in bundles.items():
+        yield Group(0, slave, None, pairs, scope, steps)
+
+
+def prepare_data_path(groups: Sequence[Group]) -> None:
+    """Codecs on the master's side of every data PDU that it sends or receives."""
+    for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
+        slave.sent_pdus, slave.received = [], {}
+        slave.run_pdus, slave.init_pdus = [], []
+    for group in groups:
+        if group.source is None and group.target is not None:
+            slave = group.target
+            variables = [v for _, v in group.pairs if v is not None]
+            slave.sent_pdus.append(
+                OutputPdu(group.data_id, codec_for(slave, variables), range(len(variables)))
+            )
+        elif group.target is None and group.source is not None:
+            slave = group.source
+            variables = [v for v, _ in group.pairs if v is not None]
+            pdu = InputPdu(
+                group.data_id,
+                codec_for(slave, variables),
+                [slave.output_names.index(v.name) for v in variables],
+                [None] * len(variables),
+                group.scope,
+            )
+            slave.received[group.data_id] = pdu
+            slave.init_pdus.append(pdu)
+            if group.scope is not Scope.INITIALIZATION:
+                slave.run_pdus.append(pdu)
+
+
+def data_settings(
+    slave: RemoteSlave,
+    groups: Sequence[Group],
+    address_of: Mapping[str | None, tuple[int, bytes]],
+) -> list[Setting]:
+    """Configuration requests for the data PDUs of one slave.
+
+    :param address_of: transport protocol and address on which each receiver listens, by
+        name; None is the master as this slave reaches it
+    """
+    settings: list[Setting] = []
+    for group in groups:
+        if slave not in (group.source, group.target):
+            continue
+        settings.append((PduType.CFG_scope, {"data_id": group.data_id, "scope": group.scope}))
+    for group in groups:
+        if group.source is slave:
+            settings += _sending(group)
+        if group.target is slave:
+            settings += _receiving(group)
+    for group in groups:
+        fields: dict[str, object] = {"data_id": group.data_id}
+        if group.target is slave:
+            protocol, address = address_of[slave.name]
+            fields |= {"transport_protocol": protocol, "address": address}
+            settings.append((PduType.CFG_source_network_information, fields))
+        if group.source is slave:
+            receiver = None if group.target is None else group.target.name
+            protocol, address = address_of[receiver]
+            fields = {
+                "data_id": group.data_id,
+                "transport_protocol": protocol,
+                "address": address,
+            }
+            settings.append((PduType.CFG_target_network_information, fields))
+    return settings
+
+
+def _sending(group: Group) -> list[Setting]:
+    settings: list[Setting] = [
+        (
+            PduType.CFG_output,
+            {"data_id": group.data_id, "pos": pos, "source_vr": output.value_reference},
+        )
+        for pos, (output, _) in enumerate(group.pairs)
+        if output is not None
+    ]
+    settings.append((PduType.CFG_steps, {"data_id": group.data_id, "steps": group.steps}))
+    return settings
+
+
+def _receiving(group: Group) -> list[Setting]:
+    return [
+        (
+            PduType.CFG_input,
+            {
+                "data_id": group.data_id,
+                "pos": pos,
+                "target_vr": receiver.value_reference,
+                "source_data_type": (sender or receiver).data_type,
+            },
+        )
+        for pos, (sender, receiver) in enumerate(group.pairs)
+        if receiver is not None
+    ]
+
+
+def parameter_settings(slave: RemoteSlave) -> list[Setting]:
+    """CFG_parameter for every parameter that was set, structural ones first."""
+    chosen = [slave.description.variable(name) for name in slave.parameters]
+    chosen.sort(key=lambda v: v.causality is not Causality.STRUCTURAL)
+    settings: list[Setting] = []
+    for variable in chosen:
+        payload = codec_for(slave, [variable]).pack([slave.parameters[variable.name]])
+        settings.append(
+            (
+                PduType.CFG_parameter,
+                {
+                    "parameter_vr": variable.value_reference,
+                    "source_data_type": variable.data_type,
+                    "payload": payload,
+                },
+            )
+        )
+    return settings
+
+
+def tunable_settings(
+    slave: RemoteSlave, names: Sequence[str], protocol: int, address: bytes
+) -> list[Setting]:
+    """Configuration of one parameter PDU (param_id 1) with these tunable parameters."""
+    settings: list[Setting] = []
+    for pos, name in enumerate(names):
+        variable = slave.description.variable(name)
+        settings.append(
+            (
+                PduType.CFG_tunable_parameter,
+                {
+                    "param_id": 1,
+                    "pos": pos,
+                    "parameter_vr": variable.value_reference,
+                    "source_data_type": variable.data_type,
+                },
+            )
+        )
+    if names:
+        settings.append(
+            (
+                PduType.CFG_param_network_information,
+                {"param_id": 1, "transport_protocol": protocol, "address": address},
+            )
+        )
+    return settings
+
+
+def tunable_names(slave: RemoteSlave) -> list[str]:
+    """Parameters that may change during a run."""
+    return [v.name for v in slave.description.of(Causality.PARAMETER) if v.variability == "tunable"]
+
+
+def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:
+    """Port on which a slave shall receive data: a given one, its control port, or one of
+    those it offers.
+
+    :raises WiringError: all offered ports are taken by other slaves of the same host
+    """
+    if slave.data_port is not None:
+        return slave.data_port
+    transport = slave.description.transport(protocol)
+    ports = transport.data if transport else None
+    if protocol is slave.protocol and (ports is None or ports.allows(slave.port)):
+        return slave.port
+    for low, high in ports.ranges if ports else ():
+        for port in range(low, high + 1):
+            if (slave.host, port) not in used:
+                used.add((slave.host, port))
+                return port
+    raise WiringError(f"slave {slave.name!r} offers no free port for data")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ticks of a real-time run: when the next one is due, and how many came too late."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class TickPlan:
+    """Ticks at ``origin + n * resolution`` on a monotonic clock.
+
+    The due times are computed from the origin each time, so rounding does not add up.
+
+    :ivar due: monotonic time of the next tick, None while there is none
+    :ivar overruns: ticks that ended after the next one was due
+    :ivar worst_s: greatest such lateness in seconds
+    """
+
+    def __init__(self) -> None:
+        self.due: float | None = None
+        self.overruns = 0
+        self.worst_s = 0.0
+        self._origin = 0.0
+        self._resolution = Fraction(1)
+        self._count = 0
+
+    def start(self, origin: float, resolution: Fraction) -> None:
+        """First tick at ``origin``; a later call moves the ticks to a new origin."""
+        self._origin, self._resolution, self._count = origin, resolution, 0
+        self.due = origin
+
+    def advance(self, now: float) -> bool:
+        """A tick is done; returns whether it ended after the next was due."""
+        self._count += 1
+        self.due = self._origin + float(self._count * self._resolution)
+        late = now - self.due
+        if late <= 0:
+            return False
+        self.overruns += 1
+        self.worst_s = max(self.worst_s, late)
+        return True
+
+    def stop(self) -> None:
+        """No more ticks."""
+        self.due = None

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sockets as DCP uses them: framed TCP connections and UDP sockets, for both sides.
+
+On TCP each PDU follows its length (uint32, little endian, without these four bytes); on UDP
+one datagram is one PDU.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import time
+from contextlib import suppress
+
+from ros2_cosim.dcp.errors import DcpPeerLostError
+
+PREFIX = struct.Struct("<I")
+READ_SIZE = 65536
+SEND_TIMEOUT_S = 10.0
+MAX_FRAME = 16 * 1024 * 1024
+MAX_DATAGRAM = 65535
+
+
+class FrameReader:
+    """Cuts a byte stream into PDUs.
+
+    :param limit: longest PDU accepted
+    """
+
+    def __init__(self, limit: int = MAX_FRAME) -> None:
+        self.limit = limit
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """PDUs that are complete with ``data``, in order.
+
+        :raises DcpPeerLostError: the length prefix is not believable, so that the stream
+            cannot be followed any further
+        """
+        if self._rest:
+            data = self._rest + data
+        frames = []
+        at, end = 0, len(data)
+        while end - at >= 4:
+            (length,) = PREFIX.unpack_from(data, at)
+            if length > self.limit or length == 0:
+                raise DcpPeerLostError(f"a PDU of {length} bytes was announced on the connection")
+            stop = at + 4 + length
+            if stop > end:
+                break
+            frames.append(data[at + 4 : stop])
+            at = stop
+        self._rest = data[at:]
+        return frames
+
+
+class TcpLink:
+    """One TCP connection that carries PDUs; never blocks when reading.
+
+    Writes are collected by :meth:`post` and leave together at :meth:`flush`, so that the
+    answers to one request travel in one segment.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int = MAX_FRAME) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = sock
+        self.reader = FrameReader(limit)
+        self.alive = True
+        self._waiting: list[bytes] = []
+
+    def fileno(self) -> int:
+        """Number of the socket, for polling."""
+        return self.sock.fileno()
+
+    def post(self, data: bytes) -> None:
+        """Queue one PDU."""
+        self._waiting.append(PREFIX.pack(len(data)))
+        self._waiting.append(data)
+
+    def flush(self) -> None:
+        """Send what was queued.
+
+        :raises DcpPeerLostError: the other side is gone or does not read
+        """
+        if self._waiting:
+            data = b"".join(self._waiting)
+            self._waiting.clear()
+            self.write(data)
+
+    def send(self, data: bytes) -> None:
+        """Send one PDU at once, after what was queued."""
+        self.post(data)
+        self.flush()
+
+    def write(self, data: bytes) -> None:
+        """Send raw bytes completely."""
+        if not self.alive:
+            raise DcpPeerLostError("the connection is closed")
+        try:
+            sent = self.sock.send(data)
+            if sent == len(data):
+                return
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self.alive = False
+            raise DcpPeerLostError(error.strerror or str(error)) from None
+        self._write_rest(memoryview(data)[sent:])
+
+    def _write_rest(self, rest: memoryview) -> None:
+        poller = select.poll()
+        poller.register(self.sock, select.POLLOUT)
+        until = time.monotonic() + SEND_TIMEOUT_S
+        while rest:
+            if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
+                self.alive = False
+                raise DcpPeerLostError(f"the other side has not read for {SEND_TIMEOUT_S:g} s")
+            try:
+                rest = rest[self.sock.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                self.alive = False
+                raise DcpPeerLostError(error.strerror or str(error)) from None
+
+    def read(self) -> list[bytes]:
+        """PDUs that have arrived.
+
+        :raises DcpPeerLostError: the other side closed the connection or broke the framing
+        """
+        try:
+            data = self.sock.recv(READ_SIZE)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            self.alive = False
+            raise DcpPeerLostError(error.strerror or str(error)) from None
+        if not data:
+            self.alive = False
+            raise DcpPeerLostError("the connection was closed")
+        try:
+            return self.reader.feed(data)
+        except DcpPeerLostError:
+            self.alive = False
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.alive = False
+        with suppress(OSError):
+            self.sock.close()
+
+
+def tcp_listener(host: str, port: int) -> socket.socket:
+    """A listening TCP socket; port 0 takes a free one.
+
+    :raises OSError: the address cannot be used
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(16)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:
+    """Connect to a listener.
+
+    :raises OSError: nobody listens there, or not in time
+    """
+    return TcpLink(socket.create_connection((host, port), timeout_s))
+
+
+def udp_socket(host: str, port: int) -> socket.socket:
+    """A bound UDP socket that never blocks; port 0 takes a free one.
+
+    :raises OSError: the address cannot be used
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.bind((host, port))
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def udp_read(sock: socket.socket, most: int = 64) -> list[tuple[bytes, tuple[str, int]]]:
+    """Datagrams that have arrived, with their senders; at most ``most`` at a time."""
+    found = []
+    for _ in range(most):
+        try:
+            found.append(sock.recvfrom(MAX_DATAGRAM))
+        except BlockingIOError:
+            break
+        except OSError:
+            continue  # an ICMP error of an earlier send; the next read tells the rest
+    return found
+
+
+def is_local(host: str) -> bool:
+    """Whether this machine can listen on an IPv4 address."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind((host, 0))
+    except OSError:
+        return False
+    return True
