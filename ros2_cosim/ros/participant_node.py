@@ -115,6 +115,7 @@ class ParticipantNode:
                 self._session.wait(_POLL_S)
         except RunError as error:
             self._enter(State.ERROR, str(error))
+            self._states.flush()
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
