@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.recorder_node import RecorderNode
+from ros2_cosim.scenario.plan import dcp_participants, slave_name
 from ros2_cosim.tools.bag import BagWriter
 from ros2_cosim.tools.results import RunFacts, open_bag, write_results
 
@@ -35,7 +36,13 @@ def _record(started: Started) -> None:
     wanted = session.parameter("bag", "true") == "true"
     sink: BagWriter | _NoBag = open_bag(output, scenario, graph) if wanted else _NoBag()
     try:
-        recorder = RecorderNode(session, graph, topic_of=started.topic_of, sink=sink)
+        recorder = RecorderNode(
+            session,
+            graph,
+            topic_of=started.topic_of,
+            sink=sink,
+            helpers=[slave_name(name) for name in dcp_participants(scenario)],
+        )
         recorder.record()
     finally:
         # Whatever ended the run: what has been recorded stays readable.

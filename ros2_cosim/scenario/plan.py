@@ -75,12 +75,10 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 is_ros=False,
             )
         )
-    for name, participant in scenario.participants.items():
-        bridge = participant.parameters.get("dcp")
-        if bridge is not None:
-            processes.append(
-                Process(f"{name}_slave", "carla_slave", parameters={**common, "participant": name})
-            )
+    for name in dcp_participants(scenario):
+        processes.append(
+            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
+        )
     for name, participant in scenario.participants.items():
         processes.append(
             Process(name, participant.node, parameters={**common, "participant": name})
@@ -118,6 +116,16 @@ def _drawing(scenario: Scenario) -> dict[str, Any]:
         parameters["sensor_fov_deg"] = degrees(float(sensing[0].get("field_of_view", 1.0)))
         parameters["sensor_range_m"] = float(sensing[0].get("detection_range", 150.0))
     return parameters
+
+
+def dcp_participants(scenario: Scenario) -> list[str]:
+    """Participants whose plant is a DCP slave in a process of its own."""
+    return [n for n, p in scenario.participants.items() if p.parameters.get("dcp") is not None]
+
+
+def slave_name(participant: str) -> str:
+    """Name of the slave process of a participant."""
+    return f"{participant}_slave"
 
 
 def resolve_ports(scenario: Scenario) -> Scenario:
