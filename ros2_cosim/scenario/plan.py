@@ -59,7 +59,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     common = {"scenario_file": scenario_file}
     processes: list[Process] = []
     simulator = scenario.simulator
-    if simulator.kind == "headless":
+    if simulator.kind == "headless" and dcp_participants(scenario):
         processes.append(
             Process(
                 "simulator",
@@ -140,7 +140,7 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     simulator = data["simulator"]
     held: list[socket.socket] = []
     try:
-        if simulator["kind"] == "headless":
+        if simulator["kind"] == "headless" and dcp_participants(scenario):
             simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
         for name, participant in data["participants"].items():
             bridge = participant["parameters"].get("dcp")
