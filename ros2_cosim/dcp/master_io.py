@@ -257,8 +257,8 @@ class MasterIO:
         assert request is not None
         seq = request.data[1] | request.data[2] << 8
         if refusal.code == ErrorCode.INVALID_SEQUENCE_ID:
-            if request.tries > 1 and refusal.expected == (seq + 1) & 0xFFFF:
-                return  # the first copy was taken, only its answer got lost
+            if slave.protocol is _UDP and refusal.expected == (seq + 1) & 0xFFFF:
+                return  # an earlier copy was taken, only its answer got lost
             if not slave.pending and request.kind is PduType.INF_state:
                 slave.seq = refusal.expected  # the slave counts from elsewhere: follow it
                 self.request(slave, request.kind, slave.next_inf(PduType.INF_state))
