@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
+from support.activations import activations
 
-from ros2_cosim.kernel.activation import Count, all_of, any_of
+from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import ZeroDelayLoopError
@@ -157,13 +158,17 @@ def systems(draw: Any, max_participants: int = 12) -> System:
         if feedback:
             entry["activation"] = all_of(triggers)
         elif triggers:
-            kind = draw(st.sampled_from(["any", "all", "count"]))
+            kind = draw(st.sampled_from(["any", "all", "count", "other"]))
             if kind == "count":
-                entry["activation"] = Count(triggers[0], draw(st.integers(1, 3)))
-                for port in triggers[1:]:
-                    entry["inputs"][port] = draw(st.booleans())
+                activation: Activation = Count(triggers[0], draw(st.integers(1, 3)))
+            elif kind == "other":
+                activation = draw(activations(triggers))
             else:
-                entry["activation"] = any_of(triggers) if kind == "any" else all_of(triggers)
+                activation = any_of(triggers) if kind == "any" else all_of(triggers)
+            entry["activation"] = activation
+            for port in triggers:
+                if port not in activation.ports:
+                    entry["inputs"][port] = draw(st.booleans())
         if not triggers or draw(st.integers(0, 3)) == 0:
             entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
             entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
