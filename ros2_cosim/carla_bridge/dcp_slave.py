@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_settings import map_choice
 from ros2_cosim.carla_bridge.simulator import Simulator
-from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel, StepInfo
 from ros2_cosim.kernel.errors import CosimError

@@ -14,8 +14,15 @@ from typing import Any
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles
 from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import Causality, Dimension, SlaveDescription, Unit, Variable
-from ros2_cosim.dcp.description import Resolution, TypeAttributes
+from ros2_cosim.dcp.description import (
+    Causality,
+    Dimension,
+    Resolution,
+    SlaveDescription,
+    TypeAttributes,
+    Unit,
+    Variable,
+)
 from ros2_cosim.dcp.enums import DataType
 from ros2_cosim.interfaces.records import (
     Acceleration,
@@ -115,9 +122,7 @@ class SceneVariables:
     def _variables(self) -> list[Variable]:
         names: list[tuple[str, str, Causality, int]] = []
         for vehicle in self.commanded:
-            names += [
-                (f"control/{vehicle}", f, Causality.INPUT, 0) for f in ControlCommand._fields
-            ]
+            names += [(f"control/{vehicle}", f, Causality.INPUT, 0) for f in ControlCommand._fields]
         for vehicle in self._vehicles:
             names += [(f"odometry/{vehicle}", f, Causality.OUTPUT, 0) for f in Odometry._fields]
             names += [
@@ -127,8 +132,7 @@ class SceneVariables:
         names.append(("collision", "count", Causality.OUTPUT, 0))
         if self._objects:
             names += [
-                ("static_objects", f, Causality.OUTPUT, self._objects)
-                for f in StaticObject._fields
+                ("static_objects", f, Causality.OUTPUT, self._objects) for f in StaticObject._fields
             ]
         variables = [
             _variable(number, port, field, causality, count)
@@ -154,9 +158,7 @@ class SceneVariables:
 _NO_COMMAND = (float("nan"),) * len(ControlCommand._fields)
 
 
-def _variable(
-    number: int, port: str, field: str, causality: Causality, count: int
-) -> Variable:
+def _variable(number: int, port: str, field: str, causality: Causality, count: int) -> Variable:
     data_type = DataType.float64
     if field == "count":
         data_type = DataType.uint64

@@ -9,6 +9,7 @@ leaves the steering open, and turns CARLA's values into records (REP-103, SI).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite, isnan
 from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
@@ -105,6 +106,7 @@ class Scene:
             keeping, a vehicle without command coasts in its lane; vehicles with a driver of
             their own take no commands
         :raises ConfigurationError: a command for a vehicle that takes none
+        :raises RunError: a command that is not a finite number
         :raises ConnectionFailedError: the simulator went away
         """
         for name in commands:
@@ -214,8 +216,13 @@ class Scene:
         if command is None:
             return 0.0, 0.0, vehicle.keeper.steer(odometry)
         steer = command.steer
-        if steer != steer:  # NaN
+        if isnan(steer):
             steer = vehicle.keeper.steer(odometry)
+        if not (isfinite(command.throttle) and isfinite(command.brake) and isfinite(steer)):
+            raise RunError(
+                f"vehicle '{vehicle.spec.name}': {command}: throttle and brake must be finite "
+                "numbers, steer one or NaN (lane keeping)"
+            )
         return command.throttle, command.brake, steer
 
     def _way_ahead(self, vehicle: _Vehicle) -> tuple[float | None, float]:

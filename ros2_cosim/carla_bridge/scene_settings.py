@@ -47,9 +47,7 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
         driver = settings.pop("driver", None)
         if driver is not None:
             settings["driver"] = _build(DriverSpec, driver, f"scene.vehicles.{name}.driver")
-        vehicles.append(
-            _build(VehicleSpec, {"name": name, **settings}, f"scene.vehicles.{name}")
-        )
+        vehicles.append(_build(VehicleSpec, {"name": name, **settings}, f"scene.vehicles.{name}"))
     objects = [
         _build(ObjectSpec, {"name": name, **settings}, f"scene.objects.{name}")
         for name, settings in _mapping(scene, "objects").items()

@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_with_parent() -> None:
+    """Ask the kernel for SIGTERM at the end of the thread that started this process."""
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # the parent ended before the request took hold

@@ -68,6 +68,10 @@ class Actor:
         """Value of an attribute, None if the actor has none of this name."""
         return self._attributes.get(name)
 
+    def number(self, name: str) -> float:
+        """Value of a numeric attribute, 0 if the actor has none of this name."""
+        return float(self._attributes.get(name, "0").rstrip("f"))
+
     def exposed(self) -> ActorState:
         """The state as clients see it, rounded to float32."""
         return narrow(self.state)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,15 @@ BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
 TAG_CAR, TAG_TRUCK, TAG_STATIC = 14, 15, 20
 
 
+_FORMS = {
+    BOOL: re.compile(r"true|false"),
+    INT: re.compile(r"[-+]?[0-9]{1,18}"),
+    FLOAT: re.compile(r"[-+]?([0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,2})?f?"),
+    STRING: re.compile(r".{0,1000}", re.DOTALL),
+    COLOR: re.compile(r"[0-9]{1,3},[0-9]{1,3},[0-9]{1,3}"),
+}
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One attribute of a blueprint; values are texts, as on the wire."""
@@ -30,6 +40,10 @@ class Attribute:
     value: str
     recommended: tuple[str, ...] = ()
     modifiable: bool = False
+
+    def accepts(self, value: str) -> bool:
+        """True if the text is a value of the attribute's type."""
+        return bool(_FORMS[self.type].fullmatch(value))
 
     def to_wire(self) -> list[Any]:
         """ActorAttribute of the protocol (values outside the recommended ones are allowed)."""
@@ -85,6 +99,8 @@ class Blueprint:
                 )
             if not known[name].modifiable and value != known[name].value:
                 raise ValueError(f"attribute '{name}' of blueprint '{self.id}' is read-only")
+            if not known[name].accepts(value):
+                raise ValueError(f"attribute '{name}' of blueprint '{self.id}': '{value[:40]}'")
         values = tuple(
             AttributeValue(a.id, a.type, chosen.get(a.id, a.value))
             for a in sorted(self.attributes, key=lambda a: a.id)

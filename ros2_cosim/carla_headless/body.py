@@ -30,6 +30,7 @@ _MS_TO_KMH = 3.6
 _SPEED_GAIN = 1.0  # 1/s, of the speed controller behind Ackermann control
 _MAX_SPEED_CORRECTION = 3.0  # m/s^2, unless the client names a limit
 _STOP_SPEED = 0.1  # m/s
+_MAX_PUSHED_SPEED = 1000.0  # m/s
 
 
 class Body:
@@ -103,8 +104,8 @@ class Body:
         vehicle = self._vehicle
         vehicle.x += dx
         vehicle.y += dy
-        vehicle.vx += dvx * self._cos + dvy * self._sin
-        vehicle.vy += dvy * self._cos - dvx * self._sin
+        vehicle.vx = _limited(vehicle.vx + dvx * self._cos + dvy * self._sin)
+        vehicle.vy = _limited(vehicle.vy + dvy * self._cos - dvx * self._sin)
 
     def end_step(self, dt: float) -> None:
         """Take the acceleration as the change of velocity over the step, as CARLA does."""
@@ -179,3 +180,7 @@ class Body:
             vx, vy = vehicle.vx, vehicle.vy
             return vx * self._cos - vy * self._sin, vx * self._sin + vy * self._cos, 0.0
         return frames.body_to_world(road.orientation(), (vehicle.vx, vehicle.vy, 0.0))
+
+
+def _limited(speed: float) -> float:
+    return min(_MAX_PUSHED_SPEED, max(-_MAX_PUSHED_SPEED, speed))

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 _RECEIVE_BYTES = 256 * 1024
+_ACCEPT_PAUSE_S = 0.1
 
 
 class EventLoop:
@@ -212,17 +213,25 @@ class Listener:
             self._sock.close()
             raise
         self._sock.setblocking(False)
+        self._open = True
         self.port: int = self._sock.getsockname()[1]
         loop.watch(self._sock, self._accept)
 
     def close(self) -> None:
         """Stop listening."""
+        self._open = False
         self._loop.watch(self._sock, None)
         self._sock.close()
 
     def _accept(self) -> None:
         try:
             sock, _ = self._sock.accept()
-        except OSError:  # the peer gave up, or no descriptors are left: the server goes on
+        except OSError:  # the peer gave up, or no descriptors are left: try again later
+            self._loop.watch(self._sock, None)
+            self._loop.call_later(_ACCEPT_PAUSE_S, self._resume)
             return
         self._on_accept(sock)
+
+    def _resume(self) -> None:
+        if self._open:
+            self._loop.watch(self._sock, self._accept)

@@ -64,8 +64,8 @@ def geolocation(world: World, x: float, y: float) -> tuple[float, float]:
 
 def _due(world: World, sensor: Actor) -> bool:
     """True in the frames in which a sensor with a ``sensor_tick`` measures."""
-    period = float(sensor.attribute("sensor_tick") or 0.0)
-    if period <= 0.0:
+    period = sensor.number("sensor_tick")
+    if period <= world.step_s:
         return True
     return int(world.elapsed_s / period) > int((world.elapsed_s - world.step_s) / period)
 
@@ -107,8 +107,8 @@ def _obstacle(world: World, sensor: Actor, record: Record) -> list[Any]:
     """The nearest actor in a straight corridor of ``hit_radius`` ahead of the sensor."""
     if not _due(world, sensor):
         return []
-    reach = float(sensor.attribute("distance") or 0.0)
-    radius = float(sensor.attribute("hit_radius") or 0.0)
+    reach = sensor.number("distance")
+    radius = sensor.number("hit_radius")
     moving_only = sensor.attribute("only_dynamics") == "true"
     pose = world.pose(sensor)
     x, y, z = pose.location

@@ -65,6 +65,9 @@ class _RpcClient:
         except UnknownMethodError as error:
             _logger.warning("%s", error)
             answer = encode_error(request.id, str(error))
+        except Exception as error:  # a fault of this server must not end everybody's world
+            _logger.exception("fault in '%s'", request.method)
+            answer = encode_error(request.id, f"fault in the server: {error!r}")
         if not request.asynchronous:
             self.connection.send(answer)
             if self.connection.backlog > MAX_UNREAD_ANSWERS:
@@ -102,7 +105,8 @@ class Server:
                 f"cannot listen at {host}, ports {port} and {port + 1}: "
                 f"{getattr(error, 'strerror', None) or error}"
             ) from None
-        self._streams.on_relief = self._relief
+        self._relieving = False
+        self._streams.on_relief = self._schedule_relief
         self.port = self._rpc.port
         try:
             self.simulation = Simulation(
@@ -112,8 +116,10 @@ class Server:
         except BaseException:
             self.close()
             raise
-        self._due = time.monotonic()
-        self._loop.call_later(0.0, self._free_run)
+        self._due = 0.0
+        self._free_running = False
+        self.simulation.on_settings = self._start_free_run
+        self._start_free_run()
         self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
 
     @property
@@ -154,7 +160,14 @@ class Server:
         wait = self.simulation.settings.synchronous_mode
         self._streams.publish(stream_id, message, wait)
 
+    def _schedule_relief(self) -> None:
+        # Not at once: relief may come up in the middle of a tick's own publishing.
+        if self.waiting and not self._relieving:
+            self._relieving = True
+            self._loop.call_later(0.0, self._relief)
+
     def _relief(self) -> None:
+        self._relieving = False
         waiting, self.waiting = self.waiting, {}
         for client in waiting:
             client.proceed()
@@ -163,11 +176,18 @@ class Server:
         self._streams.drop_stuck()
         self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
 
+    def _start_free_run(self) -> None:
+        if not (self._free_running or self.simulation.settings.synchronous_mode):
+            self._free_running = True
+            self._due = time.monotonic()
+            self._loop.call_later(0.0, self._free_run)
+
     def _free_run(self) -> None:
         """In asynchronous mode one step per step time; catches up by at most one step."""
         simulation = self.simulation
-        step = simulation.world.step_s
-        if not simulation.settings.synchronous_mode:
+        self._free_running = not simulation.settings.synchronous_mode
+        if self._free_running:
             simulation.tick()
-        self._due = max(self._due + step, time.monotonic() - step)
-        self._loop.call_later(max(0.0, self._due - time.monotonic()), self._free_run)
+            step = simulation.world.step_s
+            self._due = max(self._due + step, time.monotonic() - step)
+            self._loop.call_later(max(0.0, self._due - time.monotonic()), self._free_run)

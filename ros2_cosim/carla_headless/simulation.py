@@ -44,6 +44,7 @@ class Simulation:
         self.traffic_managers: dict[int, tuple[str, int]] = {}
         self._stream_port = stream_port
         self.on_token: Callable[[int], None] = lambda _stream_id: None
+        self.on_settings: Callable[[], None] = lambda: None
         self._publish = publish
         self._wanted = wanted
         self._staged_opendrive = ""
@@ -84,6 +85,7 @@ class Simulation:
         """Take over settings; returns a frame that clients have seen or will see."""
         self.settings = settings
         self.world.step_s = settings.fixed_delta_seconds or DEFAULT_STEP_S
+        self.on_settings()
         return self.world.frame
 
     def tick_cue(self) -> int:

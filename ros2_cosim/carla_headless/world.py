@@ -32,6 +32,9 @@ from ros2_cosim.models.road import RoadNetwork
 _NS = 1_000_000_000
 _SPAWN_POINT_SPACING = 50.0
 _SPAWN_POINT_HEIGHT = 0.3
+# Beyond these a value is a mistake, and far beyond them float32 has no number for it.
+_MAX_COORDINATE = 1.0e6  # m
+_MAX_SPEED = 1000.0  # m/s
 
 
 class Collision(NamedTuple):
@@ -100,6 +103,7 @@ class World:
         :param pose: in the world, or relative to the parent where there is one
         :raises CallError: unknown blueprint, attribute or parent, or no free space
         """
+        _require_below(_MAX_COORDINATE, "location", pose.location)
         known = LIBRARY.get(blueprint)
         if known is None:
             raise CallError(f"Spawn failed because of invalid actor description '{blueprint}'")
@@ -186,6 +190,7 @@ class World:
     def set_transform(self, actor_id: int, pose: Transform) -> None:
         """Teleport an actor (relative to the parent where there is one)."""
         actor = self.require(actor_id)
+        _require_below(_MAX_COORDINATE, "location", pose.location)
         if actor.parent in self.actors:
             actor.relative = pose
         else:
@@ -194,6 +199,7 @@ class World:
     def set_target_velocity(self, actor_id: int, velocity: Vector) -> None:
         """Set the velocity [m/s, world frame]; of a vehicle once, physics goes on from there."""
         actor = self.require(actor_id)
+        _require_below(_MAX_SPEED, "velocity", velocity)
         if isinstance(actor, Vehicle):
             actor.body.set_velocity(velocity)
             actor.state = actor.body.state()
@@ -208,17 +214,19 @@ class World:
 
     def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
         """Keep a vehicle at a velocity of its own frame [m/s], or let it go (None)."""
+        _require_below(_MAX_SPEED, "velocity", velocity or Vector())
         self.require_vehicle(actor_id).body.hold_velocity(velocity)
 
     def add_impulse(self, actor_id: int, impulse: Vector) -> None:
         """Hit a vehicle with an impulse [N s, world frame]."""
-        self.require_vehicle(actor_id).body.add_impulse(impulse)
+        body = self.require_vehicle(actor_id).body
+        _require_below(_MAX_SPEED * body.mass, "impulse", impulse)
+        body.add_impulse(impulse)
 
     def add_force(self, actor_id: int, force: Vector) -> None:
         """Push a vehicle with a force [N, world frame] during the next step."""
         x, y, z = force
-        impulse = Vector(x * self.step_s, y * self.step_s, z * self.step_s)
-        self.require_vehicle(actor_id).body.add_impulse(impulse)
+        self.add_impulse(actor_id, Vector(x * self.step_s, y * self.step_s, z * self.step_s))
 
     def apply_control(self, actor_id: int, control: VehicleControl) -> None:
         """Set a vehicle's controls; they hold until changed."""
@@ -308,3 +316,8 @@ class World:
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")
+
+
+def _require_below(limit: float, what: str, vector: Vector) -> None:
+    if not all(-limit <= part <= limit for part in vector):
+        raise CallError(f"{what} {tuple(vector)} exceeds {limit:g}")

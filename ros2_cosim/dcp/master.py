@@ -391,6 +391,10 @@ class Master:
         if not self._io.slaves:
             raise WiringError("the master has no slaves")
         self._groups = make_groups(self._io.slaves, self._wires)
+        if self._data_sync:
+            # Data PDUs between slaves would make them step each other: the master passes
+            # the values on instead.
+            self._groups = make_groups(self._io.slaves, [])
         prepare_data_path(self._groups)
         self._io.route_data()
         self._step = common_step({s.name: (s.resolution, s.steps, s.every) for s in self._all()})
@@ -539,6 +543,8 @@ class Master:
     # -- inside: stepping ----------------------------------------------------------------------
 
     def _send_inputs(self, slave: RemoteSlave) -> None:
+        if self._data_sync:
+            self._pass_on(slave)
         for pdu in slave.sent_pdus:
             self._io.send_data(slave, pdu, slave.inputs)
 
@@ -579,7 +585,9 @@ class Master:
         if not complete():
             limit = self._data_wait_s if on_udp else None
             try:
-                self._io.wait(list(slaves), complete, "its outputs", timeout_s=limit)
+                self._io.wait(
+                    list(slaves), complete, "its outputs", timeout_s=limit, leaving=not initial
+                )
             except DcpTimeoutError:
                 if not on_udp or self._missing is Missing.STOP:
                     raise
@@ -610,14 +618,24 @@ class Master:
                     slave=slave.name,
                 )
 
+    def _pass_on(self, slave: RemoteSlave) -> None:
+        """Bring the newest outputs of other slaves to the inputs that are wired to them."""
+        for wire in self._wires:
+            if wire.target == slave.name:
+                value = self._io.slaves[wire.source].output(wire.output)
+                slave.set_inputs({wire.input: value})
+
     def _step_by_data(self) -> None:
         slaves = self._all()
-        for slave in slaves:
-            for pdu in slave.run_pdus:
-                pdu.pending = None
-            self._send_inputs(slave)
-            self._io.flush(slave)
-        self._await_outputs(slaves, initial=False)
+        parallel = self.stepping == "parallel"
+        for batch in [slaves] if parallel else [[slave] for slave in slaves]:
+            for slave in batch:
+                for pdu in slave.run_pdus:
+                    pdu.pending = None
+                self._send_inputs(slave)
+            for slave in batch:
+                self._io.flush(slave)
+            self._await_outputs(batch, initial=False)
 
     def _step_by_clock(self) -> None:
         due = self.plan.due
@@ -632,10 +650,7 @@ class Master:
                 if slave.state in ERROR:
                     raise self._io.error_of(slave)
                 if slave.state is not None and slave.state not in RUN:
-                    raise DcpError(
-                        f"slave {slave.name!r} left the run by itself: {slave.state.name}",
-                        slave=slave.name,
-                    )
+                    raise self._io.left(slave)
             if rest <= 0:
                 break
         for slave in slaves:

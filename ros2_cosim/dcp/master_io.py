@@ -18,7 +18,7 @@ from ros2_cosim.dcp.data_path import OutputPdu
 from ros2_cosim.dcp.enums import ErrorCode, PduType, State, TransportProtocol, code_name
 from ros2_cosim.dcp.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
 from ros2_cosim.dcp.remote import Refusal, RemoteSlave, Request
-from ros2_cosim.dcp.states import ERROR
+from ros2_cosim.dcp.states import ERROR, NON_REAL_TIME, RUN
 from ros2_cosim.dcp.transport import (
     TcpLink,
     tcp_connect,
@@ -27,6 +27,7 @@ from ros2_cosim.dcp.transport import (
     udp_socket,
 )
 
+_RUNNING = RUN | NON_REAL_TIME
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _TRANSITION_CODES = frozenset(
     {
@@ -381,10 +382,12 @@ class MasterIO:
         *,
         timeout_s: float | None = None,
         errors: bool = True,
+        leaving: bool = False,
     ) -> None:
         """Wait until ``done()``.
 
         :param errors: a slave that goes to its error state ends the wait with its error
+        :param leaving: a slave that stops by its own wish ends the wait with an error
         :raises DcpTimeoutError: naming the slave that did not do ``what``
         :raises DcpError: a slave refused something or went to its error state
         :raises DcpPeerLostError: a slave is gone
@@ -401,6 +404,8 @@ class MasterIO:
                 for slave in slaves:
                     if slave.state in ERROR:
                         raise self.error_of(slave)
+                    if leaving and slave.state in (State.STOPPING, State.STOPPED):
+                        raise self.left(slave)
 
     def idle(self, now: float) -> float:
         """Do what is due besides waiting; returns how long there is nothing to do."""
@@ -450,10 +455,15 @@ class MasterIO:
                 slaves,
                 lambda: all(s.state is state and not s.pending for s in slaves),
                 state.name,
+                leaving=state in _RUNNING,
             )
         finally:
             for slave in slaves:
                 slave.asking = False
+
+    def left(self, slave: RemoteSlave) -> DcpError:
+        """The error that says that a slave ended its run by its own wish."""
+        return DcpError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
 
     def poll_state(self, slave: RemoteSlave) -> State:
         """Ask a slave for its state (INF_state); follows its sequence ids if they differ."""

@@ -5,7 +5,7 @@ import sys
 import time
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
@@ -30,27 +30,11 @@ def _coordinate(started: Started) -> None:
         names,
         coordinator,
         run_id=f"{scenario.name}-{scenario.seed}",
-        rate=read_rate(session.parameter("rate", "max")),
+        rate=parse_rate(session.parameter("rate", "max")),
         watchdog_s=scenario.watchdog_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,
     ).run()
-
-
-def read_rate(text: str) -> float | None:
-    """Real-time factor: a number above zero, or ``max`` for as fast as possible (None).
-
-    :raises ConfigurationError: anything else
-    """
-    if text == "max":
-        return None
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0.0 < rate < 1e6:
-        raise ConfigurationError(f"rate: found '{text}'; allowed is a number above 0, or max")
-    return rate
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class
 
 _POLL_S = 0.05
+_SECOND = 1_000_000_000
 
 
 class ClockNode:
@@ -102,11 +103,12 @@ class ClockNode:
             self._enter(State.STOPPING, self._coordinator.stop_reason)
             self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
             self._enter(State.SHUT_DOWN, "the run is complete")
-            # The last word has to leave this process before it ends.
-            self._session.wait(_POLL_S)
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
             raise
+        finally:
+            # The last word has to reach everybody before this process ends.
+            self._system.flush()
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -125,6 +127,9 @@ class ClockNode:
     def _show_time(self) -> None:
         time = self._coordinator.time
         if time > self._shown and time >= 0:
+            if time // _SECOND > max(self._shown, 0) // _SECOND:
+                # Read by whoever started the run, for its progress bar.
+                print(f"time {time / 1e9:.3f} s", flush=True)
             self._shown = time
             self._clock.publish(encode_clock(*split_stamp(time)))
 
@@ -153,7 +158,9 @@ class ClockNode:
             self._session.wait(_POLL_S)
             self._check_failure()
             if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}")
+                raise DeadlockError(
+                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
+                )
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers
@@ -201,9 +208,7 @@ class ClockNode:
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
         }
-        self._report.send(
-            ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details))
-        )
+        self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _enter(self, state: State, reason: str) -> None:
         self._system.send(SystemState(int(state), reason, self._run_id))

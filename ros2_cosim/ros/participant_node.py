@@ -9,6 +9,7 @@ tell how long a port stays silent.
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from ros2_cosim.interfaces.cdr import Codec
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -17,13 +18,13 @@ from ros2_cosim.interfaces.protocol import (
     PortPromise,
     SystemState,
 )
+from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
-from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, Writer, data_qos
@@ -114,23 +115,20 @@ class ParticipantNode:
                 self._session.wait(_POLL_S)
         except RunError as error:
             self._enter(State.ERROR, str(error))
+            self._states.flush()
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
             if close:
                 close()
 
-    def _read_inputs(
-        self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]
-    ) -> None:
+    def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
         promised: dict[str, list[tuple[str, int]]] = {}
         by_topic: dict[tuple[str, str], list[int]] = {}
         for index, connection in enumerate(self._runtime.channels):
             by_topic.setdefault((connection.source, connection.source_port), []).append(index)
             if graph.needs_promises(connection.source, connection.source_port):
-                promised.setdefault(connection.source, []).append(
-                    (connection.source_port, index)
-                )
+                promised.setdefault(connection.source, []).append((connection.source_port, index))
         for (source, port), indices in by_topic.items():
             topic, type_name = topic_of(source, port)
             codec = graph.output(source, port).codec

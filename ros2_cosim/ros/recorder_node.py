@@ -79,7 +79,10 @@ class RecorderNode:
                     promised[port.name] = channel
                 numbering = Numbering(graph, name, port.name)
                 session.reader(
-                    topic, type_name, data_qos(), self._receiver(topic, port.codec, channel, numbering)
+                    topic,
+                    type_name,
+                    data_qos(),
+                    self._receiver(topic, port.codec, channel, numbering),
                 )
             if promised:
                 session.record_reader(

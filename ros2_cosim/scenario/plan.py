@@ -9,7 +9,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import degrees
 from pathlib import Path
+from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.schema import Scenario
@@ -29,7 +31,7 @@ class Process:
 
     name: str
     executable: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     is_ros: bool = True
     required: bool = True
@@ -44,6 +46,7 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    rviz_config: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -86,13 +89,35 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
         processes.append(
-            Process("visualisation", "visualisation", parameters=common, required=False)
+            Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
+        )
+    if options.rviz:
+        config = str(options.rviz_config) if options.rviz_config else ""
+        arguments = ("-d", config) if config else ()
+        processes.append(
+            Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False)
         )
     rate = "max" if options.rate is None else repr(options.rate)
     processes.append(Process("clock", "clock", parameters={**common, "rate": rate}))
-    if options.rviz:
-        processes.append(Process("rviz", "rviz2", is_ros=False, required=False))
     return processes
+
+
+def _drawing(scenario: Scenario) -> dict[str, Any]:
+    """Parameters of the visualisation node: what it cannot learn from topics."""
+    vehicles = scenario.scene.get("vehicles", {})
+    names = [str(name) for name in scenario.scene.get("platoon", vehicles)]
+    sensing = [p.parameters for p in scenario.participants.values() if p.model == "object_sensor"]
+    parameters: dict[str, Any] = {
+        "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
+        "vehicles": names,
+        "lengths": [float(vehicles[name]["length"]) for name in names],
+        "widths": [float(vehicles[name]["width"]) for name in names],
+    }
+    if sensing:
+        parameters["sensors"] = [str(p["ego"]) for p in sensing]
+        parameters["sensor_fov_deg"] = degrees(float(sensing[0].get("field_of_view", 1.0)))
+        parameters["sensor_range_m"] = float(sensing[0].get("detection_range", 150.0))
+    return parameters
 
 
 def resolve_ports(scenario: Scenario) -> Scenario:

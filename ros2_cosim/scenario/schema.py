@@ -141,9 +141,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     data = dict(data)
     participants = data.get("participants")
     if isinstance(participants, dict):
-        data["participants"] = {
-            name: _expand(settings) for name, settings in participants.items()
-        }
+        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
     try:
         return Scenario.model_validate(data)
     except ValidationError as error:

@@ -8,6 +8,7 @@ before its time ends the run; what it said last is its reason.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -161,8 +162,8 @@ def command_of(process: Process) -> list[str]:
     if process.is_ros:
         command += ["--ros-args", "-r", f"__node:={process.name}"]
         for name, value in process.parameters.items():
-            # Quoted: a ROS parameter would otherwise be read as YAML, 12 as a number.
-            command += ["-p", f'{name}:="{value}"']
+            # ROS reads parameter values as YAML, of which JSON is a part.
+            command += ["-p", f"{name}:={json.dumps(value)}"]
     return command
 
 

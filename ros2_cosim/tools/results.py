@@ -49,9 +49,7 @@ def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
     for name, participant in scenario.participants.items():
         for port, settings in participant.outputs.items():
             latched = graph.output(name, port).schedule == "once"
-            topics.append(
-                BagTopic(settings.topic, settings.type, Qos(transient_local=latched))
-            )
+            topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
     facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
     return BagWriter(output / BAG, topics, custom_data=facts)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -20,11 +21,14 @@ from ros2_cosim.scenario.schema import Scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.bag_reader import is_complete, recover
 from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.tools.domain_lock import domain_lock
 from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.summary import Summary, read_summary
 
 _POLL_S = 0.05
+#: How the clock node tells its progress.
+_TIME = re.compile(r"time ([0-9.]+) s")
 
 
 def run_ros(
@@ -37,7 +41,7 @@ def run_ros(
 ) -> Summary:
     """Run a scenario to its end in processes of its own.
 
-    :param progress: called now and then; the time is not known here and given as 0
+    :param progress: called with the simulated time [ns] about once per simulated second
     :param on_line: called with (process name, line) of everything the processes print
     :param on_started: called with the process ids by name
     :raises ConfigurationError: the scenario is wrong, or ROS is not installed
@@ -52,14 +56,23 @@ def run_ros(
     scenario = resolve_ports(scenario)
     save_scenario(scenario, options.output / RESOLVED_SCENARIO)
     plan = make_plan(scenario, options)
+
+    def listen(name: str, line: str) -> None:
+        if name == "clock" and (match := _TIME.fullmatch(line)):
+            progress(round(float(match[1]) * 1e9))
+        else:
+            on_line(name, line)
+
     try:
-        with ProcessGroup(plan, loopback_environment(os.environ, options.output), on_line) as group:
+        with (
+            domain_lock(),
+            ProcessGroup(plan, loopback_environment(os.environ, options.output), listen) as group,
+        ):
             on_started(group.pids())
             while not group.ended():
                 failure = group.failure()
                 if failure is not None:
                     raise RunError(failure)
-                progress(0)
                 time.sleep(_POLL_S)
             failure = group.failure()
             if failure is not None:

@@ -160,6 +160,13 @@ def test_commands_for_others_are_refused() -> None:
             scene.step({name: command})
 
 
+@pytest.mark.parametrize("wrong", [(NAN, 0.0, 0.0), (0.0, NAN, 0.0), (0.0, 0.0, float("inf"))])
+def test_commands_must_be_finite(wrong: tuple[float, float, float]) -> None:
+    scene = _started(platoon())
+    with pytest.raises(RunError, match="vehicle 'follower1': .*must be finite"):
+        scene.step({"follower1": ControlCommand(0.0, *wrong)})
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A slave engine without sockets: what it sends is kept in lists, its clock is set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ros2_cosim.dcp.description import SlaveDescription
+from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.pdu import Pdu, decode
+from ros2_cosim.dcp.slave import Slave
+from ros2_cosim.dcp.slave_config import Endpoint
+from ros2_cosim.dcp.slave_core import SlaveOptions
+
+
+class Bench:
+    """Plays the world around one engine (the ``SlaveIO`` protocol)."""
+
+    def __init__(
+        self,
+        model: SlaveModel,
+        description: SlaveDescription,
+        options: SlaveOptions | None = None,
+    ) -> None:
+        self.sent: list[bytes] = []
+        self.data: list[tuple[Endpoint, bytes]] = []
+        self.open: list[Endpoint] = []
+        self.time = 1000.0
+        self.slave = Slave(model, description, self, {0: 8080, 4: 8080}, lambda host: True, options)
+
+    def ask(self, data: bytes) -> list[Pdu]:
+        """Give one PDU to the slave; what it answered."""
+        self.sent.clear()
+        self.slave.receive(data, "master")
+        return [decode(answer) for answer in self.sent]
+
+    def send(self, peer: Any, data: bytes) -> None:
+        self.sent.append(data)
+
+    def send_data(self, target: Endpoint, data: bytes) -> None:
+        self.data.append((target, data))
+
+    def listen(self, endpoints: list[Endpoint]) -> None:
+        self.open.extend(endpoints)
+
+    def connect(self, endpoint: Endpoint) -> Endpoint:
+        self.open.append(endpoint)
+        return endpoint
+
+    def close_data(self) -> None:
+        self.open.clear()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+    def await_input(self, fresh: Callable[[], bool]) -> None:
+        """Nothing more will come."""
+
+    def deregistered(self) -> None:
+        """The engine goes on."""
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
