@@ -63,6 +63,8 @@ class RoadNetwork:
         self.source = source
         self._check_links()
         self._stations = Stations(self.roads)
+        #: The height of all roads [m] if it is everywhere the same, else None.
+        self.level = _common_level(roads)
         self._samples = [
             (point.x, point.y, road.id, s)
             for road in roads
@@ -346,6 +348,11 @@ def lateral_error(network: RoadNetwork, position: RoadPosition, lane_id: int) ->
     """Distance of a position from the centre of a lane [m], positive to the lane's left."""
     error = position.t - network.lane_centre(position.road_id, lane_id, position.s)
     return error if lane_id < 0 else -error
+
+
+def _common_level(roads: list[Road]) -> float | None:
+    levels = {road.elevation.constant for road in roads}
+    return levels.pop() if len(levels) == 1 else None
 
 
 def _stations(length: float, step: float) -> list[float]:
