@@ -208,7 +208,7 @@ class World:
         _require_below(_MAX_SPEED, "velocity", velocity)
         if isinstance(actor, Vehicle):
             actor.body.set_velocity(velocity)
-            actor.state = actor.body.state()
+            actor.take_state()
         else:
             actor.state = actor.state._replace(velocity=velocity)
 
@@ -261,7 +261,7 @@ class World:
         self.collisions = self._next_reports() if self._contacts else []
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
-            vehicle.state = vehicle.body.state()
+            vehicle.take_state()
         return self.frame
 
     def _next_reports(self) -> list[Collision]:

@@ -105,8 +105,15 @@ class ParticipantSpec:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"
             )
-        for kind, ports in (("input", self.inputs), ("output", self.outputs)):
-            names = [port.name for port in ports]  # type: ignore[attr-defined]
+        if self.offset_ns and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who}: offset is {self.offset_ns} ns, but there is no period; an offset is "
+                "the time of the first periodic activation"
+            )
+        for kind, names in (
+            ("input", [port.name for port in self.inputs]),
+            ("output", [port.name for port in self.outputs]),
+        ):
             for name in names:
                 if names.count(name) > 1:
                     raise ConfigurationError(f"{who}: {kind} port '{name}' is declared twice")
@@ -184,9 +191,7 @@ class Graph:
         """
         position = {p.name: i for i, p in enumerate(self.participants[participant].inputs)}
         mine = [c for c in self.connections if c.target == participant]
-        return tuple(
-            sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port))
-        )
+        return tuple(sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port)))
 
     def outgoing(self, participant: str) -> tuple[Connection, ...]:
         """Connections out of a participant."""
@@ -199,9 +204,9 @@ class Graph:
         return output.latency.minimum_ns == 0 and not reader.delayed
 
     def separation(self, participant: str, port: str) -> int | None:
-        """Least distance in time between two messages of an output port, if the graph implies it.
+        """Distance in time between two messages of an output port, if the graph implies it.
 
-        With it a reader concludes from a message stamped s that nothing comes before
+        With it a reader concludes from a message stamped s that the next one is stamped
         s + separation; without it (None) the writer has to promise explicitly.
         """
         return self._separation(participant, port, frozenset())
@@ -213,12 +218,14 @@ class Graph:
             return None
         if spec.activation is None:
             return spec.period_ns
-        if spec.period_ns is not None or len(spec.trigger_ports) != 1 or participant in visited:
+        # An activation that is not regular leaves gaps of unknown length: readers would wait
+        # for a message that never comes.
+        if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
             return None
         (trigger,) = spec.trigger_ports
         writers = [c for c in self.incoming(participant) if c.target_port == trigger]
         samples = spec.activation.minimum_samples(trigger)
-        if len(writers) != 1 or samples == 0:
+        if len(writers) != 1:
             return None
         inherited = self._separation(
             writers[0].source, writers[0].source_port, visited | {participant}
@@ -285,8 +292,7 @@ class Graph:
                         f"connection {connection}: there is no participant '{end}'; "
                         f"participants are {', '.join(sorted(self.participants))}"
                     )
-                ports = spec.outputs if kind == "output" else spec.inputs
-                names = [p.name for p in ports]  # type: ignore[attr-defined]
+                names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
                 if port not in names:
                     raise ConfigurationError(
                         f"connection {connection}: participant '{end}' has no {kind} port "
@@ -296,10 +302,10 @@ class Graph:
                 raise ConfigurationError(f"connection {connection} is declared twice")
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
-            for port in spec.inputs:
-                if (spec.name, port.name) not in fed:
+            for reader in spec.inputs:
+                if (spec.name, reader.name) not in fed:
                     raise ConfigurationError(
-                        f"participant '{spec.name}': nothing writes to input port '{port.name}'"
+                        f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
                     )
 
     def _rank(self) -> dict[str, int]:

@@ -113,8 +113,12 @@ class ParticipantNode:
             self._enter(State.STOPPED, "all activations complete")
             while self._system not in (State.SHUT_DOWN, State.ABORTING):
                 self._session.wait(_POLL_S)
+        except Aborted:
+            self._enter(State.ABORTING, "the clock ended the run")
+            raise
         except RunError as error:
             self._enter(State.ERROR, str(error))
+            self._states.flush()
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
@@ -255,10 +259,14 @@ class ParticipantNode:
 
     def _report(self) -> None:
         counts = self._engine.counts
+        finish = getattr(self._behaviour, "finish", None)
+        if finish:
+            finish()
+        report = report_of(self._runtime)
         self._reports.send(
-            report_of(self._runtime)._replace(
+            report._replace(
                 wait_ns=self._wait_ns,
-                transport_ns=self._transport_ns,
+                transport_ns=report.transport_ns + self._transport_ns,
                 timing=counts.timing,
                 order=counts.order,
                 loss=counts.loss,

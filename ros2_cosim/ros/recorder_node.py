@@ -7,7 +7,7 @@ disk slows the run down instead of losing messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ros2_cosim.interfaces.cdr import Codec
@@ -48,6 +48,7 @@ class RecorderNode:
     :param graph: the checked system
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: where the messages go
+    :param helpers: processes that report beside participants and clock
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class RecorderNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
+        helpers: Iterable[str] = (),
     ) -> None:
         self._session = session
         self._sink = sink
@@ -65,7 +67,7 @@ class RecorderNode:
         self._end = FOREVER
         self._horizon = NEVER
         self._told = NEVER
-        self._expected = {*graph.participants, "clock"}
+        self._expected = {*graph.participants, "clock", *helpers}
         self.reports: dict[str, ParticipantReport] = {}
         self._system = SystemState(int(State.CREATED), "", "")
         for name, spec in graph.participants.items():
