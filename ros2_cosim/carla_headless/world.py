@@ -129,7 +129,8 @@ class World:
             if other.parent == actor_id:
                 other.state = ActorState(self.pose(other), *AT_REST)
                 other.parent = 0
-        for contacts in (*self._contacts.values(), self._contacts):
+        self._contacts.pop(actor_id, None)
+        for contacts in self._contacts.values():
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
         self._vehicles.pop(actor_id, None)
