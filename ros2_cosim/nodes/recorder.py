@@ -26,6 +26,7 @@ def _record(started: Started) -> None:
             graph,
             topic_of=started.topic_of,
             sink=sink,
+            quantum_ns=scenario.clock_step,
             helpers=[slave_name(name) for name in dcp_participants(scenario)],
         )
         recorder.record()

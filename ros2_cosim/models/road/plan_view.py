@@ -181,9 +181,7 @@ class Spiral(_Element):
         x, y = self._within(knot, u)
         k = knot[4]
         s, c = sincos(u * (k + 0.5 * self._rate * u))
-        return (
-            x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u
-        )
+        return (x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u)
 
     def turn(self, ds: float) -> float:
         """Integral of the curvature."""
