@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+"""A CARLA-compatible server without graphics: protocol, streams, world model.
+
+``World`` in ``world`` is the simulation without sockets; ``Server`` in ``server`` speaks the
+CARLA 0.9.16 client protocol around it.
+"""

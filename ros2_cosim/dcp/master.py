@@ -47,6 +47,7 @@ class Master(MasterSetup):
     :param op_mode: operating mode of all slaves
     :param resolution: time resolution in seconds for slaves that do not have their own
     :param timeout_s: longest wait for anything a slave has to do; only ends the run
+    :param connect_wait_s: how long a slave that refuses the connection may take to listen
     :param stepping: ``"parallel"`` (all compute, then all send) or ``"sequential"`` (one
         after the other in the order of ``add_slave``, each seeing the newest outputs)
     :param data_synchronisation: step by data PDUs in RUNNING instead of STC_do_step; the

@@ -38,6 +38,7 @@ class MasterCore:
         resolution: Fraction | None = None,
         timeout_s: float = 30.0,
         retry_s: float = 0.1,
+        connect_wait_s: float = 0.0,
         stepping: str = "parallel",
         data_synchronisation: bool = False,
         missing: Missing = Missing.HOLD,
@@ -57,7 +58,7 @@ class MasterCore:
         self._data_wait_s = data_wait_s
         self._acceptable_loss = acceptable_loss
         self._on_log = on_log
-        self._io = MasterIO(timeout_s, retry_s)
+        self._io = MasterIO(timeout_s, retry_s, connect_wait_s)
         self._wires: list[Wire] = []
         self._groups: list[Group] = []
         self._step: Fraction = Fraction(0)

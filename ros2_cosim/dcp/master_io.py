@@ -38,13 +38,11 @@ class MasterIO(MasterSockets):
 
     :param timeout_s: longest wait for anything a slave has to do
     :param retry_s: over UDP, a request without an answer is sent again after this time
+    :param connect_wait_s: a slave that refuses the connection is asked again for so long
     """
 
-    def __init__(self, timeout_s: float, retry_s: float) -> None:
-        self.timeout_s = timeout_s
-        self.retry_s = retry_s
-        super().__init__()
-        self.timeout_s = timeout_s
+    def __init__(self, timeout_s: float, retry_s: float, connect_wait_s: float = 0.0) -> None:
+        super().__init__(timeout_s, connect_wait_s)
         self.retry_s = retry_s
 
     # -- sending -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import select
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -20,14 +21,16 @@ from ros2_cosim.dcp.transport import (
     udp_socket,
 )
 
+_CONNECT_RETRY_S = 0.1
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 
 
 class MasterSockets:
     """Control connections, data listeners and the routes of data_ids."""
 
-    def __init__(self) -> None:
-        self.timeout_s = 30.0
+    def __init__(self, timeout_s: float, connect_wait_s: float) -> None:
+        self.timeout_s = timeout_s
+        self.connect_wait_s = connect_wait_s
         self.slaves: dict[str, RemoteSlave] = {}
         self._by_id: dict[int, RemoteSlave] = {}
         self._routes: dict[int, RemoteSlave] = {}
@@ -41,6 +44,17 @@ class MasterSockets:
 
     # -- connections -------------------------------------------------------------------------
 
+    def _connect_control(self, slave: RemoteSlave) -> TcpLink:
+        """Connect; a slave that is just being started gets ``connect_wait_s`` to listen."""
+        deadline = time.monotonic() + self.connect_wait_s
+        while True:
+            try:
+                return tcp_connect(slave.host, slave.port, self.timeout_s)
+            except ConnectionRefusedError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_CONNECT_RETRY_S)
+
     def open(self, slave: RemoteSlave) -> None:
         """Connect to a slave's control port.
 
@@ -49,7 +63,7 @@ class MasterSockets:
         self._by_id[slave.id] = slave
         try:
             if slave.protocol is _TCP:
-                slave.control = tcp_connect(slave.host, slave.port, self.timeout_s)
+                slave.control = self._connect_control(slave)
                 slave.local_host = str(slave.control.sock.getsockname()[0])
                 self._register(slave.control, lambda: self._read_control(slave))
             else:

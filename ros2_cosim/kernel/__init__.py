@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time, queues, activation, time advance: the deterministic core, free of I/O and of wall clocks."""
+"""Time, queues, activation, time advance: the deterministic core, without I/O or wall clocks."""

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 
@@ -36,8 +38,12 @@ class Step(NamedTuple):
 class Behaviour(Protocol):
     """The model inside a participant: knows neither clock nor transport.
 
-    A behaviour may also define ``request_stop`` semantics by setting ``stop_reason`` to a
-    text during an activation: the run then ends a fixed, declared latency later.
+    A behaviour ends the run by setting its attribute ``stop_reason`` (None at first) to a
+    text during an activation: the run then ends a fixed, declared latency later. Optional
+    methods: ``finish()`` is called after the last activation, ``figures()`` and
+    ``verdicts()`` give what the summary says about the run, ``close()`` releases what the
+    behaviour holds, whatever happened. ``transport_ns`` may count the wall time of activations
+    that was spent on another process.
     """
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -46,3 +52,21 @@ class Behaviour(Protocol):
         :param step: activation time and inputs
         :returns: output port name -> record; a port left out (or None) stays silent
         """
+
+
+@dataclass(frozen=True)
+class ModelContext:
+    """What a model factory gets to build the behaviour of one participant.
+
+    ``parameters`` belong to the participant, ``scene`` is the part of the scenario that all
+    models share (road, vehicles, fixed objects). ``shape`` is the run shape; relative files
+    are found below ``base_directory``.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    scene: Mapping[str, Any]
+    run_seed: int
+    base_directory: Path
+    shape: str = "inproc"
+    simulator: Mapping[str, Any] = field(default_factory=dict)

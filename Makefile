@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make setup     make or repair the virtual environment .venv
+# make platoon   the main scenario, every real part in the chain; results in out/platoon
+# make test      all tests; PYTEST_ARGS="test/kernel -x" narrows them
+# make lint      style, types and import directions
+# make lock      resolve requirements.lock anew (for maintainers; needs uv)
+# make clean     delete everything that was made
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+LOCK_ARGS ?=
+
+.PHONY: setup platoon test lint lock clean
+
+setup:
+	@$(PYTHON) buildtools/set_up.py
+
+platoon: setup
+	.venv/bin/cosim run config/platoon.yaml --shape ros --out out/platoon
+
+test: setup
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+lint: setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+lock:
+	$(PYTHON) buildtools/lock.py $(LOCK_ARGS)
+
+clean:
+	rm -rf .venv build install log out dist *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	  .hypothesis .import_linter_cache
+	find ros2_cosim test buildtools launch -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Given to CMake as CMAKE_PROJECT_INCLUDE when building against ROS wheels. After everything
+# has been found and before anything is generated, it puts right two things about include
+# directories of Python and numpy, which the message generators export along with their targets:
+#
+# - The targets in the wheels name those of the machine that built the wheels. CMake refuses to
+#   generate while such a directory does not exist: they are dropped.
+# - Our own targets name those of the environment that builds. CMake refuses to export a
+#   directory inside the source tree, where .venv is: they are kept for the build alone.
+function(_repair_include_directories)
+  get_directory_property(imported IMPORTED_TARGETS)
+  get_directory_property(own BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS imported own)
+    get_target_property(directories ${target} INTERFACE_INCLUDE_DIRECTORIES)
+    if(NOT directories)
+      continue()
+    endif()
+    set(repaired)
+    foreach(directory IN LISTS directories)
+      if(NOT IS_ABSOLUTE "${directory}")
+        list(APPEND repaired "${directory}")
+      elseif(target IN_LIST own)
+        list(APPEND repaired "$<BUILD_INTERFACE:${directory}>")
+      elseif(EXISTS "${directory}")
+        list(APPEND repaired "${directory}")
+      endif()
+    endforeach()
+    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${repaired}")
+  endforeach()
+endfunction()
+
+if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
+  cmake_language(DEFER CALL _repair_include_directories)
+endif()

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make or repair the virtual environment ``.venv`` of this checkout (``make setup``).
+
+The environment holds the locked distributions and this package: its messages compiled, its
+Python modules, launch files and configuration used from the checkout. A stamp, written last,
+records what the environment was made from and which files it consists of. While the stamp
+holds, there is nothing to do. If only the package's build inputs changed, the package is
+installed again. In every other case, damage included, the environment is made anew: nothing of
+a state in doubt is kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from manifest import find_damage, list_files
+from system_check import missing_packages, missing_packages_message, unsuitable_platform
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "setup-stamp.json"
+LOG = VENV / "setup.log"
+BUILD_TREE = VENV / "build"
+SHARE = VENV / "share" / "ros2_cosim"
+LOCK = ROOT / "requirements.lock"
+
+# Locked distributions that exist as source archives only. They are built with the locked
+# setuptools, after everything else has been installed.
+SOURCE_ONLY = ("empy",)
+
+# Directories that an editable installation uses from the checkout, like the Python modules.
+LINKED_DATA = ("config", "launch", "rviz")
+
+# Variables of the caller that would lead pip or Python elsewhere. The choice of an index and
+# of proxies stays with the user.
+FOREIGN_VARIABLES = (
+    "LD_LIBRARY_PATH",
+    "PIP_PREFIX",
+    "PIP_REQUIREMENT",
+    "PIP_TARGET",
+    "PIP_USER",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+)
+
+# Run by the environment's own interpreter: the middleware and the compiled messages load.
+IMPORT_CHECK = """
+import pathlib, sys
+import rclpy, ros2_cosim, ros2_cosim.msg, tf2_msgs.msg
+for module in (ros2_cosim.msg, tf2_msgs.msg):
+    for name, kind in list(vars(module).items()):
+        if isinstance(kind, type):
+            kind.__class__.__import_type_support__()
+            assert kind.__class__._TYPE_SUPPORT is not None, f"no type support for {name}"
+assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1]), (
+    f"ros2_cosim is taken from {ros2_cosim.__file__}")
+"""
+
+
+class SetUpError(Exception):
+    """The environment cannot be made; the text is for the user."""
+
+
+def environment() -> dict[str, str]:
+    """Return the process environment for all that runs inside ``.venv``."""
+    variables = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
+    variables["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    variables["PIP_NO_INPUT"] = "1"
+    variables["ROS2_COSIM_BUILD_TREE"] = str(BUILD_TREE)
+    return variables
+
+
+def base_interpreter() -> str:
+    """Return the running interpreter itself, even if called by a name inside ``.venv``."""
+    return os.path.realpath(sys.executable)
+
+
+def fingerprint_of(paths: Iterator[Path] | list[Path], *further: str) -> str:
+    """Return a digest over the names and contents of files and over further strings."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        for part in (os.fsencode(path.relative_to(ROOT)), path.read_bytes()):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    for text in further:
+        part = os.fsencode(text)
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def environment_fingerprint() -> str:
+    """Return the digest of what the environment as a whole depends on."""
+    return fingerprint_of([LOCK], platform.python_version(), base_interpreter(), str(ROOT))
+
+
+def package_fingerprint() -> str:
+    """Return the digest of what the installed package depends on besides."""
+    paths = [
+        ROOT / name for name in ("CMakeLists.txt", "package.xml", "pyproject.toml", "setup.py")
+    ]
+    paths += [ROOT / "ros2_cosim" / "__init__.py", *(ROOT / "msg").glob("*.msg")]
+    paths += [
+        path
+        for path in (ROOT / "buildtools").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    nodes = sorted(path.name for path in (ROOT / "ros2_cosim" / "nodes").glob("*.py"))
+    return fingerprint_of(paths, *nodes)
+
+
+def read_stamp() -> dict[str, Any] | None:
+    """Return the stamp of a finished set-up, or None."""
+    try:
+        stamp = json.loads(STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return stamp if isinstance(stamp, dict) and isinstance(stamp.get("files"), dict) else None
+
+
+def run_logged(description: str, command: list[str]) -> None:
+    """Run a command with its output in the log.
+
+    :raises SetUpError: with the end of the output, if the command fails.
+    """
+    print(f"{description} ...", flush=True)
+    with LOG.open("ab") as log:
+        log.write(f"\n== {description}\n".encode())
+        log.flush()
+        start = log.tell()
+        status = subprocess.run(
+            command, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        ).returncode
+    if status != 0:
+        with LOG.open("rb") as log:
+            log.seek(start)
+            lines = log.read().decode(errors="replace").splitlines()
+        raise SetUpError(
+            "\n".join([*lines[-40:], f"{description}: failed with exit status {status}"])
+        )
+
+
+def venv_python() -> str:
+    """Return the interpreter of the environment."""
+    return str(VENV / "bin" / "python3")
+
+
+def pip(*arguments: str) -> list[str]:
+    """Return a pip command of the environment."""
+    return [venv_python(), "-m", "pip", *arguments]
+
+
+def locked_without(names: tuple[str, ...]) -> str:
+    """Return the lock's text without the given distributions."""
+    entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8"))
+    return "\n".join(entry for entry in entries if re.split("[=\\s]", entry)[0] not in names) + "\n"
+
+
+def remove_environment() -> None:
+    """Delete ``.venv``, whatever it is."""
+    if VENV.is_symlink() or VENV.is_file():
+        VENV.unlink()
+    elif VENV.is_dir():
+        shutil.rmtree(VENV)
+
+
+def make_environment() -> None:
+    """Make ``.venv`` anew and install the locked distributions."""
+    missing = missing_packages()
+    if missing:
+        raise SetUpError(missing_packages_message(missing))
+    remove_environment()
+    VENV.mkdir()
+    run_logged(
+        "making the virtual environment .venv", [base_interpreter(), "-m", "venv", str(VENV)]
+    )
+    install = ("install", "--require-hashes", "--no-deps", "--no-build-isolation")
+    with tempfile.TemporaryDirectory() as scratch:
+        wheels = Path(scratch) / "wheels.txt"
+        wheels.write_text(locked_without(SOURCE_ONLY), encoding="utf-8")
+        run_logged(
+            "installing the locked distributions",
+            pip(*install, "--only-binary", ":all:", "-r", str(wheels)),
+        )
+    run_logged(
+        f"installing {', '.join(SOURCE_ONLY)} from source",
+        pip(*install, "--use-pep517", "-r", str(LOCK)),
+    )
+
+
+def install_package() -> None:
+    """Build the messages and install this package; its modules stay in the checkout."""
+    run_logged(
+        "building and installing ros2_cosim",
+        pip("install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
+    )
+
+
+def link_data() -> None:
+    """Let the ROS prefix show the launch files and configuration of the checkout.
+
+    Links lead to single files, because ``ros2 launch`` does not look behind linked directories.
+    They are cheap, so each call looks after them; what is right is not touched, since a run may
+    be reading it.
+    """
+    wanted = {
+        SHARE / source.relative_to(ROOT): source
+        for name in LINKED_DATA
+        for source in (ROOT / name).rglob("*")
+        if source.is_file() and "__pycache__" not in source.parts
+    }
+    for name in LINKED_DATA:
+        for path in (SHARE / name).rglob("*"):
+            if not path.is_dir() and path not in wanted:
+                path.unlink()
+    for link, source in wanted.items():
+        if link.is_symlink() and os.readlink(link) == str(source):
+            continue
+        link.unlink(missing_ok=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(source)
+
+
+def find_fault() -> str | None:
+    """Try whether the environment works; return what is wrong, or None."""
+    try:
+        done = subprocess.run(
+            [venv_python(), "-c", IMPORT_CHECK, str(ROOT)],
+            cwd=VENV,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        return str(error)
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else f"import check ended with status {done.returncode}"
+
+
+def write_stamp(environment_digest: str, package_digest: str) -> None:
+    """Declare the set-up finished; must come last."""
+    passing = [BUILD_TREE, LOG, *(SHARE / name for name in LINKED_DATA)]
+    prefixes = tuple(str(path.relative_to(VENV)) for path in passing)
+    stamp = {
+        "environment": environment_digest,
+        "package": package_digest,
+        "files": {
+            path: size for path, size in list_files(VENV).items() if not path.startswith(prefixes)
+        },
+    }
+    partial = STAMP.with_suffix(".partial")
+    partial.write_text(json.dumps(stamp), encoding="utf-8")
+    partial.replace(STAMP)
+
+
+@contextmanager
+def exclusive() -> Iterator[None]:
+    """Let one set-up of this checkout work at a time; others wait for it and then look again."""
+    descriptor = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def set_up() -> None:
+    """Bring ``.venv`` into the state that the checkout asks for.
+
+    :raises SetUpError: if that is impossible; the environment then has no stamp.
+    """
+    problem = unsuitable_platform(ROOT)
+    if problem:
+        raise SetUpError(problem)
+    stamp = read_stamp()
+    digests = environment_fingerprint(), package_fingerprint()
+    reason: str | None = None
+    if stamp is None:
+        reason = "a set-up was not finished" if VENV.exists() else "there is no .venv yet"
+    elif stamp.get("environment") != digests[0]:
+        reason = "the lock, the Python interpreter or the place of the checkout changed"
+    else:
+        reason = find_damage(VENV, stamp["files"])
+        if reason is None and stamp.get("package") == digests[1]:
+            reason = find_fault()
+            if reason is None:
+                link_data()
+                print("The set-up in .venv is up to date.")
+                return
+    STAMP.unlink(missing_ok=True)
+    if reason is not None:
+        print(f"Setting up .venv: {reason}.", flush=True)
+        make_environment()
+    else:
+        print("Updating .venv: what the package is built from changed.", flush=True)
+    install_package()
+    link_data()
+    fault = find_fault()
+    if fault is not None:
+        raise SetUpError(f"the finished environment does not work: {fault}")
+    write_stamp(*digests)
+    print("The set-up in .venv is complete.")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line: nothing, or ``--missing-packages`` to list them; return the status."""
+    if arguments == ["--missing-packages"]:
+        print(" ".join(sorted(missing_packages())))
+        return 0
+    if arguments:
+        print("usage: set_up.py [--missing-packages]", file=sys.stderr)
+        return 2
+    try:
+        with exclusive():
+            set_up()
+    except SetUpError as error:
+        print(f"set-up failed: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"set-up failed: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("set-up interrupted; the next call starts it again", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

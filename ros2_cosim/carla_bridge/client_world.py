@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CARLA server, real or headless, through the ``carla`` client package.
+
+Contacts reach the client on a thread of its own, from one socket per sensor. They are
+attributed to the tick whose frame number they carry and handed out one tick later; the client
+runs with a single network thread, which takes the sockets in the order in which the server
+wrote to them, so the snapshot of a tick cannot overtake the contacts of the tick before.
+Should one be late all the same, the run ends with an error instead of another result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from typing import Any
+
+from ros2_cosim.carla_bridge.simulator import (
+    CONTACT_DELAY_TICKS,
+    Body,
+    Contact,
+    MapChoice,
+    Motion,
+    Pose,
+)
+from ros2_cosim.kernel.errors import (
+    CausalityError,
+    ConfigurationError,
+    ConnectionFailedError,
+    RunError,
+)
+
+CONNECT_TIMEOUT_S = 5.0
+CALL_TIMEOUT_S = 60.0
+"""Longest wait for a server that is still there: loading a large map takes a CARLA this long."""
+
+_CHECK_PERIOD_S = 2.0  # without an answer for this long, look whether the server is still there
+_logger = logging.getLogger(__name__)
+
+
+class ClientWorld:
+    """``Simulator`` on a CARLA server at ``host``:``port``."""
+
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 2000, timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
+        """Nothing is connected before ``prepare``.
+
+        :param timeout_s: how long to wait for the server to answer at all
+        :raises ConfigurationError: the ``carla`` package is not installed
+        """
+        try:
+            import carla
+        except ImportError as error:
+            raise ConfigurationError(
+                f"the 'carla' package 0.9.16 is needed to talk to CARLA ({error})"
+            ) from None
+        self._carla: Any = carla
+        self._host = host
+        self._port = port
+        self._timeout_s = timeout_s
+        self._client: Any = None
+        self._world: Any = None
+        self._snapshot: Any = None
+        self._old_settings: Any = None
+        self._witness: socket.socket | None = None  # idle: closed when the server ends
+        self._actors: dict[int, Any] = {}
+        self._sensors: list[Any] = []
+        self._first_frame = 0
+        self._ticks = 0
+        self._reported = 0
+        self._arrived: list[tuple[int, Contact]] = []  # (frame, contact without tick)
+        self._lock = threading.Lock()
+
+    def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
+        """Connect, load the map, set weather and synchronous mode."""
+        carla = self._carla
+        self._connect()
+        client = self._client
+        try:
+            if chosen.opendrive:
+                self._world = client.generate_opendrive_world(
+                    chosen.opendrive, carla.OpendriveGenerationParameters(), True
+                )
+            else:
+                self._require_map(chosen.name)
+                self._world = client.load_world(chosen.name)
+            self._old_settings = self._world.get_settings()
+            settings = self._world.get_settings()
+            settings.synchronous_mode = True
+            settings.fixed_delta_seconds = step_s
+            self._world.set_weather(getattr(carla.WeatherParameters, weather))
+            self._world.apply_settings(settings)
+            client.set_timeout(_CHECK_PERIOD_S)
+        except RuntimeError as error:
+            raise self._failure("cannot set up the world", error) from None
+
+    def opendrive(self) -> str:
+        """OpenDRIVE text of the running map."""
+        try:
+            text: str = self._world.get_map().to_opendrive()
+        except RuntimeError as error:
+            raise self._failure("cannot read the map", error) from None
+        return text
+
+    def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
+        """Spawn an actor; a vehicle gets a collision sensor."""
+        carla = self._carla
+        try:
+            library = self._world.get_blueprint_library()
+            found = [entry for entry in library if entry.id == blueprint]
+            if not found:
+                raise ConfigurationError(
+                    f"{role}: cannot spawn {blueprint}: the simulator has no such blueprint"
+                )
+            if found[0].has_attribute("role_name"):
+                found[0].set_attribute("role_name", role)
+            actor = self._world.spawn_actor(found[0], self._transform(pose))
+            self._actors[actor.id] = actor
+            if blueprint.startswith("vehicle."):
+                sensor = self._world.spawn_actor(
+                    library.find("sensor.other.collision"), carla.Transform(), attach_to=actor
+                )
+                self._sensors.append(sensor)
+                sensor.listen(self._listener(actor.id))
+            box = actor.bounding_box
+        except RuntimeError as error:
+            if "timeout" in str(error) or "time-out" in str(error):
+                raise self._failure(f"cannot spawn {blueprint}", error) from None
+            raise ConfigurationError(f"{role}: cannot spawn {blueprint}: {error}") from None
+        return actor.id, Body(_triple(box.location), _triple(box.extent))
+
+    def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
+        """Teleport with a velocity."""
+        try:
+            self._actors[actor].set_transform(self._transform(pose))
+            self._actors[actor].set_target_velocity(self._carla.Vector3D(*velocity))
+        except RuntimeError as error:
+            raise self._failure("cannot place a vehicle", error) from None
+
+    def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
+        """Set controls."""
+        try:
+            self._actors[actor].apply_control(
+                self._carla.VehicleControl(throttle=throttle, steer=steer, brake=brake)
+            )
+        except RuntimeError as error:
+            raise self._failure("cannot control a vehicle", error) from None
+
+    def tick(self) -> None:
+        """Advance by one step."""
+        expected = self._first_frame + self._ticks
+        try:
+            frame = self._world.tick(_CHECK_PERIOD_S)
+        except RuntimeError as error:
+            if self._ticks == 0:
+                raise self._failure("no answer to a tick", error) from None
+            frame = self._late_frame(expected, error)
+        self._snapshot = self._world.get_snapshot()
+        if self._ticks == 0:
+            self._first_frame = expected = frame
+        self._ticks += 1
+        if frame != expected or self._snapshot.frame != expected:
+            raise CausalityError(
+                f"{self._where}: frame {self._snapshot.frame} instead of {expected}: another "
+                "client also advances this world"
+            )
+
+    def motion(self, actor: int) -> Motion:
+        """State of an actor in the snapshot of the last tick."""
+        found = self._snapshot.find(actor)
+        if found is None:
+            raise RunError(f"{self._where}: actor {actor} has vanished")
+        pose = found.get_transform()
+        place, turn = pose.location, pose.rotation
+        return Motion(
+            Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
+            _triple(found.get_velocity()),
+            _triple(found.get_angular_velocity()),
+            _triple(found.get_acceleration()),
+        )
+
+    def contacts(self) -> list[Contact]:
+        """Contacts of ticks before the last one, each reported once."""
+        due = self._ticks - CONTACT_DELAY_TICKS
+        with self._lock:
+            arrived, self._arrived = self._arrived, []
+        ready = []
+        for frame, contact in arrived:
+            tick = frame - self._first_frame + 1
+            if tick > due:
+                with self._lock:
+                    self._arrived.append((frame, contact))
+            elif tick > self._reported:
+                ready.append(contact._replace(tick=tick))
+            elif tick > 0:
+                raise CausalityError(
+                    f"{self._where}: a collision of tick {tick} arrived "
+                    f"after tick {self._reported} had been reported"
+                )
+        self._reported = max(self._reported, due)
+        return sorted(ready)
+
+    def close(self) -> None:
+        """Destroy the actors and restore the settings, as far as the server still answers."""
+        if self._client is None:
+            return
+        try:
+            for sensor in self._sensors:
+                sensor.stop()
+            if not self._server_gone():
+                for actor in (*self._sensors, *self._actors.values()):
+                    actor.destroy()
+                if self._old_settings is not None:
+                    self._world.apply_settings(self._old_settings)
+        except RuntimeError as error:
+            _logger.warning("%s: not tidied up: %s", self._where, error)
+        if self._witness is not None:
+            self._witness.close()
+            self._witness = None
+        self._sensors.clear()
+        self._actors.clear()
+        self._snapshot = self._world = self._client = self._old_settings = None
+
+    def _connect(self) -> None:
+        self.close()
+        self._ticks = self._reported = 0
+        self._arrived.clear()
+        try:
+            self._witness = socket.create_connection((self._host, self._port), self._timeout_s)
+            self._witness.setblocking(False)
+        except OSError as error:
+            raise ConnectionFailedError(f"no {self._where}: {error.strerror or error}") from None
+        try:
+            client = self._carla.Client(self._host, self._port, 1)  # one network thread
+            client.set_timeout(self._timeout_s)
+            version = client.get_server_version()
+        except RuntimeError:
+            raise ConnectionFailedError(
+                f"no {self._where}: the port is open, but nothing answered as a CARLA server "
+                f"within {self._timeout_s:g} s"
+            ) from None
+        if version != client.get_client_version():
+            raise ConnectionFailedError(
+                f"{self._where} has version {version}, the client package "
+                f"{client.get_client_version()}: they must be the same"
+            )
+        client.set_timeout(CALL_TIMEOUT_S)
+        self._client = client
+
+    def _require_map(self, name: str) -> None:
+        known = sorted(self._client.get_available_maps())
+        if name.rsplit("/", 1)[-1] not in {entry.rsplit("/", 1)[-1] for entry in known}:
+            raise ConfigurationError(f"map '{name}' not found; available maps: " + ", ".join(known))
+
+    def _listener(self, actor: int) -> Any:
+        def heard(event: Any) -> None:
+            contact = Contact(0, actor, event.other_actor.id, _triple(event.normal_impulse))
+            with self._lock:
+                self._arrived.append((event.frame, contact))
+
+        return heard
+
+    def _transform(self, pose: Pose) -> Any:
+        carla = self._carla
+        return carla.Transform(
+            carla.Location(pose.x, pose.y, pose.z),
+            carla.Rotation(pitch=pose.pitch, yaw=pose.yaw, roll=pose.roll),
+        )
+
+    @property
+    def _where(self) -> str:
+        return f"CARLA at {self._host}:{self._port}"
+
+    def _late_frame(self, expected: int, error: RuntimeError) -> int:
+        """Wait for a frame that is on its way, as long as the server is there.
+
+        The tick was sent once and will be carried out once, so a slow server changes nothing.
+        """
+        deadline = time.monotonic() + CALL_TIMEOUT_S
+        while True:
+            frame: int = self._world.get_snapshot().frame
+            if frame >= expected:
+                return frame
+            if self._server_gone() or time.monotonic() > deadline:
+                raise self._failure("no answer to a tick", error)
+            time.sleep(0.01)
+
+    def _server_gone(self) -> bool:
+        if self._witness is None:
+            return True
+        with contextlib.suppress(BlockingIOError):
+            try:
+                return not self._witness.recv(1, socket.MSG_PEEK)
+            except ConnectionError:
+                return True
+        return False
+
+    def _failure(self, what: str, error: RuntimeError) -> RunError:
+        if self._server_gone():
+            return ConnectionFailedError(f"{self._where}: {what}: the server has gone")
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        kind = ConnectionFailedError if "time-out" in text or "timeout" in text else RunError
+        return kind(f"{self._where}: {what}: {text}")
+
+
+def _triple(value: Any) -> tuple[float, float, float]:
+    return value.x, value.y, value.z

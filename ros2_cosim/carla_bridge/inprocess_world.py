@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headless world model in this process: no sockets, no ``carla`` package, same numbers.
+
+Everything that would cross the wire as float32 is rounded here in the same way, so that a run
+gives the same bits as one through ``ClientWorld`` and the headless server.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from ros2_cosim.carla_bridge.simulator import (
+    CONTACT_DELAY_TICKS,
+    Body,
+    Contact,
+    MapChoice,
+    Motion,
+    Pose,
+)
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.carla_headless.world import World
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.exactmath import float32
+
+
+_VECTOR = struct.Struct("<3f")
+
+
+class InProcessWorld:
+    """``Simulator`` on ``carla_headless.World``."""
+
+    def __init__(self, maps: tuple[Path, ...] = ()) -> None:
+        """:param maps: OpenDRIVE files that can be chosen by name"""
+        self._maps = maps
+        self._world: World | None = None
+        self._vehicles: set[int] = set()
+        self._ticks = 0
+        self._felt: list[Contact] = []
+
+    def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
+        """Build the world; the weather has no effect in it."""
+        text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
+        self._world = World(text, step_s)
+        self._vehicles.clear()
+        self._felt.clear()
+        self._ticks = 0
+
+    @property
+    def world(self) -> World:
+        """The world model.
+
+        :raises RunError: before ``prepare`` and after ``close``
+        """
+        if self._world is None:
+            raise RunError("the in-process world is not prepared")
+        return self._world
+
+    def opendrive(self) -> str:
+        """OpenDRIVE text of the map."""
+        return self.world.opendrive
+
+    def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
+        """Spawn an actor."""
+        try:
+            actor = self.world.spawn(blueprint, _transform(pose), {"role_name": role})
+        except CallError as error:
+            raise ConfigurationError(f"{role}: cannot spawn {blueprint}: {error}") from None
+        if actor.blueprint.kind == "vehicle":
+            self._vehicles.add(actor.id)
+        box = actor.bounding_box
+        return actor.id, Body(_narrow(box.location), _narrow(box.extent))
+
+    def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
+        """Teleport with a velocity."""
+        self.world.set_transform(actor, _transform(pose))
+        self.world.set_target_velocity(actor, Vector(*_narrow(velocity)))
+
+    def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
+        """Set controls, limited to their ranges as the server limits them."""
+        throttle, steer, brake = _narrow((throttle, steer, brake))
+        self.world.apply_control(
+            actor,
+            VehicleControl(
+                min(1.0, max(0.0, throttle)),
+                min(1.0, max(-1.0, steer)),
+                min(1.0, max(0.0, brake)),
+            ),
+        )
+
+    def tick(self) -> None:
+        """Advance by one step."""
+        self.world.tick()
+        self._ticks += 1
+        for event in self.world.collisions:
+            if event.actor in self._vehicles:
+                self._felt.append(
+                    Contact(self._ticks, event.actor, event.other, _narrow(event.impulse))
+                )
+
+    def motion(self, actor: int) -> Motion:
+        """State of an actor."""
+        x, y, z, pitch, yaw, roll, *rest = self.world.require(actor).exposed_numbers()
+        vx, vy, vz, wx, wy, wz, ax, ay, az = rest
+        return Motion(Pose(x, y, z, pitch, yaw, roll), (vx, vy, vz), (wx, wy, wz), (ax, ay, az))
+
+    def contacts(self) -> list[Contact]:
+        """Contacts of ticks before the last one, each reported once."""
+        due = self._ticks - CONTACT_DELAY_TICKS
+        ready = sorted(contact for contact in self._felt if contact.tick <= due)
+        self._felt = [contact for contact in self._felt if contact.tick > due]
+        return ready
+
+    def close(self) -> None:
+        """Forget the world."""
+        self._world = None
+
+
+def _transform(pose: Pose) -> Transform:
+    x, y, z, pitch, yaw, roll = (float32(value) for value in pose)
+    return Transform(Vector(x, y, z), Rotation(pitch, yaw, roll))
+
+
+def _narrow(values: tuple[float, float, float]) -> tuple[float, float, float]:
+    x, y, z = _VECTOR.unpack(_VECTOR.pack(*values))
+    return x, y, z

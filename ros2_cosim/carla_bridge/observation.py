@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulator tells of an actor, as records in ROS frames and units."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ros2_cosim.carla_bridge.simulator import Body, Motion, Pose
+from ros2_cosim.interfaces.records import (
+    CLASS_OBSTACLE,
+    Acceleration,
+    Odometry,
+    StaticObject,
+)
+from ros2_cosim.kernel.exactmath import atan
+from ros2_cosim.models import frames
+from ros2_cosim.models.road import LanePoint
+
+
+class Reading(NamedTuple):
+    """State of one vehicle; the reference point is the centre of its footprint."""
+
+    odometry: Odometry
+    acceleration: Acceleration
+
+
+def reading(motion: Motion, body: Body) -> Reading:
+    """State of a vehicle with the given box."""
+    pose, velocity, turn, acceleration = motion
+    q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
+    x, y, z = _centre(pose, q, (body.centre[0], body.centre[1], 0.0))
+    velocity = frames.world_to_body(q, frames.vector_to_ros(*velocity))
+    turn = frames.world_to_body(q, frames.angular_velocity_degrees_to_ros(*turn))
+    acceleration = frames.world_to_body(q, frames.vector_to_ros(*acceleration))
+    return Reading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
+
+
+def static_object(number: int, pose: Pose, body: Body) -> StaticObject:
+    """A static object as a box."""
+    q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
+    x, y, z = _centre(pose, q, body.centre)
+    length, width, height = (2.0 * half for half in body.extent)
+    return StaticObject(
+        number, CLASS_OBSTACLE, x, y, z, frames.yaw_to_ros(pose.yaw), length, width, height
+    )
+
+
+def carla_pose(point: LanePoint, slope: float, height: float = 0.0) -> Pose:
+    """Pose of an actor standing on a lane point.
+
+    :param slope: rise over run in the direction of the point's heading
+    :param height: above the road [m]
+    """
+    q = frames.quaternion_from_rpy(0.0, 0.0 - atan(slope), point.heading)
+    x, y, z = frames.vector_to_carla(point.x, point.y, point.z + height)
+    pitch, yaw, roll = frames.rotation_to_carla(*q)
+    return Pose(x, y, z, pitch, yaw, roll)
+
+
+def _centre(pose: Pose, q: frames.Quaternion, offset: frames.Vector) -> frames.Vector:
+    x, y, z = frames.vector_to_ros(pose.x, pose.y, pose.z)
+    if offset == (0.0, 0.0, 0.0):
+        return x, y, z
+    dx, dy, dz = frames.body_to_world(q, frames.vector_to_ros(*offset))
+    return x + dx, y + dy, z + dz

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scene is made of: map, step, vehicles, static objects. Checked on construction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ros2_cosim.carla_bridge.simulator import WEATHER_PRESETS, MapChoice
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.vehicle import VEHICLES
+
+MAX_STEP_NS = 100_000_000
+"""Longest step [ns] at which CARLA's physics is still usable."""
+
+DEFAULT_CAR = "vehicle.tesla.model3"
+BARRIER = "static.prop.streetbarrier"
+
+
+@dataclass(frozen=True)
+class DriverSpec:
+    """A driver on the simulator's side: holds the initial speed, stops before an obstacle.
+
+    Distances in m, bumper to bumper; accelerations in m/s^2.
+    """
+
+    stop_gap: float = 7.0
+    deceleration: float = 2.5
+
+
+@dataclass(frozen=True)
+class VehicleSpec:
+    """One vehicle: where it starts on the road and who drives it.
+
+    ``s`` [m] is the station of its centre on road ``road``, ``speed`` [m/s] the initial speed,
+    ``dynamics`` one of ``models.vehicle.VEHICLES`` (what driver and lane keeping assume).
+    Without ``driver`` its pedals come from outside.
+    """
+
+    name: str
+    lane: int
+    s: float
+    speed: float
+    blueprint: str = DEFAULT_CAR
+    road: int = 1
+    driver: DriverSpec | None = None
+    dynamics: str = "sedan"
+
+    def __post_init__(self) -> None:
+        """Check; ConfigurationError names what is wrong."""
+        where = f"vehicle '{self.name}'"
+        _require_finite(where, s=self.s, speed=self.speed)
+        if not 0.0 <= self.speed <= 100.0:
+            raise ConfigurationError(f"{where}: speed={self.speed} must lie in 0..100 m/s")
+        if self.dynamics not in VEHICLES:
+            raise ConfigurationError(
+                f"{where}: dynamics '{self.dynamics}' unknown; there are: "
+                + ", ".join(sorted(VEHICLES))
+            )
+        if not self.blueprint.startswith("vehicle."):
+            raise ConfigurationError(f"{where}: blueprint '{self.blueprint}' is no vehicle")
+
+
+@dataclass(frozen=True)
+class ObjectSpec:
+    """One static object on the road, ``offset`` [m] to the left of the lane's centre."""
+
+    name: str
+    lane: int
+    s: float
+    offset: float = 0.0
+    blueprint: str = BARRIER
+    road: int = 1
+
+    def __post_init__(self) -> None:
+        """Check; ConfigurationError names what is wrong."""
+        _require_finite(f"object '{self.name}'", s=self.s, offset=self.offset)
+
+
+def roadblock(
+    lane: int, s: float, *, road: int = 1, count: int = 3, spacing: float = 1.25
+) -> tuple[ObjectSpec, ...]:
+    """A row of barriers across a lane, ``spacing`` [m] from centre to centre."""
+    middle = 0.5 * (count - 1)
+    return tuple(
+        ObjectSpec(f"roadblock{i + 1}", lane, s, (i - middle) * spacing, BARRIER, road)
+        for i in range(count)
+    )
+
+
+@dataclass(frozen=True)
+class SceneParameters:
+    """A scene on one map (``map`` names it or holds its OpenDRIVE text).
+
+    ``settle_ticks`` ticks pass between the spawning and state 0; in each of them the vehicles
+    are put back to their start with their initial speed and pedals that hold it, so that no
+    acceleration of the set-up is left.
+    """
+
+    map: MapChoice
+    step_ns: int
+    vehicles: tuple[VehicleSpec, ...]
+    objects: tuple[ObjectSpec, ...] = ()
+    weather: str = "ClearNoon"
+    settle_ticks: int = 100
+
+    def __post_init__(self) -> None:
+        """Check; ConfigurationError names what is wrong."""
+        if bool(self.map.opendrive) == bool(self.map.name):
+            raise ConfigurationError("scene: give either a map name or an OpenDRIVE text")
+        if not 0 < self.step_ns <= MAX_STEP_NS:
+            raise ConfigurationError(
+                f"scene: step_ns={self.step_ns} must be above 0 and at most {MAX_STEP_NS}"
+            )
+        if self.weather not in WEATHER_PRESETS:
+            raise ConfigurationError(
+                f"scene: weather '{self.weather}' unknown; there are: "
+                + ", ".join(sorted(WEATHER_PRESETS))
+            )
+        if self.settle_ticks < 1:
+            raise ConfigurationError(f"scene: settle_ticks={self.settle_ticks} must be at least 1")
+        if not self.vehicles:
+            raise ConfigurationError("scene: at least one vehicle is needed")
+        names = [vehicle.name for vehicle in self.vehicles]
+        names += [entry.name for entry in self.objects]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigurationError(f"scene: the name '{name}' is used twice")
+
+
+def _require_finite(where: str, **values: float) -> None:
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise ConfigurationError(f"{where}: {name}={value} must be a finite number")

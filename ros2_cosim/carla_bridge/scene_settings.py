@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scene part of a scenario as parameters of :class:`~.scene.Scene`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ros2_cosim.carla_bridge.parameters import (
+    DriverSpec,
+    ObjectSpec,
+    SceneParameters,
+    VehicleSpec,
+    roadblock,
+)
+from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext
+
+_Spec = TypeVar("_Spec")
+
+
+def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
+    """Read map, vehicles and objects of the scene.
+
+    ``vehicles`` is a mapping of name to the fields of ``VehicleSpec`` (and ``id``, ``length``,
+    ``width``, which the models use); ``driver`` holds the fields of ``DriverSpec``.
+    ``objects`` does the same for ``ObjectSpec``; ``roadblock`` holds the arguments of
+    :func:`~.parameters.roadblock`.
+
+    :param step_ns: plant step, the period of the world participant
+    :raises ConfigurationError: a key is unknown, a value is wrong or the map is not there
+    """
+    scene = context.scene
+    vehicles = []
+    for position, (name, settings) in enumerate(_mapping(scene, "vehicles").items(), start=1):
+        settings = dict(settings)
+        if settings.pop("id", position) != position:
+            raise ConfigurationError(
+                f"scene.vehicles.{name}.id: vehicles are numbered from 1 in the order in which "
+                f"they stand in the scenario; this one is number {position}"
+            )
+        for known in ("length", "width"):
+            settings.pop(known, None)
+        driver = settings.pop("driver", None)
+        if driver is not None:
+            settings["driver"] = _build(DriverSpec, driver, f"scene.vehicles.{name}.driver")
+        vehicles.append(_build(VehicleSpec, {"name": name, **settings}, f"scene.vehicles.{name}"))
+    objects = [
+        _build(ObjectSpec, {"name": name, **settings}, f"scene.objects.{name}")
+        for name, settings in _mapping(scene, "objects").items()
+    ]
+    block = scene.get("roadblock")
+    if block is not None:
+        try:
+            objects += roadblock(**block)
+        except TypeError as error:
+            raise ConfigurationError(f"scene.roadblock: {error}") from None
+    return SceneParameters(
+        map=map_choice(str(scene.get("map", "")), context.base_directory),
+        step_ns=step_ns,
+        vehicles=tuple(vehicles),
+        objects=tuple(objects),
+        weather=str(scene.get("weather", "ClearNoon")),
+    )
+
+
+def map_choice(name: str, base_directory: Path) -> MapChoice:
+    """A map by its OpenDRIVE file (``*.xodr``) or by the name that the simulator knows.
+
+    :raises ConfigurationError: the file cannot be read
+    """
+    if not name.endswith(".xodr"):
+        return MapChoice(name=name)
+    path = base_directory / name
+    try:
+        return MapChoice(opendrive=path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"scene.map: {path}: {reason}") from None
+
+
+def commanded_vehicles(parameters: SceneParameters) -> list[str]:
+    """Vehicles whose pedals come from outside."""
+    return [spec.name for spec in parameters.vehicles if spec.driver is None]
+
+
+def _mapping(scene: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = scene.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"scene.{key}: found {value!r}; allowed is name: settings")
+    return value
+
+
+def _build(kind: type[_Spec], settings: Any, where: str) -> _Spec:
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if not isinstance(settings, Mapping):
+        raise ConfigurationError(f"{where}: found {settings!r}; allowed are {', '.join(known)}")
+    for key in settings:
+        if key not in known:
+            raise ConfigurationError(f"{where}.{key}: unknown key; allowed are {', '.join(known)}")
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        raise ConfigurationError(f"{where}: {error}") from None

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The narrow interface behind which the simulator is exchangeable, and its value types.
+
+All values are in CARLA's frame and units (left-handed, metres, m/s, degrees), and every
+number that comes out of a simulator is a float32 value: that is what CARLA's wire carries,
+and an implementation without a wire must round to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+CONTACT_DELAY_TICKS = 1
+"""Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
+
+WEATHER_PRESETS = tuple(
+    f"{sky}{time}"
+    for sky in ("Clear", "Cloudy", "Wet", "WetCloudy", "SoftRain", "MidRainy", "HardRain")
+    for time in ("Noon", "Sunset", "Night")
+)
+
+
+class Pose(NamedTuple):
+    """Location [m] and rotation [deg]."""
+
+    x: float
+    y: float
+    z: float
+    pitch: float
+    yaw: float
+    roll: float
+
+
+class Motion(NamedTuple):
+    """State of an actor: pose, velocity [m/s] and acceleration [m/s^2] as world vectors.
+
+    ``angular_velocity`` is in deg/s.
+    """
+
+    pose: Pose
+    velocity: tuple[float, float, float]
+    angular_velocity: tuple[float, float, float]
+    acceleration: tuple[float, float, float]
+
+
+class Body(NamedTuple):
+    """An actor's box: centre relative to the actor's origin and half sizes [m]."""
+
+    centre: tuple[float, float, float]
+    extent: tuple[float, float, float]
+
+
+class Contact(NamedTuple):
+    """A contact felt by ``actor`` in tick ``tick``; impulse [N s, world frame].
+
+    Ticks count the calls of ``Simulator.tick`` from 1. ``other`` is an actor id, 0 for scenery.
+    """
+
+    tick: int
+    actor: int
+    other: int
+    impulse: tuple[float, float, float]
+
+
+class MapChoice(NamedTuple):
+    """The map to drive on: an OpenDRIVE text, or the name of a map that the simulator has."""
+
+    opendrive: str = ""
+    name: str = ""
+
+
+class Simulator(Protocol):
+    """What the bridge needs of a simulator."""
+
+    def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
+        """Connect, start a fresh world, stop its free run: from now on only ``tick`` moves it.
+
+        :raises ConnectionFailedError: no simulator answers
+        :raises ConfigurationError: there is no such map
+        """
+
+    def opendrive(self) -> str:
+        """OpenDRIVE text of the running map."""
+
+    def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
+        """Spawn an actor (vehicles feel contacts); returns id and box.
+
+        :raises ConfigurationError: unknown blueprint or no free space at the pose
+        """
+
+    def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
+        """Put an actor somewhere with a velocity [m/s, world]; seen after the next tick."""
+
+    def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
+        """Set a vehicle's controls (CARLA's signs) for the following ticks."""
+
+    def tick(self) -> None:
+        """Advance by one step and wait until its result is there.
+
+        :raises ConnectionFailedError: the simulator went away
+        """
+
+    def motion(self, actor: int) -> Motion:
+        """State of an actor after the last tick."""
+
+    def contacts(self) -> list[Contact]:
+        """Contacts since the last call, of all ticks up to ``CONTACT_DELAY_TICKS`` before the last.
+
+        The delay makes the answer independent of how quickly sensor data arrive: a contact
+        that arrives later still is an error, never a different result.
+
+        :raises CausalityError: a contact arrived after its tick had been reported
+        """
+
+    def close(self) -> None:
+        """Remove what was spawned and let the simulator run freely again; never raises."""

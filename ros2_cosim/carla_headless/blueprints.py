@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The blueprint library: vehicles, sensors and static objects that can be spawned."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ros2_cosim.carla_headless.wire_types import (
+    ActorDescription,
+    AttributeValue,
+    BoundingBox,
+    Vector,
+)
+from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParameters
+
+# Attribute types of the protocol.
+BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
+
+# Semantic tags of the protocol (CityObjectLabel).
+TAG_CAR, TAG_TRUCK, TAG_STATIC = 14, 15, 20
+
+
+_FORMS = {
+    BOOL: re.compile(r"true|false"),
+    INT: re.compile(r"[-+]?[0-9]{1,18}"),
+    FLOAT: re.compile(r"[-+]?([0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,2})?f?"),
+    STRING: re.compile(r".{0,1000}", re.DOTALL),
+    COLOR: re.compile(r"[0-9]{1,3},[0-9]{1,3},[0-9]{1,3}"),
+}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of a blueprint; values are texts, as on the wire."""
+
+    id: str
+    type: int
+    value: str
+    recommended: tuple[str, ...] = ()
+    modifiable: bool = False
+
+    def accepts(self, value: str) -> bool:
+        """True if the text is a value of the attribute's type."""
+        return bool(_FORMS[self.type].fullmatch(value))
+
+    def to_wire(self) -> list[Any]:
+        """ActorAttribute of the protocol (values outside the recommended ones are allowed)."""
+        return [self.id, self.type, self.value, list(self.recommended), self.modifiable, False]
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """One kind of actor: identity, attributes, size and, for vehicles, dynamics.
+
+    ``extent`` holds half sizes [m] (length, width, height); the box stands on the ground, its
+    centre above the actor's origin. Dynamics are those of the vehicle's class (car, van,
+    truck), not of the product.
+    """
+
+    uid: int
+    id: str
+    tags: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
+    extent: Vector = Vector()
+    semantic_tag: int = 0
+    dynamics: VehicleParameters | None = None
+
+    @property
+    def kind(self) -> str:
+        """First part of the id: ``vehicle``, ``sensor``, ``static`` or ``spectator``."""
+        return self.id.partition(".")[0]
+
+    @property
+    def streams(self) -> bool:
+        """True for sensors whose data the server streams (the others the client computes)."""
+        return self.kind == "sensor" and self.id != "sensor.other.lane_invasion"
+
+    def bounding_box(self, actor_id: int) -> BoundingBox:
+        """Box of an actor of this kind."""
+        return BoundingBox(Vector(0.0, 0.0, self.extent.z), self.extent, actor_id=actor_id)
+
+    def to_wire(self) -> list[Any]:
+        """ActorDefinition of the protocol."""
+        return [self.uid, self.id, ",".join(self.tags), [a.to_wire() for a in self.attributes]]
+
+    def describe(self, chosen: dict[str, str]) -> ActorDescription:
+        """Description of an actor of this kind with the given attribute values.
+
+        :raises ValueError: naming an attribute that does not exist or may not be changed
+        """
+        known = {attribute.id: attribute for attribute in self.attributes}
+        for name, value in chosen.items():
+            if name not in known:
+                raise ValueError(
+                    f"blueprint '{self.id}' has no attribute '{name}'; it has: "
+                    + ", ".join(sorted(known))
+                )
+            if not known[name].modifiable and value != known[name].value:
+                raise ValueError(f"attribute '{name}' of blueprint '{self.id}' is read-only")
+            if not known[name].accepts(value):
+                raise ValueError(f"attribute '{name}' of blueprint '{self.id}': '{value[:40]}'")
+        values = tuple(
+            AttributeValue(a.id, a.type, chosen.get(a.id, a.value))
+            for a in sorted(self.attributes, key=lambda a: a.id)
+        )
+        return ActorDescription(self.uid, self.id, values)
+
+
+# id, generation, base type, half sizes, colours
+_VEHICLES: tuple[tuple[str, str, str, Vector, tuple[str, ...]], ...] = (
+    ("audi.a2", "1", "car", Vector(1.853, 0.894, 0.776), ("28,28,28", "139,0,0")),
+    ("audi.tt", "1", "car", Vector(2.091, 0.997, 0.693), ("120,10,20", "28,28,28")),
+    ("bmw.grandtourer", "1", "car", Vector(2.305, 1.121, 0.834), ("93,98,110",)),
+    ("carlamotors.carlacola", "1", "truck", Vector(2.601, 1.308, 1.234), ("255,68,0",)),
+    ("carlamotors.firetruck", "2", "truck", Vector(4.234, 1.446, 1.914), ()),
+    ("dodge.charger_2020", "2", "car", Vector(2.503, 1.054, 0.769), ("40,40,40",)),
+    ("ford.mustang", "1", "car", Vector(2.359, 0.947, 0.650), ("150,130,10",)),
+    ("lincoln.mkz_2020", "2", "car", Vector(2.446, 1.092, 0.755), ("180,180,180", "20,30,60")),
+    ("mercedes.coupe_2020", "2", "car", Vector(2.337, 1.001, 0.722), ("60,60,60",)),
+    ("mercedes.sprinter", "2", "van", Vector(2.958, 0.994, 1.280), ("255,255,255",)),
+    ("mini.cooper_s", "1", "car", Vector(1.903, 0.985, 0.738), ("37,52,26",)),
+    ("nissan.patrol", "1", "car", Vector(2.302, 0.966, 0.927), ("90,10,10",)),
+    ("seat.leon", "1", "car", Vector(2.096, 0.908, 0.737), ("89,93,99",)),
+    ("tesla.model3", "2", "car", Vector(2.396, 1.082, 0.744), ("180,180,180", "17,37,103")),
+    ("toyota.prius", "1", "car", Vector(2.257, 1.003, 0.762), ("28,96,44",)),
+    ("volkswagen.t2", "1", "van", Vector(2.240, 1.035, 1.019), ("65,116,205",)),
+)
+
+_DYNAMICS = {"car": SEDAN, "van": VAN, "truck": TRUCK}
+
+_PROPS: tuple[tuple[str, Vector], ...] = (
+    ("static.prop.box01", Vector(0.33, 0.33, 0.33)),
+    ("static.prop.constructioncone", Vector(0.17, 0.17, 0.29)),
+    ("static.prop.container", Vector(2.96, 1.22, 1.22)),
+    ("static.prop.streetbarrier", Vector(0.18, 0.61, 0.53)),
+    ("static.prop.trafficcone01", Vector(0.22, 0.22, 0.36)),
+    ("static.prop.trafficwarning", Vector(1.30, 1.09, 1.60)),
+    ("static.prop.warningconstruction", Vector(0.30, 0.60, 0.70)),
+)
+
+_ROLE_NAMES = ("autopilot", "scenario", "ego_vehicle", "hero")
+
+
+def _role(value: str = "") -> Attribute:
+    return Attribute("role_name", STRING, value, _ROLE_NAMES, modifiable=True)
+
+
+def _number(name: str, value: str, kind: int = FLOAT) -> Attribute:
+    return Attribute(name, kind, value, (value,), modifiable=True)
+
+
+_SENSORS: tuple[tuple[str, tuple[Attribute, ...]], ...] = (
+    ("sensor.other.collision", ()),
+    (
+        "sensor.other.gnss",
+        tuple(
+            _number(f"noise_{axis}_{what}", "0.0")
+            for axis in ("alt", "lat", "lon")
+            for what in ("bias", "stddev")
+        )
+        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
+    ),
+    (
+        "sensor.other.imu",
+        tuple(_number(f"noise_accel_stddev_{axis}", "0.0") for axis in "xyz")
+        + tuple(
+            _number(f"noise_gyro_{what}_{axis}", "0.0")
+            for what in ("bias", "stddev")
+            for axis in "xyz"
+        )
+        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
+    ),
+    ("sensor.other.lane_invasion", ()),
+    (
+        "sensor.other.obstacle",
+        (
+            _number("distance", "5.0"),
+            _number("hit_radius", "0.5"),
+            _number("only_dynamics", "false", BOOL),
+            _number("debug_linetrace", "false", BOOL),
+            _number("sensor_tick", "0.0"),
+        ),
+    ),
+)
+
+
+def _vehicle(uid: int, entry: tuple[Any, ...]) -> Blueprint:
+    name, generation, base_type, extent, colors = entry
+    attributes = [
+        Attribute("base_type", STRING, base_type),
+        Attribute("generation", INT, generation),
+        Attribute("has_dynamic_doors", BOOL, "false"),
+        Attribute("has_lights", BOOL, "true"),
+        Attribute("number_of_wheels", INT, "4"),
+        Attribute("object_type", STRING, ""),
+        Attribute("special_type", STRING, "emergency" if "firetruck" in name else ""),
+        Attribute("sticky_control", BOOL, "true", ("true", "false"), modifiable=True),
+        Attribute("ros_name", STRING, f"vehicle.{name}", modifiable=True),
+        _role("autopilot"),
+    ]
+    if colors:
+        attributes.append(Attribute("color", COLOR, colors[0], colors, modifiable=True))
+    make, _, model = name.partition(".")
+    return Blueprint(
+        uid,
+        f"vehicle.{name}",
+        ("vehicle", make, model),
+        tuple(attributes),
+        extent,
+        TAG_TRUCK if base_type == "truck" else TAG_CAR,
+        replace(
+            _DYNAMICS[base_type],
+            name=f"vehicle.{name}",
+            length=2.0 * extent.x,
+            width=2.0 * extent.y,
+            height=2.0 * extent.z,
+        ),
+    )
+
+
+def _library() -> dict[str, Blueprint]:
+    entries = [_vehicle(uid, entry) for uid, entry in enumerate(_VEHICLES, start=1)]
+    uid = len(entries)
+    for name, extra in _SENSORS:
+        uid += 1
+        attributes = (_role("front"), Attribute("ros_name", STRING, name, modifiable=True), *extra)
+        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
+    for name, extent in _PROPS:
+        uid += 1
+        size = Attribute("size", STRING, "medium")
+        entries.append(
+            Blueprint(
+                uid,
+                name,
+                tuple(name.split(".")),
+                (_role("prop"), size, Attribute("ros_name", STRING, name, modifiable=True)),
+                extent,
+                semantic_tag=TAG_STATIC,
+            )
+        )
+    return {entry.id: entry for entry in entries}
+
+
+LIBRARY: dict[str, Blueprint] = _library()
+"""Blueprints by id, in the order of their uids."""
+
+SPECTATOR = Blueprint(0, "spectator", ("spectator",), ())
+"""The free camera: always present, never spawned by a client."""

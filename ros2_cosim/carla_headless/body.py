@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vehicle's body: the dynamics model on the road, seen in CARLA's frame and units."""
+
+from __future__ import annotations
+
+from ros2_cosim.carla_headless.blueprints import Blueprint
+from ros2_cosim.carla_headless.contact import Box
+from ros2_cosim.carla_headless.snapshot import Numbers
+from ros2_cosim.carla_headless.wire_types import (
+    AckermannControl,
+    Transform,
+    Vector,
+    VehicleControl,
+)
+from ros2_cosim.kernel.exactmath import degrees, sincos
+from ros2_cosim.models import frames
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.vehicle import (
+    SEDAN,
+    RoadVehicle,
+    Vehicle,
+    VehicleParameters,
+    pedals_for,
+)
+from ros2_cosim.models.vehicle import VehicleControl as ModelControl
+
+_DEFAULT_SPEED_LIMIT = 90.0  # km/h, where the road names none
+_MS_TO_KMH = 3.6
+_SPEED_GAIN = 1.0  # 1/s, of the speed controller behind Ackermann control
+_MAX_SPEED_CORRECTION = 3.0  # m/s^2, unless the client names a limit
+_STOP_SPEED = 0.1  # m/s
+_MAX_PUSHED_SPEED = 1000.0  # m/s
+
+
+class Body:
+    """State of one vehicle in the map frame, with conversions at its surface.
+
+    A step is ``begin_step``, ``step``, possibly ``push``, ``end_step``.
+    """
+
+    def __init__(self, blueprint: Blueprint, network: RoadNetwork, pose: Transform) -> None:
+        """Place a vehicle at rest on the road below ``pose``."""
+        self.parameters: VehicleParameters = blueprint.dynamics or SEDAN
+        self.mass = self.parameters.mass
+        self._network = network
+        self._extent = blueprint.extent
+        self._reach = blueprint.extent.x + blueprint.extent.y
+        self._held: tuple[float, float] | None = None
+        self._acceleration = (0.0, 0.0, 0.0)
+        self._before = (0.0, 0.0, 0.0)
+        self._vehicle = Vehicle(self.parameters)
+        self.place(pose)
+
+    def place(self, pose: Transform) -> None:
+        """Teleport; velocity relative to the body and actuators stay as they are."""
+        vehicle = self._vehicle
+        vehicle.x, vehicle.y, _ = frames.vector_to_ros(*pose.location)
+        vehicle.yaw = frames.yaw_to_ros(pose.rotation.yaw)
+        self._on_road = RoadVehicle(self._network, vehicle)
+        self._turned()
+
+    def set_velocity(self, velocity: Vector) -> None:
+        """Set the velocity [m/s, CARLA's world frame]; the change is no acceleration."""
+        vx, vy, _ = frames.vector_to_ros(*velocity)
+        vehicle = self._vehicle
+        vehicle.vx = vx * self._cos + vy * self._sin
+        vehicle.vy = vy * self._cos - vx * self._sin
+        vehicle.yaw_rate = 0.0
+        vehicle.ax = vehicle.ay = 0.0
+        self._acceleration = (0.0, 0.0, 0.0)
+
+    def hold_velocity(self, velocity: Vector | None) -> None:
+        """Keep the velocity [m/s, vehicle's own frame] during all steps, or stop doing so."""
+        self._held = None if velocity is None else frames.vector_to_ros(*velocity)[:2]
+
+    def add_impulse(self, impulse: Vector) -> None:
+        """Change the momentum [N s, CARLA's world frame]."""
+        x, y, _ = frames.vector_to_ros(*impulse)
+        self.push(0.0, 0.0, x / self.mass, y / self.mass)
+
+    def begin_step(self) -> None:
+        """Remember the velocity from which the acceleration of the step is taken."""
+        self._before = self._world_velocity()
+
+    def step(self, dt: float, control: VehicleControl) -> None:
+        """Move by ``dt`` seconds."""
+        self._hold()
+        reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
+        self._on_road.step(
+            dt,
+            ModelControl(
+                control.throttle,
+                control.brake,
+                frames.steer_to_ros(control.steer),
+                reverse,
+                control.hand_brake,
+            ),
+        )
+        self._hold()
+        self._turned()
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame."""
+        vehicle = self._vehicle
+        vehicle.x += dx
+        vehicle.y += dy
+        vehicle.vx = _limited(vehicle.vx + dvx * self._cos + dvy * self._sin)
+        vehicle.vy = _limited(vehicle.vy + dvy * self._cos - dvx * self._sin)
+
+    def end_step(self, dt: float) -> None:
+        """Take the acceleration as the change of velocity over the step, as CARLA does."""
+        x0, y0, z0 = self._before
+        x1, y1, z1 = self._world_velocity()
+        self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
+
+    def follow(self, demand: AckermannControl) -> VehicleControl:
+        """Controls by which the vehicle follows a speed and a steering angle."""
+        vx = self._vehicle.vx
+        reverse = demand.speed < 0.0
+        speed = -vx if reverse else vx
+        limit = abs(demand.acceleration) or _MAX_SPEED_CORRECTION
+        wanted = _SPEED_GAIN * (abs(demand.speed) - speed)
+        wanted = min(limit, max(-limit, wanted))
+        if abs(demand.speed) < _STOP_SPEED:
+            wanted = -limit
+        throttle, brake = pedals_for(self.parameters, wanted, speed)
+        steer = min(1.0, max(-1.0, demand.steer / self.parameters.max_steer_angle))
+        return VehicleControl(throttle, steer, brake, reverse=reverse)
+
+    def numbers(self) -> Numbers:
+        """State in CARLA's frame and units, in double precision."""
+        road, vehicle = self._on_road, self._vehicle
+        if road.pitch == 0.0 and road.roll == 0.0:
+            pitch, yaw, roll = 0.0, frames.yaw_to_carla(vehicle.yaw), 0.0
+        else:
+            pitch, yaw, roll = frames.rotation_to_carla(*road.orientation())
+        return (
+            *frames.vector_to_carla(vehicle.x, vehicle.y, road.z),
+            pitch,
+            yaw,
+            roll,
+            *frames.vector_to_carla(*self._world_velocity()),
+            *frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate),
+            *frames.vector_to_carla(*self._acceleration),
+        )
+
+    def x_span(self) -> tuple[float, float]:
+        """Lowest and highest x of a circle around the box, in the map frame."""
+        x, reach = self._vehicle.x, self._reach
+        return x - reach, x + reach
+
+    def box(self) -> Box:
+        """Box in the map frame."""
+        vehicle = self._vehicle
+        length, width, height = self._extent
+        z = self._on_road.z + height
+        return Box(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
+
+    def velocity(self) -> tuple[float, float]:
+        """Horizontal velocity in the map frame [m/s]."""
+        vx, vy, _ = self._world_velocity()
+        return vx, vy
+
+    def forward_speed(self) -> float:
+        """Speed along the vehicle [m/s]."""
+        return self._vehicle.vx
+
+    def steer_angle_degrees(self) -> float:
+        """Angle of the front wheels, positive to the right."""
+        return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
+
+    def speed_limit_kmh(self) -> float:
+        """Speed limit of the road below [km/h]."""
+        place = self._on_road.position
+        limit = self._network.speed_limit(place.road_id, place.s)
+        return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
+
+    def _hold(self) -> None:
+        if self._held is not None:
+            self._vehicle.vx, self._vehicle.vy = self._held
+
+    def _turned(self) -> None:
+        self._sin, self._cos = sincos(self._vehicle.yaw)
+
+    def _world_velocity(self) -> frames.Vector:
+        vehicle, road = self._vehicle, self._on_road
+        if road.pitch == 0.0 and road.roll == 0.0:
+            vx, vy = vehicle.vx, vehicle.vy
+            return vx * self._cos - vy * self._sin, vx * self._sin + vy * self._cos, 0.0
+        return frames.body_to_world(road.orientation(), (vehicle.vx, vehicle.vy, 0.0))
+
+
+def _limited(speed: float) -> float:
+    return min(_MAX_PUSHED_SPEED, max(-_MAX_PUSHED_SPEED, speed))

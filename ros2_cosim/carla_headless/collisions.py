@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collisions: find overlapping boxes, exchange momentum along the normal, push apart.
+
+A contact is treated as a frictionless, nearly plastic impact between two masses; actors that
+are not vehicles do not move (infinite mass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ros2_cosim.carla_headless.actors import Actor, Vehicle
+from ros2_cosim.carla_headless.contact import Contact, contact
+from ros2_cosim.carla_headless.wire_types import Vector
+from ros2_cosim.models import frames
+
+RESTITUTION = 0.1  # of car bodies at more than walking speed
+
+
+def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
+    """Resolve all contacts once.
+
+    :param actors: what can be hit, in the order of their ids
+    :returns: (actor, other, impulse on the actor [N s, CARLA's frame]) for both sides of
+        every contact in which the two were approaching, ordered by ids
+    """
+    events = []
+    for i, j in _near_pairs(actors):
+        first, second = actors[i], actors[j]
+        found = contact(first.box(), second.box())
+        if found is None:
+            continue
+        impulse = _separate(first, second, found)
+        if impulse > 0.0:
+            push = (impulse * found.normal_x, impulse * found.normal_y, 0.0)
+            x, y, z = frames.vector_to_carla(*push)
+            events.append((first.id, second.id, Vector(0.0 - x, 0.0 - y, z)))
+            events.append((second.id, first.id, Vector(x, y, z)))
+    return events
+
+
+def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
+    """Pairs with at least one vehicle whose surrounding circles overlap along x."""
+    spans = []
+    for index, actor in enumerate(actors):
+        low, high = actor.x_span()
+        spans.append((low, high, index, isinstance(actor, Vehicle)))
+    spans.sort()
+    pairs = []
+    for position, (_, high, index, moves) in enumerate(spans):
+        for low, _, other, other_moves in spans[position + 1 :]:
+            if low > high:
+                break
+            if moves or other_moves:
+                pairs.append((index, other) if index < other else (other, index))
+    pairs.sort()
+    return pairs
+
+
+def _separate(first: Actor, second: Actor, found: Contact) -> float:
+    """Push two actors apart; returns the impulse between them [N s], 0 if they part anyway."""
+    vx_1, vy_1, inverse_1 = _motion(first)
+    vx_2, vy_2, inverse_2 = _motion(second)
+    inverse = inverse_1 + inverse_2
+    if inverse <= 0.0:
+        return 0.0
+    closing = (vx_1 - vx_2) * found.normal_x + (vy_1 - vy_2) * found.normal_y
+    impulse = (1.0 + RESTITUTION) * closing / inverse if closing > 0.0 else 0.0
+    for actor, share, sign in ((first, inverse_1, -1.0), (second, inverse_2, 1.0)):
+        if isinstance(actor, Vehicle) and share > 0.0:
+            shift = sign * found.depth * share / inverse
+            actor.body.push(
+                found.normal_x * shift,
+                found.normal_y * shift,
+                found.normal_x * sign * impulse * share,
+                found.normal_y * sign * impulse * share,
+            )
+    return impulse
+
+
+def _motion(actor: Actor) -> tuple[float, float, float]:
+    """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
+    if isinstance(actor, Vehicle):
+        vx, vy = actor.body.velocity()
+        return vx, vy, (1.0 / actor.body.mass if actor.simulates_physics else 0.0)
+    return 0.0, 0.0, 0.0

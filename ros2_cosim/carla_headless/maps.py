@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The maps that a server offers: OpenDRIVE files, named by their file names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ros2_cosim.kernel.errors import ConfigurationError
+
+_LISTED_PREFIX = "/Game/Carla/Maps/"
+_SHORT_PREFIX = "Carla/Maps/"
+GENERATED_MAP = "OpenDriveMap"
+
+
+def full_name(name: str) -> str:
+    """Name of a map as ``get_map_info`` gives it, for example ``Carla/Maps/highway``."""
+    return _SHORT_PREFIX + name
+
+
+class MapLibrary:
+    """OpenDRIVE texts by map name (the stem of the file)."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        """Read the files.
+
+        :raises ConfigurationError: if a file cannot be read or two have the same name
+        """
+        self._texts: dict[str, str] = {}
+        for path in paths:
+            if path.stem in self._texts:
+                raise ConfigurationError(f"two maps are called '{path.stem}' (second: {path})")
+            try:
+                self._texts[path.stem] = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigurationError(f"map {path}: cannot be read ({error})") from None
+        if not self._texts:
+            raise ConfigurationError("the server needs at least one map")
+
+    def first(self) -> str:
+        """Name of the map to start with."""
+        return next(iter(self._texts))
+
+    def listed(self) -> list[str]:
+        """All names as ``get_available_maps`` gives them."""
+        return [_LISTED_PREFIX + name for name in sorted(self._texts)]
+
+    def find(self, name: str) -> tuple[str, str]:
+        """Short name and OpenDRIVE text of a map given by any of its names.
+
+        :raises ConfigurationError: naming the maps there are
+        """
+        short = name.rsplit("/", 1)[-1]
+        if short not in self._texts:
+            raise ConfigurationError(
+                f"map '{name}' not found; available maps: " + ", ".join(self.listed())
+            )
+        return short, self._texts[short]

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remote methods by subject; ``ALL`` is the whole table that the server speaks."""
+
+from ros2_cosim.carla_headless.dispatch import MethodTable
+from ros2_cosim.carla_headless.methods import actors, batch, scenery, session, vehicles
+
+ALL = MethodTable()
+for _module in (session, actors, vehicles, scenery, batch):
+    ALL.include(_module.TABLE)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remote methods that concern any actor: blueprints, spawning, poses, forces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.decoding import (
+    actor_description,
+    boolean,
+    listing,
+    text,
+    transform,
+    u8,
+    u32,
+    vector,
+)
+from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
+from ros2_cosim.carla_headless.wire_types import (
+    ActorDescription,
+    ActorRecord,
+    BoundingBox,
+    Transform,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.simulation import Simulation
+
+TABLE = MethodTable()
+_method = TABLE.method
+VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+
+
+@_method("get_actor_definitions", VALUE)
+def _definitions(_: Simulation) -> list[Any]:
+    return [blueprint.to_wire() for blueprint in LIBRARY.values()]
+
+
+@_method("get_spectator", VALUE)
+def _spectator(simulation: Simulation) -> ActorRecord:
+    return simulation.record(simulation.world.spectator)
+
+
+@_method("get_actors_by_id", VALUE, listing(u32))
+def _actors_by_id(simulation: Simulation, ids: list[int]) -> list[ActorRecord]:
+    actors = simulation.world.actors
+    return [simulation.record(actors[i]) for i in ids if i in actors]
+
+
+@_method("spawn_actor", VALUE, actor_description, transform)
+def _spawn(simulation: Simulation, description: ActorDescription, pose: Transform) -> ActorRecord:
+    return simulation.record(simulation.spawn(description, pose))
+
+
+@_method("spawn_actor_with_parent", VALUE, actor_description, transform, u32, u8, text)
+def _spawn_attached(
+    simulation: Simulation,
+    description: ActorDescription,
+    pose: Transform,
+    parent: int,
+    _attachment: int,
+    _socket: str,
+) -> ActorRecord:
+    return simulation.record(simulation.spawn(description, pose, parent))
+
+
+@_method("destroy_actor", VALUE, u32)
+def _destroy(simulation: Simulation, actor: int) -> bool:
+    simulation.world.destroy(actor)
+    return True
+
+
+@_method("set_actor_location", NONE, u32, vector)
+def _set_location(simulation: Simulation, actor: int, location: Vector) -> None:
+    world = simulation.world
+    world.set_transform(actor, Transform(location, world.pose_to_set(actor).rotation))
+
+
+@_method("set_actor_transform", NONE, u32, transform)
+def _set_transform(simulation: Simulation, actor: int, pose: Transform) -> None:
+    simulation.world.set_transform(actor, pose)
+
+
+@_method("set_actor_target_velocity", NONE, u32, vector)
+def _set_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
+    simulation.world.set_target_velocity(actor, velocity)
+
+
+@_method("set_actor_target_angular_velocity", NONE, u32, vector)
+def _set_angular_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
+    simulation.world.set_target_angular_velocity(actor, velocity)
+
+
+@_method("enable_actor_constant_velocity", NONE, u32, vector)
+def _hold_velocity(simulation: Simulation, actor: int, velocity: Vector) -> None:
+    simulation.world.hold_velocity(actor, velocity)
+
+
+@_method("disable_actor_constant_velocity", NONE, u32)
+def _release_velocity(simulation: Simulation, actor: int) -> None:
+    simulation.world.hold_velocity(actor, None)
+
+
+@_method("add_actor_impulse", NONE, u32, vector)
+def _impulse(simulation: Simulation, actor: int, impulse: Vector) -> None:
+    simulation.world.add_impulse(actor, impulse)
+
+
+@_method("add_actor_force", NONE, u32, vector)
+def _force(simulation: Simulation, actor: int, force: Vector) -> None:
+    simulation.world.add_force(actor, force)
+
+
+@_method("add_actor_impulse_at_location", NONE, u32, vector, vector)
+def _impulse_at(simulation: Simulation, actor: int, impulse: Vector, _at: Vector) -> None:
+    simulation.world.add_impulse(actor, impulse)
+
+
+@_method("add_actor_force_at_location", NONE, u32, vector, vector)
+def _force_at(simulation: Simulation, actor: int, force: Vector, _at: Vector) -> None:
+    simulation.world.add_force(actor, force)
+
+
+@_method("add_actor_angular_impulse", NONE, u32, vector)
+@_method("add_actor_torque", NONE, u32, vector)
+def _angular(simulation: Simulation, actor: int, _vector: Vector) -> None:
+    simulation.world.require(actor)  # rotation follows from steering alone in this world
+
+
+@_method("set_actor_simulate_physics", VOID, u32, boolean)
+def _simulate_physics(simulation: Simulation, actor: int, enabled: bool) -> None:
+    simulation.world.require(actor).simulates_physics = enabled
+
+
+@_method("set_actor_collisions", VOID, u32, boolean)
+def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
+    simulation.world.require(actor).collides = enabled
+
+
+@_method("set_actor_enable_gravity", NONE, u32, boolean)
+def _gravity(simulation: Simulation, actor: int, _enabled: bool) -> None:
+    simulation.world.require(actor)  # vehicles follow the road surface in this world
+
+
+@_method("set_actor_dead", NONE, u32)
+def _dead(simulation: Simulation, actor: int) -> None:
+    simulation.world.require(actor)
+
+
+@_method("set_actor_autopilot", NONE, u32, boolean)
+def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
+    simulation.world.require(actor)  # the traffic manager lives in the client
+
+
+@_method("get_actor_bounding_box", VALUE, u32)
+def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
+    return simulation.world.require(actor).bounding_box
+
+
+@_method("get_actor_component_names", VALUE, u32)
+@_method("get_actor_bone_names", VALUE, u32)
+@_method("get_actor_socket_names", VALUE, u32)
+@_method("get_actor_bone_world_transforms", VALUE, u32)
+@_method("get_actor_bone_relative_transforms", VALUE, u32)
+@_method("get_actor_socket_world_transforms", VALUE, u32)
+@_method("get_actor_socket_relative_transforms", VALUE, u32)
+@_method("get_vehicle_bone_world_transforms", VALUE, u32)
+def _no_parts(simulation: Simulation, actor: int) -> list[Any]:
+    simulation.world.require(actor)
+    return []  # actors are boxes: no components, bones or sockets
+
+
+@_method("get_actor_component_world_transform", VALUE, u32, text)
+def _component_world(simulation: Simulation, actor: int, _name: str) -> Transform:
+    return simulation.world.require(actor).state.transform
+
+
+@_method("get_actor_component_relative_transform", VALUE, u32, text)
+def _component_relative(simulation: Simulation, actor: int, _name: str) -> Transform:
+    simulation.world.require(actor)
+    return Transform()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remote methods of walkers, traffic lights and rendering features, which this world lacks.
+
+Calls that concern all traffic lights succeed, since there are none; calls on one walker or
+light are refused because no such actor can exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ros2_cosim.carla_headless.decoding import (
+    anything,
+    boolean,
+    listing,
+    real,
+    u8,
+    u32,
+)
+from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
+from ros2_cosim.carla_headless.errors import CallError
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.simulation import Simulation
+
+TABLE = MethodTable()
+_method = TABLE.method
+VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+
+
+@_method("reset_all_traffic_lights", VOID)
+def _reset_all(_: Simulation) -> None:
+    """There is no traffic light to reset."""
+
+
+@_method("freeze_all_traffic_lights", NONE, boolean)
+def _freeze_all(_: Simulation, _frozen: bool) -> None:
+    """There is no traffic light to freeze."""
+
+
+@_method("set_traffic_light_state", NONE, u32, u8)
+@_method("set_traffic_light_green_time", NONE, u32, real)
+@_method("set_traffic_light_yellow_time", NONE, u32, real)
+@_method("set_traffic_light_red_time", NONE, u32, real)
+@_method("freeze_traffic_light", NONE, u32, boolean)
+def _light(_: Simulation, actor: int, _value: Any) -> None:
+    raise CallError(f"actor {actor} is not a traffic light")
+
+
+@_method("reset_traffic_light_group", NONE, u32)
+@_method("get_group_traffic_lights", VALUE, u32)
+@_method("get_light_boxes", VALUE, u32)
+@_method("get_traffic_sign_trigger_volume", VALUE, u32)
+def _light_query(_: Simulation, actor: int) -> Any:
+    raise CallError(f"actor {actor} is not a traffic light or sign")
+
+
+@_method("apply_control_to_walker", NONE, u32, anything)
+@_method("set_bones_transform", NONE, u32, anything)
+@_method("blend_pose", NONE, u32, real)
+def _walker(_: Simulation, actor: int, _value: Any) -> None:
+    raise CallError(f"actor {actor} is not a walker")
+
+
+@_method("get_pose_from_animation", NONE, u32)
+@_method("get_bones_transform", VALUE, u32)
+def _walker_query(_: Simulation, actor: int) -> Any:
+    raise CallError(f"actor {actor} is not a walker")
+
+
+@_method("enable_sensor_for_ros", NONE, u32)
+@_method("disable_sensor_for_ros", NONE, u32)
+def _sensor_for_ros(_: Simulation, _stream: int) -> None:
+    """The server itself publishes nothing to ROS; the project's nodes do."""
+
+
+@_method("is_sensor_enabled_for_ros", VALUE, u32)
+def _is_for_ros(_: Simulation, _stream: int) -> bool:
+    return False
+
+
+@_method("enable_gbuffers", VOID, u32, boolean)
+def _enable_gbuffers(_: Simulation, _actor: int, _enabled: bool) -> None:
+    raise CallError("this server renders no images")
+
+
+@_method("are_gbuffers_enabled", VALUE, u32)
+def _gbuffers_enabled(_: Simulation, _actor: int) -> bool:
+    return False
+
+
+@_method("get_gbuffer_token", VALUE, u32, u32)
+def _gbuffer_token(_: Simulation, _actor: int, _index: int) -> bytes:
+    raise CallError("this server renders no images")
+
+
+@_method("send", NONE, u32, anything)
+def _send(_: Simulation, actor: int, _message: Any) -> None:
+    raise CallError(f"actor {actor} is not a V2X sensor")
+
+
+@_method("set_ignored_vehicles", VOID, u32, listing(u32))
+def _ignored(simulation: Simulation, actor: int, _ids: list[int]) -> None:
+    simulation.world.require(actor)

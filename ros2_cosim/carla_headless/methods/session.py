@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remote methods of the session: episode, settings, ticking, maps, weather, environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ros2_cosim.carla_headless.decoding import (
+    anything,
+    boolean,
+    episode_settings,
+    listing,
+    opendrive_parameters,
+    pair,
+    real,
+    text,
+    transform,
+    u8,
+    u16,
+    u32,
+    u64,
+    vector,
+    weather,
+)
+from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.wire_types import (
+    EpisodeSettings,
+    OpendriveParameters,
+    Transform,
+    Vector,
+    Weather,
+)
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.simulation import Simulation
+
+TABLE = MethodTable()
+_method = TABLE.method
+VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+
+VERSION = "0.9.16"
+
+
+@_method("version", VALUE)
+def _version(_: Simulation) -> str:
+    return VERSION
+
+
+@_method("get_episode_info", VALUE)
+def _episode_info(simulation: Simulation) -> list[Any]:
+    return [simulation.world.episode, [simulation.world_token()]]
+
+
+@_method("get_sensor_token", VALUE, u32)
+def _sensor_token(simulation: Simulation, stream_id: int) -> list[bytes]:
+    simulation.on_token(stream_id)
+    return [simulation.token(stream_id)]
+
+
+@_method("get_episode_settings", VALUE)
+def _get_settings(simulation: Simulation) -> list[object]:
+    return simulation.settings.to_wire()
+
+
+@_method("set_episode_settings", VALUE, episode_settings)
+def _set_settings(simulation: Simulation, settings: EpisodeSettings) -> int:
+    return simulation.apply_settings(settings)
+
+
+@_method("tick_cue", VALUE)
+def _tick(simulation: Simulation) -> int:
+    return simulation.tick_cue()
+
+
+@_method("load_new_episode", VOID, text, boolean, u16)
+def _load(simulation: Simulation, name: str, reset_settings: bool, _layers: int) -> None:
+    simulation.load_map(name, reset_settings)
+
+
+@_method("copy_opendrive_to_file", VOID, text, opendrive_parameters)
+def _copy_opendrive(simulation: Simulation, xodr: str, _: OpendriveParameters) -> None:
+    simulation.stage_opendrive(xodr)
+
+
+@_method("get_available_maps", VALUE)
+def _available_maps(simulation: Simulation) -> list[str]:
+    return simulation.maps.listed()
+
+
+@_method("get_map_info", VALUE)
+def _map_info(simulation: Simulation) -> list[Any]:
+    return [simulation.map_name, simulation.world.spawn_points()]
+
+
+@_method("get_map_data", VALUE)
+def _map_data(simulation: Simulation) -> str:
+    return simulation.world.opendrive
+
+
+@_method("get_required_files", VALUE, text)
+def _required_files(_: Simulation, _folder: str) -> list[str]:
+    return []  # nothing to download: the client builds its own caches
+
+
+@_method("request_file", VALUE, text)
+def _request_file(_: Simulation, name: str) -> bytes:
+    raise CallError(f"no file '{name}': this server has no files to download")
+
+
+@_method("get_navigation_mesh", VALUE)
+def _navigation_mesh(_: Simulation) -> bytes:
+    return b""
+
+
+@_method("load_map_layer", VOID, u16)
+@_method("unload_map_layer", VOID, u16)
+def _map_layer(_: Simulation, _layers: int) -> None:
+    """Maps without buildings or foliage have no layers to show or hide."""
+
+
+@_method("get_weather_parameters", VALUE)
+def _get_weather(simulation: Simulation) -> Weather:
+    return simulation.weather
+
+
+@_method("set_weather_parameters", NONE, weather)
+def _set_weather(simulation: Simulation, parameters: Weather) -> None:
+    simulation.weather = parameters
+
+
+@_method("get_imui_gravity", VALUE)
+def _get_gravity(simulation: Simulation) -> float:
+    return simulation.world.gravity
+
+
+@_method("set_imui_gravity", NONE, real)
+def _set_gravity(simulation: Simulation, gravity: float) -> None:
+    simulation.world.gravity = gravity
+
+
+@_method("get_names_of_all_objects", VALUE)
+def _object_names(_: Simulation) -> list[str]:
+    return []
+
+
+@_method("get_all_level_BBs", VALUE, u8)
+@_method("get_environment_objects", VALUE, u8)
+def _environment(_: Simulation, _label: int) -> list[Any]:
+    return []  # the world holds roads and actors, nothing else
+
+
+@_method("enable_environment_objects", NONE, listing(u64), boolean)
+def _enable_environment(_: Simulation, _ids: list[int], _enable: bool) -> None:
+    """There are no environment objects to show or hide."""
+
+
+_ROADS = 1
+
+
+@_method("project_point", VALUE, vector, vector, real)
+def _project_point(
+    simulation: Simulation, start: Vector, direction: Vector, distance: float
+) -> list[Any]:
+    hit = simulation.world.ground_below(start, distance) if direction.z < 0.0 else None
+    return [hit is not None, [hit or Vector(), _ROADS if hit else 0]]
+
+
+@_method("cast_ray", VALUE, vector, vector)
+def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Any]:
+    if start.x != end.x or start.y != end.y or end.z > start.z:
+        return []  # of the scenery only the ground can be hit, and only from above
+    hit = simulation.world.ground_below(start, start.z - end.z)
+    return [[hit, _ROADS]] if hit else []
+
+
+@_method("query_lights_state", VALUE, text)
+def _lights(_: Simulation, _client: str) -> list[Any]:
+    return []
+
+
+@_method("update_lights_state", NONE, text, listing(anything), boolean)
+@_method("apply_color_texture_to_objects", VOID, listing(text), u8, anything)
+@_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, anything)
+def _accept_three(_: Simulation, _a: Any, _b: Any, _c: Any) -> None:
+    """Street lights and textures do not exist here: accepted without effect."""
+
+
+@_method("update_day_night_cycle", NONE, text, boolean)
+def _day_night(_: Simulation, _client: str, _active: bool) -> None:
+    """The light of day has no effect on the vehicles."""
+
+
+@_method("draw_debug_shape", NONE, anything)
+@_method("set_annotations_traverse_translucency", NONE, boolean)
+def _accept_one(_: Simulation, _value: Any) -> None:
+    """Nothing is drawn here: accepted without effect."""
+
+
+@_method("clear_debug_shape", NONE)
+@_method("clear_debug_string", NONE)
+def _accept_none(_: Simulation) -> None:
+    """Nothing is drawn here: accepted without effect."""
+
+
+_NO_RECORDER = "this server has no recorder: record the run on the side of the client"
+
+
+@_method("start_recorder", VALUE, text, boolean)
+def _start_recorder(_: Simulation, _name: str, _additional: bool) -> str:
+    raise CallError(_NO_RECORDER)
+
+
+@_method("stop_recorder", NONE)
+def _stop_recorder(_: Simulation) -> None:
+    """Nothing is being recorded."""
+
+
+@_method("show_recorder_file_info", VALUE, text, boolean)
+def _recorder_info(_: Simulation, _name: str, _all: bool) -> str:
+    raise CallError(_NO_RECORDER)
+
+
+@_method("show_recorder_collisions", VALUE, text, u8, u8)
+def _recorder_collisions(_: Simulation, _name: str, _a: int, _b: int) -> str:
+    raise CallError(_NO_RECORDER)
+
+
+@_method("show_recorder_actors_blocked", VALUE, text, real, real)
+def _recorder_blocked(_: Simulation, _name: str, _time: float, _distance: float) -> str:
+    raise CallError(_NO_RECORDER)
+
+
+@_method("replay_file", VALUE, text, real, real, u32, boolean, transform)
+def _replay(
+    _: Simulation,
+    _name: str,
+    _start: float,
+    _duration: float,
+    _follow: int,
+    _sensors: bool,
+    _offset: Transform,
+) -> str:
+    raise CallError(_NO_RECORDER)
+
+
+@_method("stop_replayer", NONE, boolean)
+@_method("set_replayer_ignore_hero", NONE, boolean)
+@_method("set_replayer_ignore_spectator", NONE, boolean)
+@_method("set_replayer_time_factor", NONE, real)
+def _replayer_option(_: Simulation, _value: Any) -> None:
+    """Nothing is being replayed."""
+
+
+@_method("is_traffic_manager_running", VALUE, u16)
+def _tm_running(simulation: Simulation, port: int) -> bool:
+    return port in simulation.traffic_managers
+
+
+@_method("get_traffic_manager_running", VALUE, u16)
+def _tm_get(simulation: Simulation, port: int) -> list[Any]:
+    return list(simulation.traffic_managers.get(port, ("", 0)))
+
+
+@_method("add_traffic_manager_running", VALUE, pair(text, u16))
+def _tm_add(simulation: Simulation, endpoint: tuple[str, int]) -> bool:
+    if endpoint[1] in simulation.traffic_managers:
+        return False
+    simulation.traffic_managers[endpoint[1]] = endpoint
+    return True
+
+
+@_method("destroy_traffic_manager", VALUE, u16)
+def _tm_destroy(simulation: Simulation, port: int) -> bool:
+    return simulation.traffic_managers.pop(port, None) is not None

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remote methods of vehicles: control, lights, telemetry, physics parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ros2_cosim.carla_headless.decoding import (
+    ackermann_control,
+    ackermann_settings,
+    anything,
+    boolean,
+    real,
+    structure,
+    text,
+    u8,
+    u32,
+    u64,
+    vehicle_control,
+)
+from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.physics_control import physics_control, telemetry
+from ros2_cosim.carla_headless.wire_types import (
+    AckermannControl,
+    AckermannSettings,
+    VehicleControl,
+)
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.simulation import Simulation
+
+TABLE = MethodTable()
+_method = TABLE.method
+VALUE, NONE = Answer.VALUE, Answer.NONE
+
+
+@_method("apply_control_to_vehicle", NONE, u32, vehicle_control)
+def _control(simulation: Simulation, actor: int, control: VehicleControl) -> None:
+    simulation.world.apply_control(actor, control)
+
+
+@_method("apply_ackermann_control_to_vehicle", NONE, u32, ackermann_control)
+def _ackermann(simulation: Simulation, actor: int, control: AckermannControl) -> None:
+    simulation.world.apply_ackermann(actor, control)
+
+
+@_method("get_ackermann_controller_settings", VALUE, u32)
+def _get_ackermann(simulation: Simulation, actor: int) -> AckermannSettings:
+    return simulation.world.require_vehicle(actor).ackermann_settings
+
+
+@_method("apply_ackermann_controller_settings", NONE, u32, ackermann_settings)
+def _set_ackermann(simulation: Simulation, actor: int, settings: AckermannSettings) -> None:
+    simulation.world.require_vehicle(actor).ackermann_settings = settings
+
+
+@_method("get_physics_control", VALUE, u32)
+def _get_physics(simulation: Simulation, actor: int) -> list[Any]:
+    return physics_control(simulation.world.require_vehicle(actor))
+
+
+@_method("apply_physics_control", NONE, u32, anything)
+def _set_physics(simulation: Simulation, actor: int, _control: Any) -> None:
+    simulation.world.require_vehicle(actor)
+    raise CallError("physics parameters belong to the blueprint and cannot be changed here")
+
+
+@_method("get_telemetry_data", VALUE, u32)
+def _telemetry(simulation: Simulation, actor: int) -> list[Any]:
+    return telemetry(simulation.world.require_vehicle(actor))
+
+
+_light_state = structure(int, u32)
+
+
+@_method("get_vehicle_light_state", VALUE, u32)
+def _get_lights(simulation: Simulation, actor: int) -> list[int]:
+    return [simulation.world.require_vehicle(actor).lights]
+
+
+@_method("set_vehicle_light_state", NONE, u32, _light_state)
+def _set_lights(simulation: Simulation, actor: int, flags: int) -> None:
+    simulation.world.require_vehicle(actor).lights = flags
+
+
+@_method("get_vehicle_light_states", VALUE)
+def _all_lights(simulation: Simulation) -> list[list[int]]:
+    return [[vehicle.id, vehicle.lights] for vehicle in simulation.world.vehicles()]
+
+
+@_method("open_vehicle_door", NONE, u32, u8)
+@_method("close_vehicle_door", NONE, u32, u8)
+def _door(simulation: Simulation, actor: int, _door: int) -> None:
+    simulation.world.require_vehicle(actor)  # boxes have no doors
+
+
+@_method("set_wheel_steer_direction", NONE, u32, u8, real)
+@_method("set_wheel_pitch_angle", NONE, u32, u8, real)
+def _wheel_display(simulation: Simulation, actor: int, _wheel: int, _angle: float) -> None:
+    simulation.world.require_vehicle(actor)  # only the look of a wheel, which is not drawn
+
+
+@_method("get_wheel_steer_angle", VALUE, u32, u8)
+def _wheel_steer(simulation: Simulation, actor: int, wheel: int) -> float:
+    vehicle = simulation.world.require_vehicle(actor)
+    return vehicle.steer_angle_degrees if wheel < 2 else 0.0
+
+
+@_method("get_wheel_pitch_angle", VALUE, u32, u8)
+def _wheel_pitch(simulation: Simulation, actor: int, _wheel: int) -> float:
+    simulation.world.require_vehicle(actor)
+    return 0.0
+
+
+@_method("show_vehicle_debug_telemetry", NONE, u32, boolean)
+@_method("use_carsim_road", NONE, u32, boolean)
+@_method("enable_carsim", NONE, u32, text)
+def _option(simulation: Simulation, actor: int, _value: Any) -> None:
+    simulation.world.require_vehicle(actor)
+    # Display only, or another vehicle model that this server does not have: the own one stays.
+
+
+@_method("enable_chrono_physics", NONE, u32, u64, real, text, text, text, text)
+def _chrono(simulation: Simulation, actor: int, *_parameters: Any) -> None:
+    simulation.world.require_vehicle(actor)  # the server has one vehicle model: it stays
+
+
+@_method("restore_physx_physics", NONE, u32)
+def _physx(simulation: Simulation, actor: int) -> None:
+    simulation.world.require_vehicle(actor)

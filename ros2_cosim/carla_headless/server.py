@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server: RPC and streaming ports around one simulation, in one thread."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections import deque
+
+from ros2_cosim.carla_headless.errors import UnknownMethodError
+from ros2_cosim.carla_headless.event_loop import Connection, EventLoop, Listener
+from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.methods import ALL
+from ros2_cosim.carla_headless.rpc_channel import (
+    Request,
+    RpcDecoder,
+    encode_error,
+    encode_response,
+)
+from ros2_cosim.carla_headless.simulation import Simulation
+from ros2_cosim.carla_headless.streaming import StreamServer
+from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
+
+MAX_UNREAD_ANSWERS = 256 * 1024 * 1024
+_STUCK_CHECK_S = 1.0
+_logger = logging.getLogger(__name__)
+
+
+class _RpcClient:
+    """One RPC connection: requests are answered in their order."""
+
+    def __init__(self, server: Server, loop: EventLoop, sock: socket.socket) -> None:
+        self._server = server
+        self._decoder = RpcDecoder()
+        self._pending: deque[Request] = deque()
+        self.connection = Connection(loop, sock, self._data, self._closed)
+
+    def _data(self, data: bytes) -> None:
+        try:
+            for request in self._decoder.feed(data):
+                self._pending.append(request)
+        except ProtocolError as error:
+            _logger.warning("%s; connection closed", error)
+            self.connection.close()
+            return
+        self.proceed()
+
+    def proceed(self) -> None:
+        """Answer waiting requests, until a tick has to wait for slow stream readers."""
+        while self._pending and self.connection.open:
+            request = self._pending[0]
+            if request.method in ("tick_cue", "apply_batch") and self._server.must_wait():
+                self._server.waiting[self] = None
+                self.connection.pause_reading(True)
+                return
+            self._pending.popleft()
+            self._answer(request)
+        self.connection.pause_reading(False)
+
+    def _answer(self, request: Request) -> None:
+        try:
+            result = ALL.call(self._server.simulation, request.method, request.arguments)
+            answer = encode_response(request.id, result)
+        except UnknownMethodError as error:
+            _logger.warning("%s", error)
+            answer = encode_error(request.id, str(error))
+        except Exception as error:  # a fault of this server must not end everybody's world
+            _logger.exception("fault in '%s'", request.method)
+            answer = encode_error(request.id, f"fault in the server: {error!r}")
+        if not request.asynchronous:
+            self.connection.send(answer)
+            if self.connection.backlog > MAX_UNREAD_ANSWERS:
+                _logger.warning("RPC client dropped: it does not read its answers")
+                self.connection.close()
+
+    def _closed(self) -> None:
+        self._pending.clear()
+        self._server.forget(self)
+
+
+class Server:
+    """A CARLA-compatible server on two TCP ports."""
+
+    def __init__(self, maps: MapLibrary, host: str, port: int) -> None:
+        """Bind both ports and load the first map.
+
+        :param port: RPC port, streaming uses the next one; 0 takes any two free ports
+        :raises ConnectionFailedError: if a port cannot be bound
+        :raises ConfigurationError: if the map is not usable
+        """
+        self._loop = EventLoop()
+        self._clients: dict[_RpcClient, None] = {}
+        self.waiting: dict[_RpcClient, None] = {}
+        try:
+            self._rpc = Listener(self._loop, host, port, self._accept)
+            try:
+                self._streams = StreamServer(self._loop, host, port + 1 if port else 0)
+            except BaseException:
+                self._rpc.close()
+                raise
+        except (OSError, OverflowError) as error:
+            self._loop.close()
+            raise ConnectionFailedError(
+                f"cannot listen at {host}, ports {port} and {port + 1}: "
+                f"{getattr(error, 'strerror', None) or error}"
+            ) from None
+        self._relieving = False
+        self._streams.on_relief = self._schedule_relief
+        self.port = self._rpc.port
+        try:
+            self.simulation = Simulation(
+                maps, self._streams.port, self._publish, self._streams.wanted
+            )
+            self.simulation.on_token = self._streams.announce
+        except BaseException:
+            self.close()
+            raise
+        self._due = 0.0
+        self._free_running = False
+        self.simulation.on_settings = self._start_free_run
+        self._start_free_run()
+        self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
+
+    @property
+    def wake_descriptor(self) -> int:
+        """For ``signal.set_wakeup_fd``."""
+        return self._loop.wake_descriptor
+
+    def run(self) -> None:
+        """Serve until ``stop``."""
+        self._loop.run()
+
+    def stop(self) -> None:
+        """Make ``run`` return; may be called from a signal handler."""
+        self._loop.stop()
+
+    def close(self) -> None:
+        """Close all ports and connections."""
+        for client in tuple(self._clients):
+            client.connection.close()
+        self._rpc.close()
+        self._streams.close()
+        self._loop.close()
+
+    def must_wait(self) -> bool:
+        """True while a tick would be missed by a client or run ahead of one."""
+        return self.simulation.settings.synchronous_mode and self._streams.must_wait()
+
+    def forget(self, client: _RpcClient) -> None:
+        """Remove a closed connection."""
+        self._clients.pop(client, None)
+        self.waiting.pop(client, None)
+
+    def _accept(self, sock: socket.socket) -> None:
+        client = _RpcClient(self, self._loop, sock)
+        self._clients[client] = None
+
+    def _publish(self, stream_id: int, message: bytes) -> None:
+        wait = self.simulation.settings.synchronous_mode
+        self._streams.publish(stream_id, message, wait)
+
+    def _schedule_relief(self) -> None:
+        # Not at once: relief may come up in the middle of a tick's own publishing.
+        if self.waiting and not self._relieving:
+            self._relieving = True
+            self._loop.call_later(0.0, self._relief)
+
+    def _relief(self) -> None:
+        self._relieving = False
+        waiting, self.waiting = self.waiting, {}
+        for client in waiting:
+            client.proceed()
+
+    def _check_streams(self) -> None:
+        self._streams.drop_stuck()
+        self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
+
+    def _start_free_run(self) -> None:
+        if not (self._free_running or self.simulation.settings.synchronous_mode):
+            self._free_running = True
+            self._due = time.monotonic()
+            self._loop.call_later(0.0, self._free_run)
+
+    def _free_run(self) -> None:
+        """In asynchronous mode one step per step time; catches up by at most one step."""
+        simulation = self.simulation
+        self._free_running = not simulation.settings.synchronous_mode
+        if self._free_running:
+            simulation.tick()
+            step = simulation.world.step_s
+            self._due = max(self._due + step, time.monotonic() - step)
+            self._loop.call_later(max(0.0, self._due - time.monotonic()), self._free_run)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the remote methods act on: a world with settings, maps and streams, without sockets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
+from ros2_cosim.carla_headless.sensors import sensor_messages
+from ros2_cosim.carla_headless.snapshot import STATE_MAP_CHANGE, STATE_NONE, pack_world
+from ros2_cosim.carla_headless.tokens import WORLD_STREAM, stream_token
+from ros2_cosim.carla_headless.wire_types import (
+    ActorDescription,
+    ActorRecord,
+    EpisodeSettings,
+    Transform,
+    Weather,
+)
+from ros2_cosim.carla_headless.world import World
+from ros2_cosim.kernel.errors import CosimError
+
+DEFAULT_STEP_S = 0.05
+_STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
+
+Publish = Callable[[int, bytes], None]
+Wanted = Callable[[int], bool]
+
+
+class Simulation:
+    """One simulated world as the clients share it."""
+
+    def __init__(self, maps: MapLibrary, stream_port: int, publish: Publish, wanted: Wanted):
+        """Load the first map.
+
+        :param publish: called with (stream id, message) for everything that is streamed
+        :param wanted: tells whether a stream has a listener
+        """
+        self.maps = maps
+        self.settings = EpisodeSettings()
+        self.weather = Weather()
+        self.traffic_managers: dict[int, tuple[str, int]] = {}
+        self._stream_port = stream_port
+        self.on_token: Callable[[int], None] = lambda _stream_id: None
+        self.on_settings: Callable[[], None] = lambda: None
+        self._publish = publish
+        self._wanted = wanted
+        self._staged_opendrive = ""
+        self._map_changed = True
+        name, text = maps.find(maps.first())
+        self.map_name = full_name(name)
+        self.world = World(text, DEFAULT_STEP_S)
+
+    def token(self, stream_id: int) -> bytes:
+        """Token of a stream of this server."""
+        return stream_token(stream_id, self._stream_port)
+
+    def world_token(self) -> bytes:
+        """Token of the snapshot stream."""
+        return self.token(WORLD_STREAM)
+
+    def record(self, actor: Actor) -> ActorRecord:
+        """Actor of the protocol, with its stream if it is a streaming sensor."""
+        streams = actor.blueprint.streams
+        return ActorRecord(
+            actor.id,
+            actor.parent,
+            actor.description,
+            actor.bounding_box,
+            bytes((actor.blueprint.semantic_tag,)) if actor.blueprint.semantic_tag else b"",
+            self.token(actor.id + _STREAM_OFFSET) if streams else b"",
+        )
+
+    def spawn(self, description: ActorDescription, pose: Transform, parent: int = 0) -> Actor:
+        """Spawn an actor as a client asked for it.
+
+        :raises CallError: with the text that the client shows
+        """
+        chosen = {attribute.id: attribute.value for attribute in description.attributes}
+        return self.world.spawn(description.id, pose, chosen, parent)
+
+    def apply_settings(self, settings: EpisodeSettings) -> int:
+        """Take over settings; returns a frame that clients have seen or will see."""
+        self.settings = settings
+        self.world.step_s = settings.fixed_delta_seconds or DEFAULT_STEP_S
+        self.on_settings()
+        return self.world.frame
+
+    def tick_cue(self) -> int:
+        """Advance one frame on behalf of a client; in asynchronous mode name the next one."""
+        if self.settings.synchronous_mode:
+            return self.tick()
+        return self.world.frame + 1
+
+    def tick(self) -> int:
+        """Advance the world by one step and publish it: snapshot first, then sensors."""
+        world = self.world
+        frame = world.tick()
+        if self._wanted(WORLD_STREAM):
+            self._publish(WORLD_STREAM, self._snapshot())
+            # Clients that listen have seen the flag: show it in one frame only.
+            self._map_changed = False
+        for sensor in world.sensors():
+            stream = sensor.id + _STREAM_OFFSET
+            if self._wanted(stream):
+                for message in sensor_messages(world, sensor, self.record):
+                    self._publish(stream, message)
+        return frame
+
+    def stage_opendrive(self, text: str) -> None:
+        """Keep an OpenDRIVE text for the next load of the generated map."""
+        self._staged_opendrive = text
+
+    def load_map(self, name: str, reset_settings: bool) -> None:
+        """Start a new episode on another map (empty name: the same map).
+
+        The running episode goes on if the map is not usable.
+
+        :raises CallError: if there is no such map or its road description is wrong
+        """
+        try:
+            if not name:
+                map_name, text = self.map_name, self.world.opendrive
+            elif name == GENERATED_MAP:
+                map_name, text = full_name(name), self._staged_opendrive
+            else:
+                short, text = self.maps.find(name)
+                map_name = full_name(short)
+            self.world.load(text)
+        except CosimError as error:
+            raise CallError(str(error)) from None
+        self.map_name = map_name
+        self._map_changed = True
+        if reset_settings:
+            self.apply_settings(EpisodeSettings())
+
+    def _snapshot(self) -> bytes:
+        world = self.world
+        return pack_world(
+            world.frame,
+            world.elapsed_s,
+            world.episode,
+            time.time(),  # shown to users, never used by the simulation
+            world.step_s,
+            STATE_MAP_CHANGE if self._map_changed else STATE_NONE,
+            world.records(),
+        )

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packing of sensor headers, world snapshots and actor records (float32 on the wire)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+)
+
+SENSOR_COLLISION = 0
+SENSOR_GNSS = 4
+SENSOR_IMU = 5
+SENSOR_OBSTACLE = 7
+SENSOR_WORLD = 17
+
+STATE_NONE = 0
+STATE_MAP_CHANGE = 1
+
+_SENSOR_HEADER = struct.Struct("<QQd6f")
+_EPISODE_HEADER = struct.Struct("<Qdf3iI")
+# id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
+_RECORD = struct.Struct("<IB15f54x")
+# ... for vehicles: control, speed limit, traffic light, failure state
+_VEHICLE_RECORD = struct.Struct("<IB15f3f3Bif2BIB24x")
+_MOTION = struct.Struct("<15f")
+_FLOAT = struct.Struct("<f")
+
+RECORD_BYTES = _RECORD.size
+_ACTIVE = 1
+_TRAFFIC_LIGHT_OFF = 3
+
+
+class ActorState(NamedTuple):
+    """What a snapshot says of one actor, in CARLA's frame and units.
+
+    Velocity [m/s] and acceleration [m/s^2] are world vectors, angular velocity is in deg/s.
+    """
+
+    transform: Transform
+    velocity: Vector
+    angular_velocity: Vector
+    acceleration: Vector
+
+
+#: The numbers of an ``ActorState`` in the order in which they travel: x, y, z, pitch, yaw, roll,
+#: then velocity, angular velocity and acceleration.
+Numbers = tuple[
+    float, float, float, float, float, float, float, float, float, float, float, float, float,
+    float, float
+]  # fmt: skip
+
+
+def numbers_of(state: ActorState) -> Numbers:
+    """A state as numbers."""
+    (location, rotation), velocity, angular, acceleration = state
+    return (*location, *rotation, *velocity, *angular, *acceleration)
+
+
+def state_of(n: Numbers) -> ActorState:
+    """Numbers as a state."""
+    return ActorState(
+        Transform(Vector(n[0], n[1], n[2]), Rotation(n[3], n[4], n[5])),
+        Vector(n[6], n[7], n[8]),
+        Vector(n[9], n[10], n[11]),
+        Vector(n[12], n[13], n[14]),
+    )
+
+
+class VehicleStatus(NamedTuple):
+    """The vehicle part of an actor record; speed limit in km/h."""
+
+    control: VehicleControl
+    speed_limit: float
+
+
+def float32(value: float) -> float:
+    """The value as float32 carries it."""
+    result: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+    return result
+
+
+def narrow(state: ActorState) -> ActorState:
+    """The state as a snapshot carries it: every number rounded to float32."""
+    return state_of(narrow_numbers(numbers_of(state)))
+
+
+def narrow_numbers(numbers: Numbers) -> Numbers:
+    """``narrow`` for the numbers of a state."""
+    narrowed: Numbers = _MOTION.unpack(_MOTION.pack(*numbers))
+    return narrowed
+
+
+def pack_sensor_header(
+    sensor: int, frame: int, elapsed: float, transform: Transform = ORIGIN
+) -> bytes:
+    """The 48 bytes before every stream message; ``elapsed`` in simulated seconds."""
+    return _SENSOR_HEADER.pack(sensor, frame, elapsed, *transform.location, *transform.rotation)
+
+
+def pack_world(
+    frame: int,
+    elapsed: float,
+    episode: int,
+    platform_time: float,
+    delta: float,
+    simulation_state: int,
+    records: Iterable[bytes],
+) -> bytes:
+    """A world snapshot from its actor records."""
+    header = _EPISODE_HEADER.pack(episode, platform_time, delta, 0, 0, 0, simulation_state)
+    return b"".join((pack_sensor_header(SENSOR_WORLD, frame, elapsed), header, *records))
+
+
+def pack_record(actor_id: int, numbers: Numbers) -> bytes:
+    """Record of an actor without a type-dependent part, from the numbers of its state."""
+    return _RECORD.pack(actor_id, _ACTIVE, *numbers)
+
+
+def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) -> bytes:
+    """Record of a vehicle from the numbers of its state."""
+    throttle, steer, brake, hand_brake, reverse, manual, gear = status.control
+    return _VEHICLE_RECORD.pack(
+        actor_id,
+        _ACTIVE,
+        *numbers,
+        throttle,
+        steer,
+        brake,
+        hand_brake,
+        reverse,
+        manual,
+        gear,
+        status.speed_limit,
+        _TRAFFIC_LIGHT_OFF,
+        0,
+        0,
+        0,
+    )

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The streaming port: subscribers per stream, length-prefixed messages, slow readers.
+
+A client connects, sends the stream id (u32) and from then on only receives. A subscriber
+whose backlog exceeds ``CONGESTED_BYTES`` is *congested*: in synchronous mode the server holds
+the next tick until it has caught up (or is dropped after ``PATIENCE_S`` without any progress),
+in asynchronous mode it misses messages.
+
+A client asks for a stream's token before it connects. From then until its connection has
+arrived the subscription is *announced*; synchronous ticks wait for that as well (at most
+``ANNOUNCED_S``), so that a sensor misses nothing of the tick after ``listen``.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+from ros2_cosim.carla_headless.event_loop import Connection, EventLoop, Listener
+
+CONGESTED_BYTES = 4 * 1024 * 1024
+PATIENCE_S = 10.0
+ANNOUNCED_S = 2.0
+
+_LENGTH = struct.Struct("<I")
+_logger = logging.getLogger(__name__)
+
+
+class _Subscriber:
+    """One stream connection; belongs to a stream once its 4 bytes have arrived."""
+
+    def __init__(self, server: StreamServer, loop: EventLoop, sock: socket.socket) -> None:
+        self._server = server
+        self._received = b""
+        self.stream_id: int | None = None
+        self.congested_since: float | None = None
+        self.backlog_then = 0
+        self.connection = Connection(loop, sock, self._data, self._closed, self._drained)
+
+    def _data(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) > _LENGTH.size:  # a client never sends more
+            self.connection.close()
+        elif len(self._received) == _LENGTH.size:
+            self.stream_id = _LENGTH.unpack(self._received)[0]
+            self._server.subscribe(self, self.stream_id)
+
+    def _closed(self) -> None:
+        self._server.forget(self)
+
+    def _drained(self) -> None:
+        self._server.drained()
+
+
+class StreamServer:
+    """Publishes messages to the subscribers of streams."""
+
+    def __init__(self, loop: EventLoop, host: str, port: int) -> None:
+        """Listen at ``host``:``port``.
+
+        :raises OSError: if the address cannot be bound
+        """
+        self._loop = loop
+        self._listener = Listener(loop, host, port, self._accept)
+        self.port = self._listener.port
+        self.subscribers: dict[int, list[_Subscriber]] = {}
+        self._connections: dict[_Subscriber, None] = {}
+        self._announced: list[tuple[int, float]] = []  # stream, latest time of arrival
+        self.on_relief: Callable[[], None] = lambda: None
+
+    def wanted(self, stream_id: int) -> bool:
+        """True if somebody listens to the stream."""
+        return bool(self.subscribers.get(stream_id))
+
+    def publish(self, stream_id: int, message: bytes, wait: bool) -> None:
+        """Send ``message`` to every subscriber; without ``wait`` congested ones miss it."""
+        subscribers = self.subscribers.get(stream_id)
+        if not subscribers:
+            return
+        framed = _LENGTH.pack(len(message)) + message
+        for subscriber in tuple(subscribers):
+            if wait or subscriber.connection.backlog <= CONGESTED_BYTES:
+                subscriber.connection.send(framed)
+
+    def announce(self, stream_id: int) -> None:
+        """A client is about to subscribe to the stream."""
+        self._announced.append((stream_id, time.monotonic() + ANNOUNCED_S))
+        self._loop.call_later(ANNOUNCED_S, self._expire)
+
+    def subscribe(self, subscriber: _Subscriber, stream_id: int) -> None:
+        """Add a subscriber to a stream."""
+        self.subscribers.setdefault(stream_id, []).append(subscriber)
+        for entry in self._announced:
+            if entry[0] == stream_id:
+                self._announced.remove(entry)
+                break
+        self.drained()
+
+    def must_wait(self) -> bool:
+        """True while a synchronous tick would be missed by somebody."""
+        return bool(self._announced) or self.congested()
+
+    def congested(self) -> bool:
+        """True while a subscriber has more than ``CONGESTED_BYTES`` to read."""
+        return any(s.connection.backlog > CONGESTED_BYTES for s in self._connections)
+
+    def drop_stuck(self) -> None:
+        """Drop congested subscribers that have read nothing for ``PATIENCE_S``."""
+        now = time.monotonic()
+        for subscriber in tuple(self._connections):
+            backlog = subscriber.connection.backlog
+            if backlog <= CONGESTED_BYTES:
+                subscriber.congested_since = None
+            elif subscriber.congested_since is None or backlog != subscriber.backlog_then:
+                subscriber.congested_since = now
+            elif now - subscriber.congested_since > PATIENCE_S:
+                _logger.warning(
+                    "stream %s: subscriber dropped, it has read nothing for %.0f s",
+                    subscriber.stream_id,
+                    PATIENCE_S,
+                )
+                subscriber.connection.close()
+            subscriber.backlog_then = backlog
+        self.drained()
+
+    def drained(self) -> None:
+        """Tell the server when ticks need not wait any more."""
+        if not self.must_wait():
+            self.on_relief()
+
+    def forget(self, subscriber: _Subscriber) -> None:
+        """Remove a closed subscriber."""
+        self._connections.pop(subscriber, None)
+        if subscriber.stream_id is not None:
+            others = self.subscribers[subscriber.stream_id]
+            others.remove(subscriber)
+            if not others:
+                del self.subscribers[subscriber.stream_id]
+        self.drained()
+
+    def close(self) -> None:
+        """Close the port and all connections."""
+        self._listener.close()
+        for subscriber in tuple(self._connections):
+            subscriber.connection.close()
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        self._announced = [entry for entry in self._announced if entry[1] > now]
+        self.drained()
+
+    def _accept(self, sock: socket.socket) -> None:
+        subscriber = _Subscriber(self, self._loop, sock)
+        self._connections[subscriber] = None

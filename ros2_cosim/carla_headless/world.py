@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world model: actors on roads, advanced in steps, without any socket.
+
+Everything that comes in and goes out is in CARLA's frame and units (left-handed, metres,
+m/s, degrees); vehicles move in the map frame of the roads inside their bodies. The world is
+deterministic: the same calls give the same states to the last bit on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ros2_cosim.carla_headless import collisions
+from ros2_cosim.carla_headless.actors import AT_REST, Actor, Vehicle, box_at
+from ros2_cosim.carla_headless.attachment import compose
+from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
+from ros2_cosim.carla_headless.body import Body
+from ros2_cosim.carla_headless.contact import Box, contact
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.wire_types import (
+    AckermannControl,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+)
+from ros2_cosim.models import frames
+from ros2_cosim.models.road import RoadNetwork
+
+_NS = 1_000_000_000
+_SPAWN_POINT_SPACING = 50.0
+_SPAWN_POINT_HEIGHT = 0.3
+# Beyond these a value is a mistake, and far beyond them float32 has no number for it.
+_MAX_COORDINATE = 1.0e6  # m
+_MAX_SPEED = 1000.0  # m/s
+
+
+class Collision(NamedTuple):
+    """A contact in one frame as one of the two actors felt it; impulse [N s] in the world."""
+
+    frame: int
+    actor: int
+    other: int
+    impulse: Vector
+
+
+class World:
+    """Actors on an OpenDRIVE road network.
+
+    ``collisions`` holds the contacts of the last frame, two per pair (one for either side).
+    """
+
+    def __init__(self, opendrive: str, step_s: float) -> None:
+        """Start the first episode.
+
+        :param opendrive: text of the map
+        :param step_s: step size in seconds, until changed
+        :raises RoadError: if the map is not usable
+        """
+        self.step_s = step_s
+        self.gravity = 9.81
+        self.frame = 0
+        self.episode = 0
+        self._next_id = 1
+        self.load(opendrive)
+
+    def load(self, opendrive: str) -> None:
+        """Start a new episode: another map, no actors, time 0; frames and ids go on.
+
+        :raises RoadError: if the map is not usable (the running episode then goes on)
+        """
+        network = RoadNetwork.from_xodr(opendrive)
+        self.network = network
+        self.opendrive = opendrive
+        self.episode += 1
+        self._elapsed_ns = 0
+        self.actors: dict[int, Actor] = {}
+        self._vehicles: dict[int, Vehicle] = {}
+        self._sensors: dict[int, Actor] = {}
+        self.collisions: list[Collision] = []
+        start = self.spawn_points()[:1] or [Transform()]
+        raised = start[0].location._replace(z=start[0].location.z + 10.0)
+        self.spectator = self._add(SPECTATOR, Transform(raised, start[0].rotation), {}, 0)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Simulated seconds since the start of the episode."""
+        return self._elapsed_ns / _NS
+
+    # Actors ------------------------------------------------------------------------------
+
+    def spawn(
+        self,
+        blueprint: str,
+        pose: Transform,
+        attributes: Mapping[str, str] | None = None,
+        parent: int = 0,
+    ) -> Actor:
+        """Spawn an actor.
+
+        :param pose: in the world, or relative to the parent where there is one
+        :raises CallError: unknown blueprint, attribute or parent, or no free space
+        """
+        _require_below(_MAX_COORDINATE, "location", pose.location)
+        known = LIBRARY.get(blueprint)
+        if known is None:
+            raise CallError(f"Spawn failed because of invalid actor description '{blueprint}'")
+        if parent:
+            self.require(parent)
+        elif known.extent.x > 0.0:
+            self._refuse_occupied(known, pose)
+        return self._add(known, pose, dict(attributes or {}), parent)
+
+    def destroy(self, actor_id: int) -> None:
+        """Remove an actor; what is attached to it stays where it is.
+
+        :raises CallError: if there is no such actor, or it is the spectator
+        """
+        actor = self.require(actor_id)
+        if actor is self.spectator:
+            raise CallError("the spectator cannot be destroyed")
+        for other in self.actors.values():
+            if other.parent == actor_id:
+                other.state = ActorState(self.pose(other), *AT_REST)
+                other.parent = 0
+        del self.actors[actor_id]
+        self._vehicles.pop(actor_id, None)
+        self._sensors.pop(actor_id, None)
+
+    def require(self, actor_id: int) -> Actor:
+        """The actor with this id.
+
+        :raises CallError: if there is none
+        """
+        actor = self.actors.get(actor_id)
+        if actor is None:
+            raise CallError(f"unable to find actor {actor_id}")
+        return actor
+
+    def require_vehicle(self, actor_id: int) -> Vehicle:
+        """The vehicle with this id.
+
+        :raises CallError: if there is none
+        """
+        vehicle = self._vehicles.get(actor_id)
+        if vehicle is None:
+            raise CallError(f"actor {actor_id} is not a vehicle")
+        return vehicle
+
+    def vehicles(self) -> Iterator[Vehicle]:
+        """All vehicles in the order of their ids."""
+        return iter(self._vehicles.values())
+
+    def sensors(self) -> Iterator[Actor]:
+        """All sensors that stream, in the order of their ids."""
+        return iter(self._sensors.values())
+
+    def collidable(self) -> list[Actor]:
+        """All actors that can be hit, in the order of their ids."""
+        return [actor for actor in self.actors.values() if actor.collides]
+
+    def state(self, actor_id: int) -> ActorState:
+        """State of an actor as clients see it (every number rounded to float32).
+
+        :raises CallError: if there is no such actor
+        """
+        return self.require(actor_id).exposed()
+
+    def pose(self, actor: Actor) -> Transform:
+        """World pose of an actor, also of an attached one."""
+        parent = self.actors.get(actor.parent)
+        if parent is None:
+            return actor.state.transform
+        return compose(self.pose(parent), actor.relative)
+
+    def pose_to_set(self, actor_id: int) -> Transform:
+        """The pose that ``set_transform`` replaces: relative to the parent if there is one."""
+        actor = self.require(actor_id)
+        return actor.relative if actor.parent in self.actors else actor.state.transform
+
+    def records(self) -> Iterator[bytes]:
+        """Snapshot records of all actors."""
+        for actor in self.actors.values():
+            yield actor.pack(self.pose(actor) if actor.parent else actor.state.transform)
+
+    # Commands ----------------------------------------------------------------------------
+
+    def set_transform(self, actor_id: int, pose: Transform) -> None:
+        """Teleport an actor (relative to the parent where there is one)."""
+        actor = self.require(actor_id)
+        _require_below(_MAX_COORDINATE, "location", pose.location)
+        if actor.parent in self.actors:
+            actor.relative = pose
+        else:
+            actor.place(pose)
+
+    def set_target_velocity(self, actor_id: int, velocity: Vector) -> None:
+        """Set the velocity [m/s, world frame]; of a vehicle once, physics goes on from there."""
+        actor = self.require(actor_id)
+        _require_below(_MAX_SPEED, "velocity", velocity)
+        if isinstance(actor, Vehicle):
+            actor.body.set_velocity(velocity)
+            actor.take_state()
+        else:
+            actor.state = actor.state._replace(velocity=velocity)
+
+    def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
+        """Set the angular velocity [deg/s]; a vehicle's follows from its steering instead."""
+        actor = self.require(actor_id)
+        if not isinstance(actor, Vehicle):
+            actor.state = actor.state._replace(angular_velocity=velocity)
+
+    def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
+        """Keep a vehicle at a velocity of its own frame [m/s], or let it go (None)."""
+        _require_below(_MAX_SPEED, "velocity", velocity or Vector())
+        self.require_vehicle(actor_id).body.hold_velocity(velocity)
+
+    def add_impulse(self, actor_id: int, impulse: Vector) -> None:
+        """Hit a vehicle with an impulse [N s, world frame]."""
+        body = self.require_vehicle(actor_id).body
+        _require_below(_MAX_SPEED * body.mass, "impulse", impulse)
+        body.add_impulse(impulse)
+
+    def add_force(self, actor_id: int, force: Vector) -> None:
+        """Push a vehicle with a force [N, world frame] during the next step."""
+        x, y, z = force
+        self.add_impulse(actor_id, Vector(x * self.step_s, y * self.step_s, z * self.step_s))
+
+    def apply_control(self, actor_id: int, control: VehicleControl) -> None:
+        """Set a vehicle's controls; they hold until changed."""
+        vehicle = self.require_vehicle(actor_id)
+        vehicle.control = control
+        vehicle.ackermann = None
+
+    def apply_ackermann(self, actor_id: int, control: AckermannControl) -> None:
+        """Let a vehicle follow a speed and a steering angle; holds until changed."""
+        self.require_vehicle(actor_id).ackermann = control
+
+    # Time --------------------------------------------------------------------------------
+
+    def tick(self) -> int:
+        """Advance by one step; returns the number of the new frame."""
+        moving = [v for v in self._vehicles.values() if v.simulates_physics]
+        for vehicle in moving:
+            vehicle.body.begin_step()
+            if vehicle.ackermann is not None:
+                vehicle.control = vehicle.body.follow(vehicle.ackermann)
+            vehicle.body.step(self.step_s, vehicle.control)
+        self.frame += 1
+        self._elapsed_ns += int(self.step_s * _NS + 0.5)
+        self.collisions = [
+            Collision(self.frame, actor, other, impulse)
+            for actor, other, impulse in collisions.resolve(self.collidable())
+        ]
+        for vehicle in moving:
+            vehicle.body.end_step(self.step_s)
+            vehicle.take_state()
+        return self.frame
+
+    # Map ---------------------------------------------------------------------------------
+
+    def spawn_points(self) -> list[Transform]:
+        """Recommended spawn points: on every driving lane, slightly above the road."""
+        points = []
+        for x, y, z, heading in self.network.spawn_points(_SPAWN_POINT_SPACING):
+            location = Vector(*frames.vector_to_carla(x, y, z + _SPAWN_POINT_HEIGHT))
+            points.append(Transform(location, Rotation(yaw=frames.yaw_to_carla(heading))))
+        return points
+
+    def ground_below(self, start: Vector, distance: float) -> Vector | None:
+        """Point of the road at most ``distance`` below ``start``, None if there is none."""
+        x, y, _ = frames.vector_to_ros(*start)
+        place = self.network.project(x, y)
+        if place.lane_id == 0:
+            return None
+        z = self.network.pose(place.road_id, place.s, place.t)[2]
+        return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
+
+    def box_in_carla(self, actor: Actor) -> Box:
+        """The box of a collidable actor in CARLA's frame."""
+        x, y, z, length, width, height, cos, sin = actor.box()
+        return Box(*frames.vector_to_carla(x, y, z), length, width, height, cos, -sin)
+
+    # Internals ---------------------------------------------------------------------------
+
+    def _add(
+        self, blueprint: Blueprint, pose: Transform, attributes: dict[str, str], parent: int
+    ) -> Actor:
+        try:
+            description = blueprint.describe(attributes)
+        except ValueError as error:
+            raise CallError(f"Spawn failed because of invalid actor description: {error}") from None
+        actor_id = self._next_id
+        if blueprint.kind == "vehicle":
+            if parent:
+                raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
+            body = Body(blueprint, self.network, pose)
+            vehicle = Vehicle(actor_id, blueprint, description, pose, body)
+            self._vehicles[actor_id] = vehicle
+            actor: Actor = vehicle
+        elif parent:
+            mounted = compose(self.pose(self.require(parent)), pose)
+            actor = Actor(actor_id, blueprint, description, mounted, parent, pose)
+        else:
+            actor = Actor(actor_id, blueprint, description, pose)
+        self._next_id += 1
+        self.actors[actor_id] = actor
+        if blueprint.streams:
+            self._sensors[actor_id] = actor
+        return actor
+
+    def _refuse_occupied(self, blueprint: Blueprint, pose: Transform) -> None:
+        box = box_at(pose, blueprint.extent)
+        for actor in self.collidable():
+            if contact(box, actor.box()):
+                raise CallError("Spawn failed because of collision at spawn position")
+
+
+def _require_below(limit: float, what: str, vector: Vector) -> None:
+    if not all(-limit <= part <= limit for part in vector):
+        raise CallError(f"{what} {tuple(vector)} exceeds {limit:g}")

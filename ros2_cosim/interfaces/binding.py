@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binds a record class to a message definition: which wire field carries which value.
+
+The result is a :class:`Structure`: the message's fields in wire order with nested messages
+inlined, and two functions between a record and the flat values of its bound fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from ros2_cosim.interfaces.message_definition import PRIMITIVES, SCALAR, SEQUENCE, Field
+from ros2_cosim.kernel.errors import ConfigurationError
+
+Lookup = Callable[[str], tuple[Field, ...]]
+MAX_FIXED_ARRAY = 4096
+
+
+class Scalar(NamedTuple):
+    """A primitive on the wire; unbound ones are sent as zero and ignored when read."""
+
+    code: str
+    bound: bool
+
+
+class Text(NamedTuple):
+    """A string on the wire; unbound ones carry a constant, looked up by their ``path``."""
+
+    path: str
+    bound: bool
+
+
+class Repeated(NamedTuple):
+    """A sequence of structures; unbound ones are sent empty and skipped when read."""
+
+    element: Structure
+    bound: bool
+
+
+Item = Scalar | Text | Repeated
+
+
+@dataclass
+class Structure:
+    """A message as the codec walks it.
+
+    ``flatten`` turns a record into the values of the bound items in wire order, ``build``
+    does the reverse. ``flat`` tells that the record itself already is that tuple.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    flatten: Callable[[Any], Sequence[Any]] = tuple
+    build: Callable[[Sequence[Any]], Any] = tuple
+    flat: bool = True
+
+
+class _Scope(NamedTuple):
+    """The record whose fields are being bound: ``mapping`` is message path -> record field."""
+
+    record: type
+    mapping: Mapping[str, str]
+    hints: Mapping[str, Any]
+    strict: bool
+
+
+def bind(
+    type_name: str,
+    record: type,
+    lookup: Lookup,
+    *,
+    paths: Mapping[str, str] | None = None,
+    skip: int = 0,
+) -> Structure:
+    """Bind a NamedTuple class to a message type.
+
+    :param lookup: full type name -> its fields
+    :param paths: record field -> dotted path in the message; message fields that no record
+        field is mapped to are sent as zero. Without it every field must have its namesake.
+    :param skip: so many leading fields of the message are left to the caller
+    :raises ConfigurationError: record and message do not fit
+    """
+    return _Binder(type_name, lookup).structure(type_name, record, paths, skip)
+
+
+class _Binder:
+    def __init__(self, type_name: str, lookup: Lookup) -> None:
+        self._root = type_name
+        self._lookup = lookup
+
+    def structure(
+        self, type_name: str, record: type, paths: Mapping[str, str] | None = None, skip: int = 0
+    ) -> Structure:
+        names = _record_fields(record, self._root)
+        mapping = {path: name for name, path in (paths or {n: n for n in names}).items()}
+        if sorted(mapping.values()) != sorted(names):
+            self._fail(f"the mapping names {sorted(mapping.values())}, {record} has {names}")
+        scope = _Scope(record, mapping, get_type_hints(record), strict=paths is None)
+        walk = _Walk(self, scope)
+        walk.message(self._lookup(type_name)[skip:], "")
+        missing = [path for path in mapping if mapping[path] not in walk.getters]
+        if missing:
+            self._fail(f"{record.__name__} has {missing}, the message {type_name} has not")
+        return walk.finish(names)
+
+    def sub_structure(self, wire: Field, hint: Any, path: str) -> Structure:
+        """The element of an array, or a nested message, bound to what ``hint`` says."""
+        if wire.type in PRIMITIVES:
+            return Structure([Scalar(PRIMITIVES[wire.type], True)])
+        if wire.type == "string":
+            return Structure([Text(path, True)])
+        return self.structure(wire.type, hint)
+
+    def unbound(self, wire: Field, path: str) -> list[Item]:
+        """Items of a field that no record field is bound to."""
+        if wire.length == SEQUENCE:
+            element = Structure(self.unbound(wire._replace(length=SCALAR), path))
+            return [Repeated(element, False)]
+        if wire.type in PRIMITIVES:
+            once: list[Item] = [Scalar(PRIMITIVES[wire.type], False)]
+        elif wire.type == "string":
+            once = [Text(path, False)]
+        else:
+            fields = self._lookup(wire.type)
+            once = [item for f in fields for item in self.unbound(f, f"{path}.{f.name}")]
+        if wire.length > MAX_FIXED_ARRAY:
+            self._fail(f"{path}: fixed array of {wire.length}, at most {MAX_FIXED_ARRAY}")
+        return once * (wire.length or 1)
+
+    def fields(self, type_name: str) -> tuple[Field, ...]:
+        return self._lookup(type_name)
+
+    def _fail(self, text: str) -> None:
+        raise ConfigurationError(f"message type {self._root}: {text}")
+
+    fail = _fail
+
+
+class _Walk:
+    """Collects the items of one structure and how each record field is reached."""
+
+    def __init__(self, binder: _Binder, scope: _Scope) -> None:
+        self._binder = binder
+        self._scope = scope
+        self._items: list[Item] = []
+        self._readers: list[tuple[str, Callable[[Any], Sequence[Any]] | None]] = []
+        self.getters: dict[str, Callable[[Sequence[Any]], Any] | int] = {}
+        self._width = 0
+
+    def message(self, fields: Sequence[Field], prefix: str) -> None:
+        for wire in fields:
+            path = prefix + wire.name
+            name = self._scope.mapping.get(path)
+            if name is not None:
+                self._bound(wire, path, name)
+            elif self._scope.strict:
+                self._binder.fail(f"{self._scope.record.__name__} has no field {path!r}")
+            elif wire.length == SCALAR and "/" in wire.type:
+                self.message(self._binder.fields(wire.type), path + ".")
+            else:
+                self._items.extend(self._binder.unbound(wire, path))
+
+    def _bound(self, wire: Field, path: str, name: str) -> None:
+        hint = self._scope.hints[name]
+        if wire.length != SCALAR:
+            if get_origin(hint) is not tuple or not get_args(hint):
+                self._binder.fail(f"{path} is an array, its record field must be a tuple[...]")
+            hint = get_args(hint)[0]
+        inner = self._binder.sub_structure(wire, hint, path)
+        if wire.length == SEQUENCE:
+            self._place(name, [Repeated(inner, True)], None, None)
+        elif wire.length != SCALAR:
+            if len(inner.items) != 1 or not isinstance(inner.items[0], Scalar):
+                self._binder.fail(f"{path}: fixed arrays of {wire.type} are not supported")
+            self._place(name, inner.items * wire.length, _exactly(wire.length, path), tuple)
+        elif "/" in wire.type:
+            self._place(name, inner.items, inner.flatten, inner.build)
+        else:
+            self._place(name, inner.items, None, None)
+
+    def _place(
+        self,
+        name: str,
+        items: list[Item],
+        read: Callable[[Any], Sequence[Any]] | None,
+        make: Callable[[Sequence[Any]], Any] | None,
+    ) -> None:
+        start = self._width
+        bound = sum(item.bound for item in items)
+        self._items.extend(items)
+        self._width = stop = start + bound
+        self._readers.append((name, read))
+        if make is None:
+            self.getters[name] = start
+        else:
+            builder = make
+            self.getters[name] = lambda values: builder(values[start:stop])
+
+    def finish(self, names: tuple[str, ...]) -> Structure:
+        record = self._scope.record
+        plain = [self.getters[name] for name in names]
+        if plain == list(range(self._width)):
+
+            def build_flat(values: Sequence[Any]) -> Any:
+                return tuple.__new__(record, values)
+
+            return Structure(self._items, tuple, build_flat, True)
+        readers = [(names.index(name), read) for name, read in self._readers]
+        takers = [itemgetter(get) if isinstance(get, int) else get for get in plain]
+
+        def flatten(value: Any) -> Sequence[Any]:
+            out: list[Any] = []
+            for index, read in readers:
+                if read is None:
+                    out.append(value[index])
+                else:
+                    out.extend(read(value[index]))
+            return out
+
+        def build(values: Sequence[Any]) -> Any:
+            return tuple.__new__(record, [take(values) for take in takers])
+
+        return Structure(self._items, flatten, build, False)
+
+
+def _record_fields(record: Any, root: str) -> tuple[str, ...]:
+    if not (isinstance(record, type) and issubclass(record, tuple) and hasattr(record, "_fields")):
+        raise ConfigurationError(f"message type {root}: {record!r} is not a NamedTuple class")
+    names: tuple[str, ...] = record._fields
+    return names
+
+
+def _exactly(count: int, path: str) -> Callable[[Any], Sequence[Any]]:
+    def check(value: Any) -> Sequence[Any]:
+        if len(value) != count:
+            raise TypeError(f"{path} takes exactly {count} values, got {len(value)}")
+        values: Sequence[Any] = value
+        return values
+
+    return check

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""The catalogue: ROS message type <-> record class, definition text and codec.
+
+>>> codec = catalogue.codec("nav_msgs/msg/Odometry", frame_id="map", child_frame_id="a/base_link")
+>>> stamp_ns, seq, record = codec.decode(codec.encode(10_000_000, 0, record))
+
+A user's own type is added once, before the scenario is loaded::
+
+    class Hit(NamedTuple):
+        range: float
+        ring: int
+
+    catalogue.register("my_msgs/msg/Hit", Hit,
+                       "std_msgs/Header header\nuint64 seq\nfloat64 range\nuint16 ring")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ros2_cosim.interfaces import protocol, records
+from ros2_cosim.interfaces.binding import bind
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS, STANDARD_DEFINITIONS
+from ros2_cosim.interfaces.message_definition import (
+    SCALAR,
+    Field,
+    check_type_name,
+    parse_definition,
+)
+from ros2_cosim.kernel.errors import ConfigurationError
+
+_HEADER = "std_msgs/msg/Header"
+_TIME = "builtin_interfaces/msg/Time"
+
+
+class Catalogue:
+    """A set of message types; :data:`DEFAULT` is the one that the suite uses."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._fields: dict[str, tuple[Field, ...]] = {}
+        self._records: dict[str, type] = {}
+        self._names: dict[type, str] = {}
+        self._paths: dict[str, Mapping[str, str] | None] = {}
+
+    def define(self, type_name: str, text: str) -> None:
+        """Make a message type known, e.g. one that others are built of.
+
+        Defining it again the same way is allowed.
+
+        :raises ConfigurationError: the text is not understood, differs from an earlier
+            definition or names a type that is not known
+        """
+        fields = parse_definition(type_name, text)
+        if not fields:
+            raise ConfigurationError(f"message type {type_name} has no fields")
+        known = self._fields.get(type_name)
+        if known is not None and known != fields:
+            raise ConfigurationError(f"message type {type_name} is already defined differently")
+        for field in fields:
+            if "/" in field.type and field.type not in self._fields:
+                raise ConfigurationError(
+                    f"message type {type_name}: field {field.name!r} is of type {field.type}, "
+                    "which is not known (define it first)"
+                )
+        self._texts[type_name] = text
+        self._fields[type_name] = fields
+
+    def register(
+        self,
+        type_name: str,
+        record: type,
+        text: str | None = None,
+        *,
+        paths: Mapping[str, str] | None = None,
+    ) -> None:
+        """Tie a NamedTuple class to a message type.
+
+        A leading ``std_msgs/Header`` (or ``builtin_interfaces/Time``) carries the stamp, a
+        ``uint64 seq`` right behind a header the sequence number; neither is in the record.
+
+        :param text: the definition, unless the type is known already
+        :param paths: record field -> dotted path of the message field, for messages of
+            another shape than the record; everything else in the message is sent as zero
+        :raises ConfigurationError: record and message do not fit, or are taken already
+        """
+        if text is not None:
+            self.define(type_name, text)
+        taken = self._records.get(type_name, record)
+        if taken is not record:
+            raise ConfigurationError(f"message type {type_name} already has record {taken}")
+        if self._names.get(record, type_name) != type_name:
+            raise ConfigurationError(f"{record} is already tied to {self._names[record]}")
+        _, _, skip = self._lead(type_name)
+        bind(type_name, record, self.fields, paths=paths, skip=skip)
+        self._records[type_name] = record
+        self._names[record] = type_name
+        self._paths[type_name] = paths
+
+    def fields(self, type_name: str) -> tuple[Field, ...]:
+        """The fields of a known type.
+
+        :raises ConfigurationError: the type is not known
+        """
+        try:
+            return self._fields[type_name]
+        except KeyError:
+            check_type_name(type_name)
+            raise ConfigurationError(
+                f"message type {type_name} is not known (known: {', '.join(sorted(self._fields))})"
+            ) from None
+
+    def record(self, type_name: str) -> type:
+        """The record class of a type.
+
+        :raises ConfigurationError: no record is tied to it
+        """
+        self.fields(type_name)
+        if type_name not in self._records:
+            raise ConfigurationError(f"no record is tied to message type {type_name}")
+        return self._records[type_name]
+
+    def type_name(self, record: type) -> str:
+        """The message type of a record class.
+
+        :raises ConfigurationError: it is tied to none
+        """
+        try:
+            return self._names[record]
+        except KeyError:
+            raise ConfigurationError(f"no message type is tied to {record}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of all types that have a record, sorted."""
+        return iter(sorted(self._records))
+
+    def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> Codec:
+        """A codec for one port.
+
+        :param frame_id: written to the header
+        :param constants: values of other texts that the record lacks, by their path with
+            ``.`` as ``__`` (``child_frame_id=...``)
+        :raises ConfigurationError: unknown type, or a constant that the message lacks
+        """
+        record = self.record(type_name)
+        has_header, has_seq, skip = self._lead(type_name)
+        structure = bind(type_name, record, self.fields, paths=self._paths[type_name], skip=skip)
+        given = {name.replace("__", "."): value for name, value in constants.items()}
+        texts = {getattr(item, "path", None) for item in structure.items if not item.bound}
+        for path in given:
+            if path not in texts:
+                raise ConfigurationError(f"message type {type_name} has no free text {path!r}")
+        return Codec(
+            type_name,
+            record,
+            structure,
+            has_stamp=skip > 0,
+            has_seq=has_seq,
+            frame_id=frame_id if has_header else None,
+            constants=given,
+        )
+
+    def definitions(self, type_name: str) -> dict[str, str]:
+        """Texts of a type and of all types that it is built of (the type itself first)."""
+        texts: dict[str, str] = {}
+        pending = [type_name]
+        while pending:
+            name = pending.pop(0)
+            if name in texts:
+                continue
+            fields = self.fields(name)
+            texts[name] = self._texts[name]
+            pending.extend(field.type for field in fields if "/" in field.type)
+        return texts
+
+    def _lead(self, type_name: str) -> tuple[bool, bool, int]:
+        """(starts with a header, carries seq, number of leading fields outside the record)."""
+        fields = self.fields(type_name)
+        first = fields[0]
+        if first.length != SCALAR or first.type not in (_HEADER, _TIME):
+            return False, False, 0
+        has_header = first.type == _HEADER
+        has_seq = has_header and fields[1:2] == (Field("seq", "uint64", SCALAR),)
+        return has_header, has_seq, 1 + has_seq
+
+
+def _standard() -> Catalogue:
+    catalogue = Catalogue()
+    for name, text in (STANDARD_DEFINITIONS | OWN_DEFINITIONS).items():
+        catalogue.define(name, text)
+    pose, twist = "pose.pose.", "twist.twist."
+    catalogue.register(
+        "nav_msgs/msg/Odometry",
+        records.Odometry,
+        paths={
+            **{axis: f"{pose}position.{axis}" for axis in "xyz"},
+            **{f"q{axis}": f"{pose}orientation.{axis}" for axis in "xyzw"},
+            **{f"v{axis}": f"{twist}linear.{axis}" for axis in "xyz"},
+            **{f"w{axis}": f"{twist}angular.{axis}" for axis in "xyz"},
+        },
+    )
+    catalogue.register(
+        "geometry_msgs/msg/AccelStamped",
+        records.Acceleration,
+        paths={f"a{axis}": f"accel.linear.{axis}" for axis in "xyz"},
+    )
+    for name in OWN_DEFINITIONS:
+        short = name.rsplit("/", 1)[1]
+        catalogue.register(name, getattr(records, short, None) or getattr(protocol, short))
+    return catalogue
+
+
+DEFAULT = _standard()
+
+codec = DEFAULT.codec
+define = DEFAULT.define
+definitions = DEFAULT.definitions
+record = DEFAULT.record
+register = DEFAULT.register
+type_name = DEFAULT.type_name

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of a CDR body (XCDR1, little endian): runs of primitives, strings, sequences.
+
+Alignment is relative to the body's start, at most 8. Because strings and sequences have any
+length, a run of primitives has one precompiled :class:`struct.Struct` per start offset
+modulo 8. Each piece offers ``write(parts, offset, values)`` and ``read(data, offset, out)``;
+both return the offset behind the piece (counted in the body, ``data`` being the body).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from ros2_cosim.interfaces.binding import Item, Repeated, Scalar, Structure, Text
+from ros2_cosim.kernel.errors import ProtocolError
+
+_LENGTH = struct.Struct("<I")
+_PADDING = (b"", b"\0" * 3, b"\0" * 2, b"\0")
+_CHUNK = 128
+
+
+class Piece(Protocol):
+    """One stretch of a message body."""
+
+    min_size: int
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        """Append the bytes of this piece to ``parts``."""
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        """Append the bound values of this piece to ``out``."""
+
+
+def text_block(value: str) -> bytes:
+    """A string with its length prefix, for a 4-aligned place.
+
+    :raises ProtocolError: the text holds a NUL or is not valid Unicode
+    """
+    try:
+        raw = value.encode()
+    except UnicodeEncodeError:
+        raise ProtocolError(f"text {value!r} is not valid Unicode") from None
+    if b"\0" in raw:
+        raise ProtocolError(f"text {value!r} holds a NUL character")
+    return _LENGTH.pack(len(raw) + 1) + raw + b"\0"
+
+
+def read_text(data: bytes, offset: int) -> tuple[str, int]:
+    """Read a string; returns it and the offset behind it.
+
+    :raises ProtocolError: length or content is not allowed
+    """
+    start = offset + (-offset & 3)
+    (length,) = _LENGTH.unpack_from(data, start)
+    start += 4
+    stop = start + length
+    if stop > len(data):
+        raise ProtocolError(f"string of {length} bytes exceeds the message of {len(data)} bytes")
+    if length == 0:  # some writers send an empty string without its NUL
+        return "", stop
+    raw = bytes(data[start : stop - 1])
+    if data[stop - 1] != 0 or b"\0" in raw:
+        raise ProtocolError("string does not end with its only NUL")
+    try:
+        return raw.decode(), stop
+    except UnicodeDecodeError:
+        raise ProtocolError("string is not valid UTF-8") from None
+
+
+class Run:
+    """Consecutive primitives, packed in one go."""
+
+    def __init__(self, scalars: Sequence[Scalar], start: int) -> None:
+        self._scalars = tuple(scalars)
+        self._start = start
+        self._stop = start + sum(scalar.bound for scalar in scalars)
+        self._structs = tuple(run_struct(self._scalars, residue) for residue in range(8))
+        self.min_size = min(s.size for s in self._structs)
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        packer = self._structs[offset & 7]
+        parts.append(packer.pack(*values[self._start : self._stop]))
+        return offset + packer.size
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        packer = self._structs[offset & 7]
+        out.extend(packer.unpack_from(data, offset))
+        return offset + packer.size
+
+
+class BoundText:
+    """A string whose value is the record's."""
+
+    min_size = 4
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        block = text_block(values[self._index])
+        pad = _PADDING[offset & 3]
+        parts.append(pad + block)
+        return offset + len(pad) + len(block)
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        text, offset = read_text(data, offset)
+        out.append(text)
+        return offset
+
+
+class ConstantText:
+    """A string that is always the same when written and ignored when read."""
+
+    min_size = 4
+
+    def __init__(self, value: str) -> None:
+        self._block = text_block(value)
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        pad = _PADDING[offset & 3]
+        parts.append(pad + self._block)
+        return offset + len(pad) + len(self._block)
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        return read_text(data, offset)[1]
+
+
+class _List:
+    """Base of the sequences: the length prefix."""
+
+    min_size = 4
+
+    def __init__(self, item: Repeated, index: int) -> None:
+        self._bound = item.bound
+        self._index = index
+        self._element = item.element
+
+    def _write_length(self, parts: list[bytes], offset: int, count: int) -> int:
+        pad = _PADDING[offset & 3]
+        parts.append(pad + _LENGTH.pack(count))
+        return offset + len(pad) + 4
+
+    def _read_length(self, data: bytes, offset: int, min_size: int) -> tuple[int, int]:
+        start = offset + (-offset & 3)
+        (count,) = _LENGTH.unpack_from(data, start)
+        if count * min_size > len(data) - start - 4:
+            raise ProtocolError(f"sequence of {count} elements exceeds {len(data)} bytes")
+        return count, start + 4
+
+
+class FlatList(_List):
+    """Sequence of primitives, or of structures of primitives: many elements per struct call."""
+
+    def __init__(self, item: Repeated, index: int) -> None:
+        super().__init__(item, index)
+        self._scalars = tuple(s for s in item.element.items if isinstance(s, Scalar))
+        self._width = sum(scalar.bound for scalar in self._scalars)
+        self._size = sum(struct.calcsize(scalar.code) for scalar in self._scalars)
+        self._single = item.element.build is tuple  # a primitive, not a record
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        if not self._bound:
+            return self._write_length(parts, offset, 0)
+        elements = values[self._index]
+        count = len(elements)
+        offset = self._write_length(parts, offset, count)
+        if self._single:
+            flat = iter(elements)
+        elif self._element.flat:
+            flat = chain.from_iterable(elements)
+        else:
+            flat = chain.from_iterable(map(self._element.flatten, elements))
+        while count > 0:
+            packer = run_struct(self._scalars, offset & 7, min(count, _CHUNK))
+            if count <= _CHUNK:
+                parts.append(packer.pack(*flat))
+            else:
+                parts.append(packer.pack(*islice(flat, _CHUNK * self._width)))
+            offset += packer.size
+            count -= _CHUNK
+        return offset
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        count, offset = self._read_length(data, offset, self._size)
+        flat: list[Any] = []
+        while count > 0:
+            packer = run_struct(self._scalars, offset & 7, min(count, _CHUNK))
+            flat.extend(packer.unpack_from(data, offset))
+            offset += packer.size
+            count -= _CHUNK
+        if self._bound:
+            if self._single:
+                out.append(tuple(flat))
+            else:
+                rows = zip(*[iter(flat)] * self._width, strict=True)
+                out.append(tuple(map(self._element.build, rows)))
+        return offset
+
+
+class MixedList(_List):
+    """Sequence of strings, or of structures that hold strings or sequences."""
+
+    def __init__(self, item: Repeated, index: int, constants: dict[str, str]) -> None:
+        super().__init__(item, index)
+        self._pieces = make_pieces(item.element.items, constants)
+        self._size = max(1, sum(piece.min_size for piece in self._pieces))
+        self._single = item.element.build is tuple
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        elements = values[self._index] if self._bound else ()
+        offset = self._write_length(parts, offset, len(elements))
+        for element in elements:
+            flat = (element,) if self._single else self._element.flatten(element)
+            for piece in self._pieces:
+                offset = piece.write(parts, offset, flat)
+        return offset
+
+    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+        count, offset = self._read_length(data, offset, self._size)
+        elements: list[Any] = []
+        for _ in range(count):
+            flat: list[Any] = []
+            for piece in self._pieces:
+                offset = piece.read(data, offset, flat)
+            elements.append(flat[0] if self._single and flat else self._element.build(flat))
+        if self._bound:
+            out.append(tuple(elements))
+        return offset
+
+
+def make_pieces(items: Sequence[Item], constants: dict[str, str], *, first: int = 0) -> list[Piece]:
+    """Group items into pieces; ``first`` is the index of the first bound value."""
+    pieces: list[Piece] = []
+    run: list[Scalar] = []
+    index = first
+
+    def close() -> None:
+        if run:
+            pieces.append(Run(run, index - sum(scalar.bound for scalar in run)))
+            run.clear()
+
+    for item in items:
+        if isinstance(item, Scalar):
+            run.append(item)
+        else:
+            close()
+            pieces.append(_single_piece(item, index, constants))
+        index += item.bound
+    close()
+    return pieces
+
+
+def _single_piece(item: Text | Repeated, index: int, constants: dict[str, str]) -> Piece:
+    if isinstance(item, Text):
+        return BoundText(index) if item.bound else ConstantText(constants.get(item.path, ""))
+    if all(isinstance(part, Scalar) for part in item.element.items):
+        return FlatList(item, index)
+    return MixedList(item, index, constants)
+
+
+@lru_cache(maxsize=4096)
+def run_struct(scalars: tuple[Scalar, ...], residue: int, repeat: int = 1) -> struct.Struct:
+    """Layout of primitives that start at a body offset with the given residue modulo 8."""
+    offset = residue
+    codes: list[str] = []
+    for scalar in scalars * repeat:
+        size = struct.calcsize(scalar.code)
+        pad = -offset % size
+        codes.append("x" * pad + (scalar.code if scalar.bound else "x" * size))
+        offset += pad + size
+    return struct.Struct("<" + "".join(codes))
+
+
+__all__ = ["Piece", "Structure", "make_pieces", "read_text", "run_struct", "text_block"]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of the coordination protocol between participants and the clock.
+
+They travel like every other record (one ROS message type each), but carry no sequence
+number. Times are simulated nanoseconds, unless a name says ``compute``, ``wait`` or
+``transport``: those are measured wall time in nanoseconds and never feed a result.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class PortPromise(NamedTuple):
+    """State of one output port (ros2_cosim/msg/PortPromise).
+
+    ``count`` messages have been sent so far; nothing more comes before ``time_ns``.
+    """
+
+    port: str
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    time_ns: int
+
+
+class Completion(NamedTuple):
+    """A participant's progress (ros2_cosim/msg/Completion).
+
+    ``activations`` are complete so far, the next one is not before ``bound_ns``. A stop is
+    requested for ``stop_ns`` when ``stop_reason`` is not empty.
+    """
+
+    participant: str
+    activations: int
+    bound_ns: int
+    stop_ns: int
+    stop_reason: str
+    ports: tuple[PortPromise, ...]
+
+
+class Horizon(NamedTuple):
+    """How far participants may run (ros2_cosim/msg/Horizon); the run ends at ``end_ns``."""
+
+    run_id: str
+    time_ns: int
+    end_ns: int
+
+
+class ParticipantState(NamedTuple):
+    """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState)."""
+
+    participant: str
+    state: int
+    reason: str
+
+
+class SystemState(NamedTuple):
+    """State derived from all participants (ros2_cosim/msg/SystemState)."""
+
+    state: int
+    reason: str
+    run_id: str
+
+
+class ParticipantReport(NamedTuple):
+    """What a participant says of itself at the end of a run (ros2_cosim/msg/ParticipantReport).
+
+    ``timing``, ``order`` and ``loss`` count causality violations; ``details_json`` holds
+    a JSON object with whatever else the participant reports.
+    """
+
+    participant: str
+    activations: int
+    trace_sha256: str
+    compute_ns: int
+    wait_ns: int
+    transport_ns: int
+    timing: int
+    order: int
+    loss: int
+    details_json: str

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wiring of a system: participants, ports, connections, ranks.
+
+A :class:`Graph` is checked when it is made: unknown ports, ports without a writer, periods
+that make no sense and loops without delay are refused here, never during a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ros2_cosim.kernel.activation import Activation
+from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.time import FOREVER, saturating_add
+
+
+class Codec(Protocol):
+    """Turns a record into the bytes that cross a participant border."""
+
+    def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
+        """Encode one message."""
+
+
+class TextCodec:
+    """The codec of ports that never leave the process: Python's exact text form."""
+
+    def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
+        """Encode stamp, sequence number and ``repr`` of the value (exact for floats)."""
+        return f"{stamp_ns} {seq} {value!r}".encode()
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The delay between an activation and the stamp of its output.
+
+    ``minimum_ns`` is a lower bound; ``draw`` gives the next delay (None: constant).
+    """
+
+    minimum_ns: int = 0
+    draw: Callable[[], int] | None = None
+
+
+@dataclass(frozen=True)
+class InputPort:
+    """An input of a participant.
+
+    Ports named by the activation function deliver every sample; all others are latched
+    (zero-order hold): an activation at t reads the newest value stamped <= t, or < t if
+    the port is ``delayed``.
+    """
+
+    name: str
+    delayed: bool = False
+
+
+@dataclass(frozen=True)
+class OutputPort:
+    """An output of a participant.
+
+    ``schedule`` is the promise that readers may build on: ``every`` activation sends one
+    message, ``sparse`` sends or stays silent, ``once`` sends one message in a run, at the
+    first activation.
+    """
+
+    name: str
+    latency: Latency = Latency()
+    schedule: str = "every"
+    codec: Codec = field(default_factory=TextCodec)
+
+    def __post_init__(self) -> None:
+        if self.schedule not in ("every", "sparse", "once"):
+            raise ConfigurationError(
+                f"output port '{self.name}': schedule is '{self.schedule}'; "
+                "allowed are 'every', 'sparse' and 'once'"
+            )
+        if self.latency.minimum_ns < 0:
+            raise ConfigurationError(
+                f"output port '{self.name}': latency is {self.latency.minimum_ns} ns; "
+                "it must not be negative"
+            )
+
+
+@dataclass(frozen=True)
+class ParticipantSpec:
+    """What the kernel knows of a participant: when it runs and through which ports."""
+
+    name: str
+    period_ns: int | None = None
+    offset_ns: int = 0
+    activation: Activation | None = None
+    inputs: tuple[InputPort, ...] = ()
+    outputs: tuple[OutputPort, ...] = ()
+
+    def __post_init__(self) -> None:
+        who = f"participant '{self.name}'"
+        if self.period_ns is None and self.activation is None:
+            raise ConfigurationError(
+                f"{who} has neither a period nor an activation; it would never run"
+            )
+        if self.period_ns is not None and self.period_ns <= 0:
+            raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+        if self.offset_ns < 0:
+            raise ConfigurationError(
+                f"{who}: offset is {self.offset_ns} ns; it must not be negative"
+            )
+        if self.offset_ns and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who}: offset is {self.offset_ns} ns, but there is no period; an offset is "
+                "the time of the first periodic activation"
+            )
+        for kind, names in (
+            ("input", [port.name for port in self.inputs]),
+            ("output", [port.name for port in self.outputs]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ConfigurationError(f"{who}: {kind} port '{name}' is declared twice")
+        known = {port.name for port in self.inputs}
+        for port in sorted(self.trigger_ports - known):
+            raise ConfigurationError(
+                f"{who}: the activation names port '{port}'; input ports are "
+                f"{', '.join(sorted(known)) or 'none'}"
+            )
+        for input_port in self.inputs:
+            if input_port.delayed and input_port.name in self.trigger_ports:
+                raise ConfigurationError(
+                    f"{who}: port '{input_port.name}' is both delayed and part of the "
+                    "activation; a sample cannot activate at its own stamp and be hidden then"
+                )
+
+    @property
+    def trigger_ports(self) -> frozenset[str]:
+        """The ports that the activation function looks at."""
+        return self.activation.ports if self.activation else frozenset()
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One writer port feeding one reader port."""
+
+    source: str
+    source_port: str
+    target: str
+    target_port: str
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.source_port} -> {self.target}.{self.target_port}"
+
+
+class Graph:
+    """Checked participants and connections.
+
+    :raises ConfigurationError: something is named that does not exist, or an input has no
+        writer
+    :raises ZeroDelayLoopError: a cycle of connections without delay
+    :raises DeadEndError: participants that can never run
+    """
+
+    def __init__(
+        self, participants: Iterable[ParticipantSpec], connections: Iterable[Connection]
+    ) -> None:
+        self.participants: dict[str, ParticipantSpec] = {}
+        for spec in participants:
+            if spec.name in self.participants:
+                raise ConfigurationError(f"participant '{spec.name}' is declared twice")
+            self.participants[spec.name] = spec
+        if not self.participants:
+            raise ConfigurationError("the scenario has no participants")
+        self.connections: tuple[Connection, ...] = tuple(connections)
+        self._check_connections()
+        self.ranks: dict[str, int] = self._rank()
+        self._check_dead_ends()
+        self._first_activation = self._first_activations()
+        #: Participants in the order in which simultaneous activations run.
+        self.order: tuple[str, ...] = tuple(
+            sorted(self.participants, key=lambda name: (self.ranks[name], name))
+        )
+
+    def output(self, participant: str, port: str) -> OutputPort:
+        """The declaration of an output port."""
+        return next(p for p in self.participants[participant].outputs if p.name == port)
+
+    def input(self, participant: str, port: str) -> InputPort:
+        """The declaration of an input port."""
+        return next(p for p in self.participants[participant].inputs if p.name == port)
+
+    def incoming(self, participant: str) -> tuple[Connection, ...]:
+        """Connections into a participant: by port in declaration order, then by writer.
+
+        The index in this tuple is the channel number that breaks ties between stamps.
+        """
+        position = {p.name: i for i, p in enumerate(self.participants[participant].inputs)}
+        mine = [c for c in self.connections if c.target == participant]
+        return tuple(sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port)))
+
+    def outgoing(self, participant: str) -> tuple[Connection, ...]:
+        """Connections out of a participant."""
+        return tuple(c for c in self.connections if c.source == participant)
+
+    def is_zero_delay(self, connection: Connection) -> bool:
+        """Whether an output can be needed at the very time of the activation that made it."""
+        output = self.output(connection.source, connection.source_port)
+        reader = self.input(connection.target, connection.target_port)
+        return output.latency.minimum_ns == 0 and not reader.delayed
+
+    def separation(self, participant: str, port: str) -> int | None:
+        """Distance in time between two messages of an output port, if the graph implies it.
+
+        With it a reader concludes from a message stamped s that the next one is stamped
+        s + separation; without it (None) the writer has to promise explicitly.
+        """
+        return self._separation(participant, port, frozenset())
+
+    def _separation(self, participant: str, port: str, visited: frozenset[str]) -> int | None:
+        spec = self.participants[participant]
+        output = self.output(participant, port)
+        if output.latency.draw is not None or output.schedule != "every":
+            return None
+        if spec.activation is None:
+            return spec.period_ns
+        # An activation that is not regular leaves gaps of unknown length: readers would wait
+        # for a message that never comes.
+        if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
+            return None
+        (trigger,) = spec.trigger_ports
+        writers = [c for c in self.incoming(participant) if c.target_port == trigger]
+        samples = spec.activation.minimum_samples(trigger)
+        if len(writers) != 1:
+            return None
+        inherited = self._separation(
+            writers[0].source, writers[0].source_port, visited | {participant}
+        )
+        return None if inherited is None else inherited * samples
+
+    def needs_promises(self, participant: str, port: str) -> bool:
+        """Whether the writer of a port has to promise silence explicitly.
+
+        If not, its messages come at times that the graph implies.
+        """
+        if self.output(participant, port).schedule == "once":
+            return self.participants[participant].activation is not None
+        return self.separation(participant, port) is None
+
+    def first_stamp(self, participant: str, port: str) -> int:
+        """Nothing is ever stamped before this on an output port: the promise made at the start."""
+        bound = self._first_activation[participant]
+        return saturating_add(bound, self.output(participant, port).latency.minimum_ns)
+
+    def _first_activations(self) -> dict[str, int]:
+        """Lower bounds of the first activations: shortest paths from the periodic participants."""
+        first = {
+            name: spec.offset_ns if spec.period_ns is not None else FOREVER
+            for name, spec in self.participants.items()
+        }
+        changed = True
+        while changed:
+            changed = False
+            for name, spec in self.participants.items():
+                for connection in self.incoming(name):
+                    if connection.target_port not in spec.trigger_ports:
+                        continue
+                    latency = self.output(connection.source, connection.source_port).latency
+                    stamp = saturating_add(first[connection.source], latency.minimum_ns)
+                    stamp = saturating_add(stamp, self._lead_in(spec, connection))
+                    if stamp < first[name]:
+                        first[name] = stamp
+                        changed = True
+        return first
+
+    def _lead_in(self, spec: ParticipantSpec, connection: Connection) -> int:
+        """How long an every-n-th participant counts before its first activation."""
+        separation = self.separation(connection.source, connection.source_port)
+        writers = [
+            c
+            for c in self.connections
+            if (c.target, c.target_port) == (connection.target, connection.target_port)
+        ]
+        if spec.activation is None or len(spec.trigger_ports) > 1 or len(writers) > 1:
+            return 0
+        samples = spec.activation.minimum_samples(connection.target_port)
+        return (separation or 0) * max(samples - 1, 0)
+
+    def _check_connections(self) -> None:
+        for connection in self.connections:
+            for end, port, kind in (
+                (connection.source, connection.source_port, "output"),
+                (connection.target, connection.target_port, "input"),
+            ):
+                spec = self.participants.get(end)
+                if spec is None:
+                    raise ConfigurationError(
+                        f"connection {connection}: there is no participant '{end}'; "
+                        f"participants are {', '.join(sorted(self.participants))}"
+                    )
+                names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
+                if port not in names:
+                    raise ConfigurationError(
+                        f"connection {connection}: participant '{end}' has no {kind} port "
+                        f"'{port}'; it has {', '.join(names) or 'none'}"
+                    )
+            if self.connections.count(connection) > 1:
+                raise ConfigurationError(f"connection {connection} is declared twice")
+        fed = {(c.target, c.target_port) for c in self.connections}
+        for spec in self.participants.values():
+            for reader in spec.inputs:
+                if (spec.name, reader.name) not in fed:
+                    raise ConfigurationError(
+                        f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
+                    )
+
+    def _rank(self) -> dict[str, int]:
+        """Longest path over zero-delay connections; a cycle is an error that names it."""
+        before: dict[str, set[str]] = {name: set() for name in self.participants}
+        for connection in self.connections:
+            if self.is_zero_delay(connection):
+                before[connection.target].add(connection.source)
+        ranks: dict[str, int] = {}
+        remaining = sorted(self.participants)
+        while remaining:
+            free = [name for name in remaining if before[name] <= ranks.keys()]
+            if not free:
+                raise ZeroDelayLoopError(self._describe_loop(before, set(remaining)))
+            for name in free:
+                ranks[name] = 1 + max((ranks[b] for b in before[name]), default=-1)
+            remaining = [name for name in remaining if name not in ranks]
+        return ranks
+
+    def _check_dead_ends(self) -> None:
+        """Refuse participants that can never run because all wait for somebody's first message."""
+        runs = {name for name, spec in self.participants.items() if spec.period_ns is not None}
+        while True:
+            more = {
+                name
+                for name, spec in self.participants.items()
+                if name not in runs
+                and spec.activation is not None
+                and spec.activation.can_hold(self._fed_ports(name, runs))
+            }
+            if not more:
+                break
+            runs |= more
+        dead = set(self.participants) - runs
+        if not dead:
+            return
+        # Among those that never run, everyone waits for another one: following that ends in
+        # a cycle.
+        path = [min(dead)]
+        edges: list[str] = []
+        while True:
+            connection = min(
+                (
+                    c
+                    for c in self.incoming(path[-1])
+                    if c.source in dead
+                    and c.target_port in self.participants[path[-1]].trigger_ports
+                ),
+                key=str,
+            )
+            edges.append(f"{path[-1]} waits for {connection.source}.{connection.source_port}")
+            if connection.source in path:
+                edges = edges[path.index(connection.source) :]
+                break
+            path.append(connection.source)
+        raise DeadEndError(
+            f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
+            "One of them needs a period, or a trigger from a participant that runs"
+        )
+
+    def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
+        """Input ports that somebody in ``runs`` writes to."""
+        return frozenset(c.target_port for c in self.incoming(participant) if c.source in runs)
+
+    def _describe_loop(self, before: dict[str, set[str]], looping: set[str]) -> str:
+        # Walking upstream among the participants that could not be ranked must meet itself.
+        path = [min(looping)]
+        while True:
+            upstream = min(before[path[-1]] & looping)
+            if upstream in path:
+                loop = [upstream, *reversed(path[path.index(upstream) :])]
+                break
+            path.append(upstream)
+        edges = []
+        for source, target in zip(loop, loop[1:], strict=False):
+            edges += [
+                str(c)
+                for c in self.connections
+                if (c.source, c.target) == (source, target) and self.is_zero_delay(c)
+            ][:1]
+        return (
+            f"zero-delay loop: {', '.join(edges)}. Two ways out: give one of these outputs a "
+            "latency above zero, or declare one of these inputs 'delayed' (it then reads "
+            "values stamped before the activation)"
+        )

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One participant at run time: its input buffers, its activations, its outputs.
+
+Shared by every scheduler: what an activation reads and what it sends is decided here once,
+*when* it happens is the scheduler's business.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
+from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
+from ros2_cosim.kernel.trace import ParticipantTrace
+
+
+class Output(NamedTuple):
+    """One message sent: ``port`` is the index of the output port, ``data`` its encoded form."""
+
+    port: int
+    sample: Sample
+    data: bytes
+
+
+class LatchedChannel:
+    """Zero-order hold over the samples of one connection."""
+
+    __slots__ = ("_current", "_pending", "delayed", "index")
+
+    def __init__(self, index: int, delayed: bool) -> None:
+        self.index = index
+        self.delayed = delayed
+        self._current: Sample | None = None
+        self._pending: deque[Sample] = deque()
+
+    def push(self, sample: Sample) -> None:
+        """Store a sample; stamps on one connection never decrease."""
+        self._pending.append(sample)
+
+    def read(self, time: int) -> Sample | None:
+        """The newest sample stamped <= time (< time if delayed); ``time`` never decreases."""
+        pending = self._pending
+        limit = time - 1 if self.delayed else time
+        while pending and pending[0].stamp <= limit:
+            self._current = pending.popleft()
+        return self._current
+
+
+class _Sender:
+    """Numbering and stamping of one output port."""
+
+    __slots__ = ("encode", "latency_draw", "latency_ns", "name", "schedule", "seq", "stamp")
+
+    def __init__(self, port: OutputPort) -> None:
+        self.name = port.name
+        self.schedule = port.schedule
+        self.latency_ns = port.latency.minimum_ns
+        self.latency_draw = port.latency.draw
+        self.encode = port.codec.encode
+        self.seq = 0
+        self.stamp = NEVER
+
+
+class ParticipantRuntime:
+    """A behaviour together with its ports.
+
+    :param graph: the checked system
+    :param name: the participant
+    :param behaviour: its model
+    :param timer: optional monotonic time source [ns] for compute times (never used for
+        results)
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        behaviour: Behaviour,
+        timer: Callable[[], int] | None = None,
+    ) -> None:
+        spec = graph.participants[name]
+        self.name = name
+        self.spec = spec
+        self.behaviour = behaviour
+        self.trace = ParticipantTrace()
+        self.compute_ns = 0
+        self.stop_reason: str | None = None
+        self.stop_time = NEVER
+        self.channels: tuple[Connection, ...] = graph.incoming(name)
+        self.tso = TimeAdvance(spec.activation) if spec.activation else None
+        self.next_time: int | None = spec.offset_ns if spec.period_ns is not None else None
+        self._timer = timer
+        self._period_ns = spec.period_ns
+        self._can_stop = hasattr(behaviour, "stop_reason")
+        self._activate = behaviour.activate
+        self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
+        self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
+        self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
+        triggers = spec.trigger_ports
+        self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
+        self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
+        self._latched: list[tuple[str, list[LatchedChannel]]] = []
+        self._receivers: list[Callable[[Sample], None]] = []
+        by_port: dict[str, list[LatchedChannel]] = {}
+        for index, channel in enumerate(self.channels):
+            port = channel.target_port
+            if port in triggers:
+                self._receivers.append(self._trigger_receiver(index, port))
+            else:
+                delayed = graph.input(name, port).delayed
+                latched = LatchedChannel(index, delayed)
+                by_port.setdefault(port, []).append(latched)
+                self._receivers.append(latched.push)
+        self._latched = list(by_port.items())
+
+    def receiver(self, channel: int) -> Callable[[Sample], None]:
+        """The function that takes the samples of one incoming connection."""
+        return self._receivers[channel]
+
+    def activate_data(self) -> list[Output]:
+        """Run the data-triggered activation that the TSO queue is ready for."""
+        assert self.tso is not None
+        prefix = self.tso.take()
+        return self._run(prefix[-1].stamp, prefix)
+
+    def activate_time(self) -> list[Output]:
+        """Run the next time-triggered activation."""
+        time = self.next_time
+        assert time is not None and self._period_ns is not None
+        self.next_time = time + self._period_ns
+        return self._run(time, ())
+
+    def _trigger_receiver(self, index: int, port: str) -> Callable[[Sample], None]:
+        assert self.tso is not None
+        push = self.tso.push
+
+        def receive(sample: Sample) -> None:
+            push(QueuedSample(sample.stamp, index, sample.seq, port, sample))
+
+        return receive
+
+    def _run(self, time: int, prefix: Any) -> list[Output]:
+        latest: dict[str, Sample | None] = {}
+        references: list[tuple[int, int, int]] = []
+        samples: dict[str, tuple[Sample, ...]] = {}
+        if self._trigger_ports:
+            for port in self._trigger_ports:
+                delivered = tuple(entry.sample for entry in prefix if entry.port == port)
+                samples[port] = delivered
+                if delivered:
+                    self._last_trigger[port] = delivered[-1]
+            latest.update(self._last_trigger)
+            references = [(entry.channel, entry.stamp, entry.seq) for entry in prefix]
+        for port, channels in self._latched:
+            newest: Sample | None = None
+            for channel in channels:
+                sample = channel.read(time)
+                # Later channels win ties: one fixed order for equal stamps.
+                if sample is not None and (newest is None or sample.stamp >= newest.stamp):
+                    newest = sample
+                    origin = channel.index
+            latest[port] = newest
+            if newest is not None:
+                references.append((origin, newest.stamp, newest.seq))
+        self.trace.activation(time, references)
+        timer = self._timer
+        started = timer() if timer else 0
+        try:
+            values = self._activate(Step(time, samples, latest))
+        except ParticipantError:
+            raise
+        except Exception as error:
+            raise ParticipantError(
+                f"participant '{self.name}' failed in its activation at {time} ns: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if timer:
+            self.compute_ns += timer() - started
+        if self._can_stop and self.stop_reason is None:
+            self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
+            self.stop_time = time
+        return self._send(time, values)
+
+    def _send(self, time: int, values: Any) -> list[Output]:
+        outputs: list[Output] = []
+        if not isinstance(values, Mapping):
+            raise ParticipantError(
+                f"participant '{self.name}' returned {type(values).__name__} from its activation "
+                f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
+            )
+        for port in self._every:
+            if values.get(port) is None:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
+                    "port is declared to send at every activation (declare it 'sparse' if it "
+                    "may stay silent)"
+                )
+        if self._once and self.trace.activations == 1:
+            for port in self._once:
+                if values.get(port) is None:
+                    raise ParticipantError(
+                        f"participant '{self.name}' sent nothing on port '{port}' at its first "
+                        f"activation ({time} ns), where a port declared 'once' sends"
+                    )
+        for port, value in values.items():
+            if value is None:
+                continue
+            entry = self._senders.get(port)
+            if entry is None:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns; its output "
+                    f"ports are {', '.join(self._senders) or 'none'}"
+                )
+            index, sender = entry
+            if sender.schedule == "once" and self.trace.activations > 1:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
+                    "declared to send once, at the first activation"
+                )
+            delay = sender.latency_draw() if sender.latency_draw else sender.latency_ns
+            if delay < sender.latency_ns:
+                # Readers build on the minimum: a shorter delay would break promises made.
+                raise ParticipantError(
+                    f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
+                    f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                )
+            # A later message never overtakes an earlier one of the same port.
+            stamp = max(time + delay, sender.stamp)
+            sender.stamp = stamp
+            try:
+                data = sender.encode(stamp, sender.seq, value)
+            except Exception as error:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
+                    f"message type cannot hold: {type(error).__name__}: {error}"
+                ) from error
+            self.trace.output(index, stamp, sender.seq, data)
+            outputs.append(Output(index, Sample(stamp, sender.seq, value), data))
+            sender.seq += 1
+        return outputs
+
+    def sent(self, port: str) -> tuple[int, int]:
+        """(number of messages sent, stamp of the newest) of an output port."""
+        sender = self._senders[port][1]
+        return sender.seq, sender.stamp

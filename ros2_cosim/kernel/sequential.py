@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sequential reference: all participants in one thread, one activation after another.
+
+Activations run in the order (time, rank, name), so every sample stamped up to a
+participant's activation has been sent before it: no promises are needed. This order *is*
+the definition of the result; the conservative engine must give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
+from ros2_cosim.kernel.time import FOREVER, saturating_add
+
+#: Called for each message: (participant, index of the output port, sample, encoded bytes).
+MessageObserver = Callable[[str, int, Sample, bytes], None]
+
+
+class SequentialScheduler:
+    """Runs a graph in process.
+
+    :param graph: the checked system
+    :param behaviours: participant name -> model
+    :param stop_latency_ns: a stop requested at t ends the run at t + this
+    :param timer: optional monotonic clock [ns] for the compute times of the summary
+    :param observer: optional, called for each message sent
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        behaviours: Mapping[str, Behaviour],
+        *,
+        stop_latency_ns: int = 0,
+        timer: Callable[[], int] | None = None,
+        observer: MessageObserver | None = None,
+    ) -> None:
+        self.graph = graph
+        self.runtimes = {
+            name: ParticipantRuntime(graph, name, behaviours[name], timer) for name in graph.order
+        }
+        self.stop_reason: str | None = None
+        self.now = 0
+        self._stop_latency_ns = stop_latency_ns
+        self._stop_end = FOREVER
+        self._observer = observer
+        self._ordered = [self.runtimes[name] for name in graph.order]
+        position = {name: i for i, name in enumerate(graph.order)}
+        # For each participant and output port: (receive, position, triggers) of each reader.
+        self._routes: list[list[list[tuple[Callable[[Sample], None], int, bool]]]] = []
+        for runtime in self._ordered:
+            routes: list[list[tuple[Callable[[Sample], None], int, bool]]] = []
+            for port in runtime.spec.outputs:
+                readers = []
+                for connection in graph.outgoing(runtime.name):
+                    if connection.source_port == port.name:
+                        reader = self.runtimes[connection.target]
+                        channel = reader.channels.index(connection)
+                        triggers = connection.target_port in reader.spec.trigger_ports
+                        readers.append((reader.receiver(channel), position[reader.name], triggers))
+                routes.append(readers)
+            self._routes.append(routes)
+        self._agenda: list[tuple[int, int]] = []
+        self._scheduled = [FOREVER] * len(self._ordered)
+        for index, runtime in enumerate(self._ordered):
+            if runtime.next_time is not None:
+                self._schedule(index, runtime.next_time)
+
+    def run(self, until: int, end: int | None = None) -> int:
+        """Run every activation before ``until`` [ns], or before the end that was requested.
+
+        Several calls, each with a later ``until``, give the same as one.
+
+        :param end: the end of the run, where ``until`` is only a part of the way
+        :returns: the end of the run in ns, as far as it is known
+        """
+        end = min(until if end is None else end, self._stop_end)
+        agenda = self._agenda
+        while agenda and agenda[0][0] < min(until, end):
+            time, index = heappop(agenda)
+            if time != self._scheduled[index]:
+                continue  # an earlier wake-up replaced this entry
+            self._scheduled[index] = FOREVER
+            self.now = time
+            runtime = self._ordered[index]
+            tso = runtime.tso
+            if tso is not None:
+                # Everything stamped up to now is here, so LBTS is just after now.
+                while tso.determine(time + 1) is not None:
+                    self._deliver(index, runtime, runtime.activate_data())
+            if runtime.next_time == time:
+                self._deliver(index, runtime, runtime.activate_time())
+            if runtime.next_time is not None:
+                self._schedule(index, runtime.next_time)
+            if tso is not None and (stamp := tso.next_stamp()) is not None:
+                self._schedule(index, stamp)
+            if runtime.stop_reason is not None and self.stop_reason is None:
+                self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"
+                self._stop_end = saturating_add(time, self._stop_latency_ns)
+                end = min(end, self._stop_end)
+        return end
+
+    def _schedule(self, index: int, time: int) -> None:
+        if time < self._scheduled[index]:
+            self._scheduled[index] = time
+            heappush(self._agenda, (time, index))
+
+    def _deliver(self, index: int, runtime: ParticipantRuntime, outputs: list[Output]) -> None:
+        routes = self._routes[index]
+        observer = self._observer
+        for port, sample, data in outputs:
+            for receive, reader, triggers in routes[port]:
+                receive(sample)
+                if triggers:
+                    self._schedule(reader, sample.stamp)
+            if observer:
+                observer(runtime.name, port, sample, data)

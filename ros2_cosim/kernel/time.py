@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated time: integer nanoseconds, its two bounds, and how it is written and read.
+
+A point in time and a duration are both plain ``int`` nanoseconds. No float takes part: text
+such as ``"0.1s"`` is read as an exact fraction, and a value finer than one nanosecond is
+refused, never rounded.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from ros2_cosim.kernel.errors import ConfigurationError
+
+NEVER = -(2**63)
+"""Before every point in time (the smallest signed 64-bit number)."""
+
+FOREVER = 2**63 - 1
+"""After every point in time (the largest signed 64-bit number)."""
+
+NANOSECOND = 1
+MICROSECOND = 1_000
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+
+_UNITS = {
+    "ns": NANOSECOND,
+    "us": MICROSECOND,
+    "\N{MICRO SIGN}s": MICROSECOND,
+    "\N{GREEK SMALL LETTER MU}s": MICROSECOND,
+    "ms": MILLISECOND,
+    "s": SECOND,
+    "min": 60 * SECOND,
+    "h": 3600 * SECOND,
+}
+# The digit counts bound the work that a hostile file can cause.
+_DURATION = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,19}))? ?([a-z\u00b5\u03bc]{1,3})")
+_ALLOWED = "an integer number of nanoseconds or a text like '10ms' (units ns, us, ms, s, min, h)"
+
+
+def saturating_add(time: int, duration: int) -> int:
+    """Return ``time + duration`` held within NEVER..FOREVER; both bounds absorb any duration."""
+    if time >= FOREVER or time <= NEVER:
+        return FOREVER if time >= FOREVER else NEVER
+    total = time + duration
+    if total >= FOREVER:
+        return FOREVER
+    return max(NEVER, total)
+
+
+def parse_duration(value: object, path: str = "duration", *, minimum: int = 0) -> int:
+    """Read a duration from a scenario value, exactly.
+
+    :param value: int nanoseconds, or text of a decimal number and a unit, as ``"40 ms"``
+    :param path: where the value stands, for the error message
+    :param minimum: smallest duration allowed [ns]
+    :returns: the duration [ns]
+    :raises ConfigurationError: for any other type (a bare float has no unit), a number without
+        unit, a fraction of a nanosecond, or a value outside ``minimum``..FOREVER
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ConfigurationError(f"{path}: found {value!r}; allowed is {_ALLOWED}")
+    nanoseconds = value if isinstance(value, int) else _parse_text(value, path)
+    if not minimum <= nanoseconds <= FOREVER:
+        raise ConfigurationError(
+            f"{path}: found {_quote(value)}; allowed is {format_ns(minimum)} or more"
+            f" (and less than 2^63 nanoseconds)"
+        )
+    return nanoseconds
+
+
+def _parse_text(text: str, path: str) -> int:
+    match = _DURATION.fullmatch(text.strip())
+    unit = _UNITS.get(match[4]) if match else None
+    if match is None or unit is None:
+        raise ConfigurationError(f"{path}: found {_quote(text)}; allowed is {_ALLOWED}")
+    sign, whole, decimals, _ = match.groups()
+    decimals = decimals or ""
+    exact = Fraction(int(whole + decimals), 10 ** len(decimals)) * unit
+    if exact.denominator != 1:
+        raise ConfigurationError(
+            f"{path}: found {_quote(text)}, which is no whole number of nanoseconds;"
+            f" allowed is {_ALLOWED}"
+        )
+    return -exact.numerator if sign == "-" else exact.numerator
+
+
+def _quote(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def format_ns(time: int) -> str:
+    """Write a time or duration exactly, in the largest of s, ms, us, ns that makes it >= 1.
+
+    ``parse_duration`` reads the result back to the same number, apart from the two bounds,
+    which are written ``never`` and ``forever``.
+    """
+    if time <= NEVER:
+        return "never"
+    if time >= FOREVER:
+        return "forever"
+    if time == 0:
+        return "0s"
+    magnitude = abs(time)
+    sign = "-" if time < 0 else ""
+    for name in ("s", "ms", "us", "ns"):
+        unit = _UNITS[name]
+        if magnitude >= unit:
+            break
+    whole, rest = divmod(magnitude, unit)
+    digits = len(str(unit)) - 1
+    decimals = f".{rest:0{digits}d}".rstrip("0") if rest else ""
+    return f"{sign}{whole}{decimals}{name}"
+
+
+def to_seconds(time: int) -> float:
+    """Return a time [ns] in seconds, correctly rounded (int by int division is)."""
+    return time / SECOND
+
+
+def split_stamp(time: int) -> tuple[int, int]:
+    """Return (sec, nanosec) as a ROS stamp holds them, with 0 <= nanosec < 1e9."""
+    return divmod(time, SECOND)
+
+
+def join_stamp(sec: int, nanosec: int) -> int:
+    """Return the time [ns] of a ROS stamp; the inverse of :func:`split_stamp`."""
+    return sec * SECOND + nanosec

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a law's demand and the vehicle: limits, emergency brake, standstill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ros2_cosim.models.checks import require_not_negative, require_positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandLimits:
+    """Bounds of the demanded acceleration and of its rate (all > 0).
+
+    :param max_acceleration: [m/s^2]
+    :param max_deceleration: [m/s^2], as a positive number
+    :param max_jerk: rate at which the demand may rise [m/s^3]
+    :param max_brake_jerk: rate at which it may fall [m/s^3]; braking must not come late
+    """
+
+    max_acceleration: float = 2.5
+    max_deceleration: float = 8.0
+    max_jerk: float = 15.0
+    max_brake_jerk: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        require_positive(
+            "CommandLimits",
+            max_acceleration=self.max_acceleration,
+            max_deceleration=self.max_deceleration,
+            max_jerk=self.max_jerk,
+            max_brake_jerk=self.max_brake_jerk,
+        )
+
+    def apply(self, demand: float, previous: float, dt: float) -> float:
+        """Return the demand within the bounds [m/s^2], ``dt`` [s] after ``previous``."""
+        demand = min(demand, previous + self.max_jerk * dt)
+        demand = max(demand, previous - self.max_brake_jerk * dt)
+        return max(-self.max_deceleration, min(self.max_acceleration, demand))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmergencyBrake:
+    """Brakes when the deceleration needed to avoid a contact becomes large.
+
+    Needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the time to
+    collision that stays meaningful at low speed. If the object is known to brake with b, at
+    least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts
+    when the need exceeds ``trigger``, with ``gain`` times the need.
+
+    :param trigger: needed deceleration at which it acts [m/s^2]
+    :param margin: gap that is to remain [m]
+    :param gain: share above the need, at least 1 to end early
+    """
+
+    trigger: float = 4.0
+    margin: float = 1.0
+    gain: float = 1.2
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        require_positive("EmergencyBrake", trigger=self.trigger, gain=self.gain)
+        require_not_negative("EmergencyBrake", margin=self.margin)
+
+    def demand(
+        self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float
+    ) -> float | None:
+        """Return the demanded acceleration [m/s^2, negative], or None if there is no need.
+
+        :param gap: bumper to bumper [m]
+        :param gap_rate: speed of the object minus own speed [m/s]
+        :param speed: own speed [m/s]
+        :param object_braking: deceleration of the object [m/s^2], 0 if not known to brake
+        :param full: largest deceleration of the vehicle [m/s^2]
+        """
+        room = gap - self.margin
+        need = 0.0
+        if gap_rate < -_STEADY:
+            need = _deceleration(gap_rate * gap_rate, room, full)
+        if object_braking > _BRAKING and speed > _STEADY:
+            object_speed = max(0.0, speed + gap_rate)
+            stretch = object_speed * object_speed / (2.0 * object_braking)
+            need = max(need, _deceleration(speed * speed, room + stretch, full))
+        if need <= self.trigger:
+            return None
+        return -min(full, self.gain * need)
+
+
+_STEADY = 0.1
+"""Speeds below this [m/s] are noise."""
+
+_BRAKING = 1.0
+"""Decelerations below this [m/s^2] are coasting or noise."""
+
+
+def _deceleration(square: float, room: float, full: float) -> float:
+    """Return what stops a squared speed within the room [m/s^2], at most ``full``."""
+    return square / (2.0 * room) if square < 2.0 * full * room else full
+
+
+class BrakingEstimator:
+    """Estimates from the sensor alone how hard the object ahead brakes.
+
+    The object's speed is the own speed plus the relative speed; its derivative is smoothed by
+    a first-order filter of time constant ``SMOOTHING``. The estimate begins anew when another
+    object comes first.
+    """
+
+    SMOOTHING = 0.4
+
+    def __init__(self) -> None:
+        """Begin without an object."""
+        self._object: int | None = None
+        self._speed = 0.0
+        self._acceleration = 0.0
+
+    def update(self, number: int, object_speed: float, dt: float) -> float:
+        """Return the deceleration [m/s^2], 0 if it does not brake.
+
+        :param number: identity of the object
+        :param object_speed: [m/s]
+        :param dt: time since the previous call [s]
+        """
+        if number != self._object:
+            self._object = number
+            self._acceleration = 0.0
+        else:
+            share = dt / (self.SMOOTHING + dt)
+            self._acceleration += share * ((object_speed - self._speed) / dt - self._acceleration)
+        self._speed = object_speed
+        return max(0.0, -self._acceleration)
+
+
+class StandstillHold:
+    """Keeps the vehicle braked behind a standing object instead of creeping with the noise.
+
+    Holds once the vehicle is slower than ``STOP_SPEED`` behind an object that stands and that
+    is nearer than the standstill gap plus ``HOLD_MARGIN``; releases when the object moves off
+    or is ``RELEASE_MARGIN`` away. The distances between the two thresholds exceed any sensible
+    sensor noise.
+    """
+
+    STOP_SPEED = 0.1
+    OBJECT_STANDS = 0.3
+    OBJECT_MOVES = 0.6
+    HOLD_MARGIN = 0.5
+    RELEASE_MARGIN = 2.0
+
+    def __init__(self) -> None:
+        """Begin released."""
+        self.holding = False
+
+    def update(self, speed: float, gap: float, object_speed: float, standstill_gap: float) -> bool:
+        """Return whether to hold now.
+
+        :param speed: own speed [m/s]
+        :param gap: bumper to bumper [m]
+        :param object_speed: speed of the object ahead along the lane [m/s]
+        :param standstill_gap: wanted gap at standstill [m]
+        """
+        if self.holding:
+            if object_speed > self.OBJECT_MOVES or gap > standstill_gap + self.RELEASE_MARGIN:
+                self.holding = False
+        elif (
+            speed < self.STOP_SPEED
+            and object_speed < self.OBJECT_STANDS
+            and gap < standstill_gap + self.HOLD_MARGIN
+        ):
+            self.holding = True
+        return self.holding

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes on the road: where they are along the lane, how fast, how far from each other."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import Any, NamedTuple, Protocol
+
+from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.kernel import exactmath
+from ros2_cosim.kernel.errors import ConfigurationError
+
+
+class RoadMap(Protocol):
+    """The part of a road network that these models use."""
+
+    def project(self, x: float, y: float, hint: Any = None) -> Any:
+        """Return the road position (road_id, s, t, lane_id, heading) of a point in ``map``."""
+
+    def distance(self, start: Any, end: Any) -> float:
+        """Return the distance along the road from one position to another [m]."""
+
+
+class LaneBox(NamedTuple):
+    """A box (footprint) with its place on the road.
+
+    ``x``, ``y`` is the centre in ``map`` and (``cos``, ``sin``) its heading. ``position`` is
+    the projection on the road, (``lane_cos``, ``lane_sin``) the direction of its reference line
+    there. ``half`` [m] is half the extent along the road, ``speed`` [m/s] the speed along the
+    reference line, ``direction`` +1 or -1 as the box heads along or against it.
+    """
+
+    x: float
+    y: float
+    cos: float
+    sin: float
+    length: float
+    width: float
+    position: Any
+    lane_cos: float
+    lane_sin: float
+    half: float
+    speed: float
+    direction: float
+
+
+def heading_of(odometry: Odometry) -> tuple[float, float]:
+    """Return (cos, sin) of the heading in the plane."""
+    c = 1.0 - 2.0 * (odometry.qy * odometry.qy + odometry.qz * odometry.qz)
+    s = 2.0 * (odometry.qw * odometry.qz + odometry.qx * odometry.qy)
+    norm = sqrt(c * c + s * s)
+    return (c / norm, s / norm) if norm > 0.0 else (1.0, 0.0)
+
+
+def vehicle_box(
+    road: RoadMap, odometry: Odometry, length: float, width: float, hint: Any = None
+) -> LaneBox:
+    """Return the box of a vehicle whose odometry gives the centre of its footprint.
+
+    :param hint: an earlier road position nearby; it only makes the projection faster
+    """
+    c, s = heading_of(odometry)
+    return _box(road, odometry.x, odometry.y, c, s, length, width, hint, odometry.vx, odometry.vy)
+
+
+def fixed_box(
+    road: RoadMap, x: float, y: float, yaw: float, length: float, width: float
+) -> LaneBox:
+    """Return the box of a thing that does not move."""
+    s, c = exactmath.sincos(yaw)
+    return _box(road, x, y, c, s, length, width, None, 0.0, 0.0)
+
+
+def _box(
+    road: RoadMap,
+    x: float,
+    y: float,
+    c: float,
+    s: float,
+    length: float,
+    width: float,
+    hint: Any,
+    vx: float,
+    vy: float,
+) -> LaneBox:
+    position = road.project(x, y, hint)
+    lane_sin, lane_cos = exactmath.sincos(position.heading)
+    along = c * lane_cos + s * lane_sin
+    across = s * lane_cos - c * lane_sin
+    half = 0.5 * (length * abs(along) + width * abs(across))
+    speed = vx * along - vy * across
+    direction = 1.0 if along >= 0.0 else -1.0
+    return LaneBox(x, y, c, s, length, width, position, lane_cos, lane_sin, half, speed, direction)
+
+
+def gap_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> float:
+    """Return the gap from ego's front to the other's rear along the road [m].
+
+    Negative when they overlap along the road or when the other is behind; infinite when no
+    road leads from one to the other.
+    """
+    try:
+        distance = road.distance(ego.position, other.position)
+    except ConfigurationError:
+        return inf
+    return ego.direction * distance - ego.half - other.half
+
+
+def relative_to(ego: LaneBox, other: LaneBox) -> tuple[float, float]:
+    """Return (relative speed, lateral offset) of the other as seen in ego's direction.
+
+    The speed [m/s] is the other's minus ego's along the lane; the offset [m] is how far left of
+    ego's lane position the other is. Reference lines that run against each other are allowed
+    for.
+    """
+    same = ego.lane_cos * other.lane_cos + ego.lane_sin * other.lane_sin >= 0.0
+    direction = ego.direction if same else -ego.direction
+    return (
+        direction * other.speed - ego.direction * ego.speed,
+        direction * other.position.t - ego.direction * ego.position.t,
+    )

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steering that keeps a vehicle on the centre of its lane.
+
+Pure pursuit (R. C. Coulter, CMU-RI-TR-92-01, 1992) from the centre of gravity, relative to the
+course instead of the heading, so that the slip angle in a curve leaves no offset; the wheel
+angle for the wanted curvature comes from the vehicle's understeer.
+"""
+
+from __future__ import annotations
+
+from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import atan
+from ros2_cosim.models.road import (
+    RoadNetwork,
+    RoadPosition,
+    driving_direction,
+    lateral_error,
+)
+from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
+
+MIN_LOOKAHEAD = 6.0
+LOOKAHEAD_TIME = 0.8
+# Below this speed the course is too noisy to be told from the heading [m/s].
+_COURSE_SPEED = 1.0
+
+
+def understeer_gradient(p: VehicleParameters) -> float:
+    """Wheel angle needed per lateral acceleration beyond the kinematic one [rad s^2/m]."""
+    return (1.0 / p.front_stiffness - 1.0 / p.rear_stiffness) / GRAVITY
+
+
+class LaneKeeper:
+    """Steers one vehicle along one lane; remembers where it was, so call it in order of time.
+
+    ``position`` and ``lateral_error`` [m, positive to the left] are those of the last call.
+    """
+
+    __slots__ = ("_understeer", "lane_id", "lateral_error", "network", "parameters", "position")
+
+    def __init__(self, network: RoadNetwork, parameters: VehicleParameters, lane_id: int) -> None:
+        """Keep the lane with this id, and the lanes that follow it.
+
+        :raises ConfigurationError: lane_id is 0, which is no lane
+        """
+        if lane_id == 0:
+            raise ConfigurationError("lane keeping: lane_id=0 is no lane; ids are 1, -1, 2, ...")
+        self.network = network
+        self.parameters = parameters
+        self.lane_id = lane_id
+        self.position: RoadPosition | None = None
+        self.lateral_error = 0.0
+        self._understeer = understeer_gradient(parameters)
+
+    def steer(self, odometry: Odometry, position: RoadPosition | None = None) -> float:
+        """Steering command -1..1, positive to the left.
+
+        :param position: where the vehicle is on the road, if the caller knows it already
+        :raises RoadError: the lane does not exist where the vehicle is
+        """
+        position = self._locate(odometry, position)
+        self.lateral_error = lateral_error(self.network, position, self.lane_id)
+        speed = max(odometry.vx, 0.0)
+        lookahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * speed)
+        road_id, lane_id, s = self.network.advance(
+            position.road_id, self.lane_id, position.s, lookahead
+        )
+        x, y = self.network.lane_point(road_id, lane_id, s)
+        curvature = self._pursue(odometry, x - odometry.x, y - odometry.y)
+        p = self.parameters
+        angle = atan(p.wheelbase * curvature) + self._understeer * speed * speed * curvature
+        return min(max(angle / p.max_steer_angle, -1.0), 1.0)
+
+    def _locate(self, odometry: Odometry, known: RoadPosition | None) -> RoadPosition:
+        """Project onto the road; where the lane's id changes on the way, follow it."""
+        network, before = self.network, self.position
+        here = known or network.project(odometry.x, odometry.y, before)
+        self.position = here
+        if before is None:
+            return here
+        lanes = network.road(here.road_id).lanes
+        if here.road_id != before.road_id or (
+            len(lanes.sections) > 1 and lanes.index(here.s) != lanes.index(before.s)
+        ):
+            way = network.distance(before, here) * driving_direction(self.lane_id)
+            _, self.lane_id, _ = network.advance(
+                before.road_id, self.lane_id, before.s, max(way, 0.0)
+            )
+        return here
+
+    @staticmethod
+    def _pursue(odometry: Odometry, dx: float, dy: float) -> float:
+        """Curvature [1/m] of the circle along the course through a point (map frame offset)."""
+        # Body x axis on the ground from the quaternion, turned by the slip angle.
+        cos = 1.0 - 2.0 * (odometry.qy * odometry.qy + odometry.qz * odometry.qz)
+        sin = 2.0 * (odometry.qw * odometry.qz + odometry.qx * odometry.qy)
+        slip = odometry.vy / odometry.vx if odometry.vx > _COURSE_SPEED else 0.0
+        square = dx * dx + dy * dy
+        across = (dy * cos - dx * sin) - slip * (dx * cos + dy * sin)
+        return 2.0 * across / square if square > 1.0 else 0.0

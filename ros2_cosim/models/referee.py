@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The referee: watches the platoon, ends the run at standstill, gives the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+from ros2_cosim.interfaces.records import PlatoonStatus, StaticObjects
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.models.checks import require_not_negative, require_positive
+from ros2_cosim.models.lane_frame import (
+    LaneBox,
+    RoadMap,
+    fixed_box,
+    gap_ahead,
+    relative_to,
+    vehicle_box,
+)
+from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
+
+
+class PlatoonReferee:
+    """A kernel behaviour, to be activated periodically.
+
+    Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``collision``
+    (CollisionEvent; the number of events is the newest sequence number plus one, so none is
+    missed between two activations). Output at every activation: ``status`` (PlatoonStatus).
+
+    Sets ``stop_reason`` once all vehicles, having driven, have stood still for
+    ``standstill_time``, or at ``time_limit``. While a vehicle's odometry is missing its speed
+    counts as 0 and its gaps as infinite, and nothing ends the run but the time limit.
+    """
+
+    DRIVEN_SPEED = 1.0
+    """A vehicle has driven once it was faster than this [m/s]."""
+
+    def __init__(
+        self,
+        *,
+        platoon: Sequence[str],
+        vehicles: Mapping[str, VehicleInfo],
+        road: RoadMap,
+        name: str = "referee",
+        min_gap_limit: float = 0.5,
+        time_limit_ns: int = 120_000_000_000,
+        standstill_speed: float = 0.02,
+        standstill_time_ns: int = 1_000_000_000,
+    ) -> None:
+        """Make a referee.
+
+        :param platoon: names of the vehicles, the first one in front
+        :param vehicles: every vehicle by name
+        :param road: the road network
+        :param name: for error messages
+        :param min_gap_limit: smallest gap allowed between two vehicles [m]
+        :param time_limit_ns: simulated time by which all must stand still [ns]
+        :param standstill_speed: below this a vehicle stands still [m/s]
+        :param standstill_time_ns: for how long all must stand still [ns]
+        :raises ConfigurationError: a parameter out of range, an unknown vehicle
+        """
+        require_positive(name, time_limit_ns=time_limit_ns, standstill_speed=standstill_speed)
+        require_not_negative(
+            name, min_gap_limit=min_gap_limit, standstill_time_ns=standstill_time_ns
+        )
+        check_vehicles(name, vehicles)
+        if not platoon or len(set(platoon)) != len(platoon):
+            raise ConfigurationError(
+                f"{name}: found platoon {list(platoon)}; allowed are one or more different names"
+            )
+        self.name = name
+        self.stop_reason: str | None = None
+        self._platoon = [
+            (vehicle, f"odometry/{vehicle}", require_vehicle(name, vehicles, vehicle))
+            for vehicle in platoon
+        ]
+        self._road = road
+        self._min_gap_limit = min_gap_limit
+        self._time_limit = time_limit_ns
+        self._standstill_speed = standstill_speed
+        self._standstill_time = standstill_time_ns
+        self._hints: list[Any] = [None] * len(platoon)
+        self._driven = [False] * len(platoon)
+        self._obstacle: LaneBox | None = None
+        self._obstacle_chosen = False
+        self._still_since: int | None = None
+        self._min_gap = inf
+        self._stood_at: int | None = None
+        self._status = PlatoonStatus(inf, 0, False, (inf,) * (len(platoon) - 1), ())
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Look once."""
+        latest = step.latest
+        boxes: list[LaneBox | None] = []
+        speeds: list[float] = []
+        for index, (_, port, info) in enumerate(self._platoon):
+            sample = latest[port]
+            if sample is None:
+                boxes.append(None)
+                speeds.append(0.0)
+                continue
+            box = vehicle_box(self._road, sample.value, info.length, info.width, self._hints[index])
+            self._hints[index] = box.position
+            boxes.append(box)
+            speed = sample.value.vx
+            speeds.append(speed)
+            if speed > self.DRIVEN_SPEED:
+                self._driven[index] = True
+        gaps = tuple(self._gap(boxes[i + 1], boxes[i]) for i in range(len(boxes) - 1))
+        self._min_gap = min(self._min_gap, *gaps) if gaps else self._min_gap
+        static = latest.get("static_objects")
+        if static is not None and not self._obstacle_chosen and boxes[0] is not None:
+            self._obstacle = self._nearest_ahead(boxes[0], static.value)
+            self._obstacle_chosen = True
+        collision = latest.get("collision")
+        self._status = PlatoonStatus(
+            obstacle_gap=self._gap(boxes[0], self._obstacle),
+            collisions=0 if collision is None else collision.seq + 1,
+            standstill=self._stands_still(step.time, speeds),
+            gaps=gaps,
+            speeds=tuple(speeds),
+        )
+        self._decide(step.time)
+        return {"status": self._status}
+
+    def _gap(self, behind: LaneBox | None, ahead: LaneBox | None) -> float:
+        if behind is None or ahead is None:
+            return inf
+        return gap_ahead(self._road, behind, ahead)
+
+    def _nearest_ahead(self, first: LaneBox, static: StaticObjects) -> LaneBox | None:
+        """Return the fixed object that the first vehicle would hit if it kept its lane."""
+        best, best_gap = None, inf
+        for item in static.objects:
+            box = fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width)
+            gap = gap_ahead(self._road, first, box)
+            if not 0.0 <= gap < best_gap:
+                continue
+            # The width across the lane, whichever way the box is turned.
+            along = abs(box.cos * box.lane_cos + box.sin * box.lane_sin)
+            across = abs(box.sin * box.lane_cos - box.cos * box.lane_sin)
+            width = first.width + item.width * along + item.length * across
+            if abs(relative_to(first, box)[1]) < 0.5 * width:
+                best, best_gap = box, gap
+        return best
+
+    def _stands_still(self, time: int, speeds: Sequence[float]) -> bool:
+        limit = self._standstill_speed
+        if not all(self._driven) or any(not -limit < speed < limit for speed in speeds):
+            self._still_since = None
+            return False
+        if self._still_since is None:
+            self._still_since = time
+        return time - self._still_since >= self._standstill_time
+
+    def _decide(self, time: int) -> None:
+        if self.stop_reason is not None:
+            return
+        if self._status.standstill:
+            self._stood_at = self._still_since
+            self.stop_reason = "all vehicles stand still"
+        elif time >= self._time_limit:
+            moving = [
+                f"{name} {speed:.2f} m/s"
+                for (name, _, _), speed in zip(self._platoon, self._status.speeds, strict=True)
+            ]
+            self.stop_reason = (
+                f"time limit {format_ns(self._time_limit)} reached before all vehicles stood"
+                f" still ({', '.join(moving)})"
+            )
+
+    def figures(self) -> dict[str, Any]:
+        """Return ``collisions``, ``min_gap_m`` and ``final_gap_to_obstacle_m`` (None: none)."""
+        return {
+            "collisions": self._status.collisions,
+            "min_gap_m": _finite(self._min_gap),
+            "final_gap_to_obstacle_m": _finite(self._status.obstacle_gap),
+        }
+
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Return the oracles of the run so far: name, value, limit, passed (JSON values).
+
+        ``stands_before_obstacle`` is only there if an obstacle lies ahead.
+        """
+        status = self._status
+        stood = self._stood_at is not None
+        result = [
+            _verdict("no_collision", status.collisions, 0, status.collisions == 0),
+            _verdict(
+                "min_gap_m",
+                _finite(self._min_gap),
+                self._min_gap_limit,
+                self._min_gap >= self._min_gap_limit,
+            ),
+        ]
+        if self._obstacle is not None:
+            gap = status.obstacle_gap
+            result.append(
+                _verdict("stands_before_obstacle", _finite(gap), 0.0, stood and gap > 0.0)
+            )
+        stood_s = None if self._stood_at is None else self._stood_at / 1e9
+        result.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
+        return result
+
+
+def _finite(value: float) -> float | None:
+    return value if -inf < value < inf else None
+
+
+def _verdict(name: str, value: Any, limit: Any, passed: bool) -> dict[str, Any]:
+    return {"name": name, "value": value, "limit": limit, "passed": passed}

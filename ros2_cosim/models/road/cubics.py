@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the station that are piecewise cubic: elevation, lane offset, lane width."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+Piece = tuple[float, float, float, float, float]
+
+
+class Cubics:
+    """f(s) = a + b ds + c ds^2 + d ds^3 with ds = s - start of the piece that holds s.
+
+    Before the first piece the function is zero, as OpenDRIVE defines it.
+    """
+
+    __slots__ = ("_pieces", "_starts", "constant")
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        """Pieces (start, a, b, c, d), starts in increasing order."""
+        self._pieces = tuple(pieces)
+        self._starts = [piece[0] for piece in pieces]
+        self.constant: float | None = None
+        if not pieces:
+            self.constant = 0.0
+        elif len(pieces) == 1 and pieces[0][0] <= 0.0 and pieces[0][2:] == (0.0, 0.0, 0.0):
+            self.constant = pieces[0][1]
+
+    def value(self, s: float) -> float:
+        """f(s)."""
+        if self.constant is not None:
+            return self.constant
+        i = bisect_right(self._starts, s) - 1
+        if i < 0:
+            return 0.0
+        start, a, b, c, d = self._pieces[i]
+        ds = s - start
+        return a + ds * (b + ds * (c + ds * d))
+
+    def slope(self, s: float) -> float:
+        """df/ds."""
+        if self.constant is not None:
+            return 0.0
+        i = bisect_right(self._starts, s) - 1
+        if i < 0:
+            return 0.0
+        start, _, b, c, d = self._pieces[i]
+        ds = s - start
+        return b + ds * (2.0 * c + ds * (3.0 * d))

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes across a road: widths, centre lines, which lane a lateral position is in.
+
+Lane ids follow OpenDRIVE: 1, 2, ... to the left of the reference line (positive t), -1, -2,
+... to the right; with right-hand traffic the negative lanes are driven towards larger s.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ros2_cosim.models.road.cubics import Cubics
+from ros2_cosim.models.road.errors import RoadError
+
+# What a position outside all lanes is given as lane id (id 0 is the line between the sides).
+OFF_ROAD = 0
+
+
+class Lane(NamedTuple):
+    """One lane of a section; ``width`` is a function of the distance from its start."""
+
+    id: int
+    type: str
+    width: Cubics
+    predecessor: int | None
+    successor: int | None
+
+
+class _Side:
+    """The lanes on one side of lane 0, from the inside out.
+
+    Where no width changes along the section, the borders are found once.
+    """
+
+    __slots__ = ("_fixed", "_lanes")
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self._fixed: list[tuple[int, float, float]] | None = None
+        if all(lane.width.constant is not None for lane in lanes):
+            self._fixed = self._borders(0.0)
+
+    def _borders(self, ds: float) -> list[tuple[int, float, float]]:
+        """(lane, inner, outer border) of every lane, distances from lane 0."""
+        found = []
+        outer = 0.0
+        for lane in self._lanes:
+            inner = outer
+            outer += max(lane.width.value(ds), 0.0)
+            found.append((lane.id, inner, outer))
+        return found
+
+    def borders(self, lane_id: int, ds: float) -> tuple[float, float]:
+        """Inner and outer border of a lane that lies on this side."""
+        inner = outer = 0.0
+        for found, inner, outer in self._fixed or self._borders(ds):
+            if found == lane_id:
+                break
+        return inner, outer
+
+    def lane_at(self, distance: float, ds: float) -> int:
+        """Lane that holds a point at this distance from lane 0, or OFF_ROAD."""
+        for lane_id, _, outer in self._fixed or self._borders(ds):
+            if distance <= outer:
+                return lane_id
+        return OFF_ROAD
+
+
+class LaneSection:
+    """The lanes between two stations; they neither begin nor end inside."""
+
+    __slots__ = ("_left", "_right", "end", "lanes", "start")
+
+    def __init__(self, start: float, end: float, lanes: Mapping[int, Lane]) -> None:
+        self.start = start
+        self.end = end
+        self.lanes = dict(lanes)
+        self._left = _Side([lanes[i] for i in sorted(i for i in lanes if i > 0)])
+        self._right = _Side([lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)])
+
+    def width(self, lane_id: int, s: float) -> float:
+        """Width of a lane at station s [m]."""
+        return max(self.lanes[lane_id].width.value(s - self.start), 0.0)
+
+    def borders(self, lane_id: int, s: float) -> tuple[float, float]:
+        """Distance from lane 0 of the inner and the outer border [m], both non-negative."""
+        side = self._left if lane_id > 0 else self._right
+        return side.borders(lane_id, s - self.start)
+
+    def lane_at(self, t: float, s: float) -> int:
+        """Lane that holds the lateral position t from lane 0, or OFF_ROAD."""
+        if t > 0.0:
+            return self._left.lane_at(t, s - self.start)
+        return self._right.lane_at(-t, s - self.start)
+
+
+class Lanes:
+    """The lane sections of one road and the offset of lane 0 from the reference line."""
+
+    __slots__ = ("_offset", "_starts", "sections")
+
+    def __init__(self, sections: Sequence[LaneSection], offset: Cubics) -> None:
+        self.sections = list(sections)
+        self._starts = [section.start for section in sections]
+        self._offset = offset
+
+    def section(self, s: float) -> LaneSection:
+        """The section that holds station s."""
+        return self.sections[bisect_right(self._starts, s, 1) - 1]
+
+    def index(self, s: float) -> int:
+        """Number of the section that holds station s."""
+        return bisect_right(self._starts, s, 1) - 1
+
+    def _known(self, lane_id: int, s: float) -> LaneSection:
+        section = self.section(s)
+        if lane_id not in section.lanes:
+            raise RoadError(
+                f"no lane {lane_id} at s={s:.3f}: there are lanes {sorted(section.lanes)}"
+            )
+        return section
+
+    def width(self, lane_id: int, s: float) -> float:
+        """Width of a lane at station s [m]; RoadError if there is no such lane."""
+        return self._known(lane_id, s).width(lane_id, s)
+
+    def borders(self, lane_id: int, s: float) -> tuple[float, float]:
+        """Lateral positions t of the inner and outer border; RoadError if no such lane."""
+        inner, outer = self._known(lane_id, s).borders(lane_id, s)
+        offset = self._offset.value(s)
+        return (offset + inner, offset + outer) if lane_id > 0 else (offset - inner, offset - outer)
+
+    def centre(self, lane_id: int, s: float) -> float:
+        """Lateral position t of a lane's centre; RoadError if there is no such lane."""
+        inner, outer = self._known(lane_id, s).borders(lane_id, s)
+        half = 0.5 * (inner + outer)
+        return self._offset.value(s) + (half if lane_id > 0 else -half)
+
+    def lane_at(self, s: float, t: float) -> int:
+        """Lane that holds the lateral position t from the reference line, or OFF_ROAD."""
+        return self.section(s).lane_at(t - self._offset.value(s), s)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicle dynamics: pedals and steering in, motion out, and the way back to the pedals."""
+
+from ros2_cosim.models.vehicle.on_road import RoadVehicle, road_position
+from ros2_cosim.models.vehicle.parameters import (
+    PARAMETER_SETS,
+    SEDAN,
+    TRUCK,
+    VAN,
+    VEHICLES,
+    VehicleParameters,
+)
+from ros2_cosim.models.vehicle.pedals import (
+    PedalMap,
+    coasting_acceleration,
+    max_acceleration,
+    max_deceleration,
+    pedals_for,
+)
+from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
+
+__all__ = [
+    "PARAMETER_SETS",
+    "SEDAN",
+    "TRUCK",
+    "VAN",
+    "VEHICLES",
+    "PedalMap",
+    "RoadVehicle",
+    "Vehicle",
+    "VehicleControl",
+    "VehicleParameters",
+    "coasting_acceleration",
+    "max_acceleration",
+    "max_deceleration",
+    "pedals_for",
+    "road_position",
+]

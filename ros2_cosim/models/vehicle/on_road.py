@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vehicle on a road network: follows the road's height and knows where on the road it is."""
+
+from __future__ import annotations
+
+from ros2_cosim.interfaces.records import Acceleration, Odometry
+from ros2_cosim.kernel.exactmath import PI, atan, sincos
+from ros2_cosim.models.frames import Quaternion, quaternion_from_rpy
+from ros2_cosim.models.road import RoadNetwork, RoadPosition
+from ros2_cosim.models.vehicle.parameters import VehicleParameters
+from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
+
+
+class RoadVehicle:
+    """A vehicle, its road position and its attitude.
+
+    ``z`` [m], ``roll`` and ``pitch`` [rad, fixed axes: positive pitch is nose down] follow
+    from the road under the reference point.
+    """
+
+    __slots__ = ("_here", "_moved", "_slope", "network", "pitch", "roll", "vehicle", "z")
+
+    def __init__(self, network: RoadNetwork, vehicle: Vehicle) -> None:
+        self.network = network
+        self.vehicle = vehicle
+        self._here = network.project(vehicle.x, vehicle.y)
+        self._moved = True
+        self.z = self.pitch = self.roll = self._slope = 0.0
+        self._settle()
+
+    @classmethod
+    def on_lane(
+        cls,
+        network: RoadNetwork,
+        parameters: VehicleParameters,
+        road_id: int,
+        lane_id: int,
+        s: float,
+        speed: float = 0.0,
+    ) -> RoadVehicle:
+        """Place a vehicle on the centre of a lane in driving direction.
+
+        In a curve it starts with the yaw rate that the curve needs.
+
+        :raises RoadError: there is no such place
+        """
+        x, y, _, heading = network.lane_pose(road_id, lane_id, s)
+        vehicle = Vehicle(parameters, x, y, heading, speed)
+        curvature = network.curvature(road_id, s, network.lane_centre(road_id, lane_id, s))
+        vehicle.yaw_rate = speed * (curvature if lane_id < 0 else 0.0 - curvature)
+        return cls(network, vehicle)
+
+    def step(self, dt: float, control: VehicleControl) -> None:
+        """Move by ``dt`` seconds; see ``Vehicle.step``."""
+        self.vehicle.step(dt, control, self._slope)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Find the road below and lie down on it."""
+        self._moved = True
+        level = self.network.level
+        if level is not None:
+            self.z = level  # wherever on the road the vehicle is
+            return
+        position = self.position
+        road = self.network.roads[position.road_id]
+        self.z = road.elevation.value(position.s)
+        slope = road.elevation.slope(position.s)
+        if slope == 0.0:
+            self.pitch = self.roll = self._slope = 0.0
+            return
+        s, c = sincos(self.vehicle.yaw - position.heading)
+        self._slope = slope * c
+        self.pitch = 0.0 - atan(self._slope)
+        self.roll = 0.0 - atan(slope * s)
+
+    @property
+    def position(self) -> RoadPosition:
+        """Where on the road the vehicle is, looked for when asked."""
+        if self._moved:
+            self._here = self.network.project(self.vehicle.x, self.vehicle.y, self._here)
+            self._moved = False
+        return self._here
+
+    @property
+    def heading_error(self) -> float:
+        """Heading relative to the reference line [rad], in (-pi, pi]."""
+        error = self.vehicle.yaw - self.position.heading
+        if error > PI:
+            return error - 2.0 * PI
+        return error + 2.0 * PI if error <= -PI else error
+
+    def orientation(self) -> Quaternion:
+        """Orientation in ``map``."""
+        return quaternion_from_rpy(self.roll, self.pitch, self.vehicle.yaw)
+
+    def odometry(self) -> Odometry:
+        """Pose in ``map`` and twist in the body frame."""
+        v = self.vehicle
+        return Odometry(
+            v.x, v.y, self.z, *self.orientation(), v.vx, v.vy, 0.0, 0.0, 0.0, v.yaw_rate
+        )
+
+    def acceleration(self) -> Acceleration:
+        """Acceleration in the body frame, without gravity."""
+        return Acceleration(self.vehicle.ax, self.vehicle.ay, 0.0)
+
+
+def road_position(
+    network: RoadNetwork, odometry: Odometry, hint: RoadPosition | None = None
+) -> RoadPosition:
+    """Where on the road a vehicle is that is known by its odometry."""
+    return network.project(odometry.x, odometry.y, hint)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ros2_cosim.carla_bridge.client_world import ClientWorld
+from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
+from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
+from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
+from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.dcp.errors import DcpPeerLostError
+from ros2_cosim.dcp.slave_server import serve
+from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.participant_node import Aborted
+from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.scenario.plan import slave_name
+
+
+def main() -> int:
+    """Run the node."""
+    # The failure of the slave is reported once, at the end, in one line.
+    logging.getLogger("ros2_cosim.dcp").setLevel(logging.CRITICAL)
+    return run_node("carla_slave", _serve)
+
+
+def _serve(started: Started) -> None:
+    session, scenario, _ = started
+    name = session.parameter("participant", "world")
+    simulator = scenario.simulator
+    context = ModelContext(
+        name=name,
+        parameters=scenario.participants[name].parameters,
+        scene=scenario.scene,
+        run_seed=scenario.seed,
+        base_directory=Path(scenario.base_directory),
+        shape="ros",
+        simulator=simulator.model_dump(),
+    )
+    parameters = scene_parameters(context, plant_step_ns(context))
+    dcp = context.parameters["dcp"]
+    slave = SceneSlave(
+        parameters,
+        lambda: ClientWorld(simulator.host, simulator.port, simulator.timeout_s),
+        scene_sizes(context),
+        context,
+        _reporter(session, slave_name(name)),
+    )
+    host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
+    try:
+        serve(slave, SceneVariables(parameters).description(), host, port)
+    except OSError as error:
+        raise ConfigurationError(
+            f"DCP port {port} on {host} cannot be used: {error.strerror or error}"
+        ) from None
+    except DcpPeerLostError as error:
+        if slave.failure is None:
+            # The master's process is the one that failed; it has its own say.
+            raise Aborted(str(error)) from None
+    if slave.failure is not None:
+        raise ConnectionFailedError(slave.failure)
+
+
+def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
+    """Report the times of the slave's steps, for the step-time breakdown of the run."""
+    writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
+
+    def report(steps: int, step_ns: int, simulator_ns: int) -> None:
+        compute_ns = step_ns - simulator_ns
+        writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+
+    return report
+
+
+if __name__ == "__main__":
+    sys.exit(main())

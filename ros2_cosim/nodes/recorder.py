@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder: writes bag, summary and report of a run."""
+
+import json
+import sys
+from pathlib import Path
+
+from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.ros.recorder_node import RecorderNode
+from ros2_cosim.scenario.plan import dcp_participants, slave_name
+from ros2_cosim.tools.results import RunFacts, open_sink, write_results
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node("recorder", _record)
+
+
+def _record(started: Started) -> None:
+    session, scenario, graph = started
+    output = Path(session.parameter("output", "."))
+    sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    try:
+        recorder = RecorderNode(
+            session,
+            graph,
+            topic_of=started.topic_of,
+            sink=sink,
+            quantum_ns=scenario.clock_step,
+            helpers=[slave_name(name) for name in dcp_participants(scenario)],
+        )
+        recorder.record()
+    finally:
+        # Whatever ended the run: what has been recorded stays readable.
+        sink.close()
+    reports = dict(recorder.reports)
+    clock = json.loads(reports.pop("clock").details_json)
+    facts = RunFacts(
+        "ros", clock["end_ns"], clock["end_reason"], clock["wall_ns"], clock["startup_ns"]
+    )
+    write_results(output, scenario, reports, facts)
+    recorder.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock node: owner of ``/clock``, of the horizon and of the system state.
+
+It waits until everybody is ready, opens the horizon, follows the completions, and ends
+the run. On the data path it is never: participants exchange data directly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+from ros2_cosim.interfaces.protocol import (
+    Completion,
+    Horizon,
+    ParticipantReport,
+    ParticipantState,
+    SystemState,
+)
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.session import Session, data_qos, message_class
+
+_POLL_S = 0.05
+_SECOND = 1_000_000_000
+
+
+class ClockNode:
+    """Coordinates a run.
+
+    :param session: the ROS node
+    :param participants: all participants that gate the clock, the recorder included
+    :param coordinator: what decides about time
+    :param run_id: names this run in every message
+    :param rate: wanted real-time factor, None for as fast as possible
+    :param watchdog_s: wall seconds without progress after which the run is stopped
+    :param timer: monotonic wall clock [ns]
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        participants: Iterable[str],
+        coordinator: Coordinator,
+        *,
+        run_id: str,
+        rate: float | None,
+        watchdog_s: float,
+        observers: Iterable[str] = (),
+        timer: Callable[[], int],
+    ) -> None:
+        self._session = session
+        self._coordinator = coordinator
+        self._run_id = run_id
+        self._rate = rate
+        self._watchdog_ns = int(watchdog_s * 1e9)
+        self._timer = timer
+        self._observers = frozenset(observers)
+        self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
+        self._reports: set[str] = set()
+        self._failure: ParticipantState | None = None
+        self._created = timer()
+        self._started = 0
+        self._shown = NEVER
+        self._sent_horizon = NEVER
+        self._sent_end = NEVER
+        latched = data_qos(latched=True)
+        self._clock = session.node.create_publisher(
+            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
+        )
+        self._horizon = session.writer(topics.HORIZON, topics.HORIZON_TYPE, latched)
+        self._system = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
+        self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
+        session.record_reader(
+            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
+        )
+        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
+        for name in participants:
+            session.record_reader(
+                topics.completion(name), topics.COMPLETION_TYPE, data_qos(), self._on_completion
+            )
+
+    def run(self) -> None:
+        """Run from the first connection to the shut-down.
+
+        :raises ParticipantError: a participant reported an error
+        :raises DeadlockError: nobody made progress for the watchdog's time
+        :raises Stopped: the process was asked to end
+        """
+        try:
+            self._enter(State.CONNECTING, "waiting for the participants")
+            self._wait_for(lambda: self._all_in(State.READY), "to become ready")
+            self._started = self._timer()
+            self._enter(State.RUNNING, "all participants are ready")
+            self._simulate()
+            wall_ns = self._timer() - self._started
+            self._wait_for(lambda: self._reports >= self._stepping(), "to report")
+            self._send_report(wall_ns)
+            self._enter(State.STOPPING, self._coordinator.stop_reason)
+            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
+            self._enter(State.SHUT_DOWN, "the run is complete")
+        except BaseException as error:
+            self._enter(State.ABORTING, str(error) or type(error).__name__)
+            raise
+        finally:
+            # The last word has to reach everybody before this process ends.
+            self._system.flush()
+
+    def _simulate(self) -> None:
+        last_time, since = NEVER, self._timer()
+        while not self._coordinator.finished:
+            self._show_time()
+            self._move_horizon()
+            self._session.wait(0.005 if self._rate else _POLL_S)
+            self._check_failure()
+            if self._coordinator.time > last_time:
+                last_time, since = self._coordinator.time, self._timer()
+            elif self._timer() - since > self._watchdog_ns:
+                raise DeadlockError(self._explain_standstill())
+        self._show_time()
+        self._move_horizon()
+
+    def _show_time(self) -> None:
+        time = self._coordinator.time
+        if time > self._shown and time >= 0:
+            if time // _SECOND > max(self._shown, 0) // _SECOND:
+                # Read by whoever started the run, for its progress bar.
+                print(f"time {time / 1e9:.3f} s", flush=True)
+            self._shown = time
+            self._clock.publish(encode_clock(*split_stamp(time)))
+
+    def _move_horizon(self) -> None:
+        coordinator = self._coordinator
+        horizon = coordinator.horizon
+        if self._rate is not None:
+            elapsed = int((self._timer() - self._started) * self._rate)
+            # +1: the activation that is due right now may run.
+            horizon = min(horizon, elapsed + 1)
+        news = coordinator.end != self._sent_end or horizon == coordinator.end
+        # Half a window at a time: nobody waits for it, and it costs few messages.
+        if self._rate is None and self._sent_horizon != NEVER and not news:
+            half = coordinator.window_ns // 2
+            if horizon - self._sent_horizon < half:
+                return
+        if horizon > self._sent_horizon or coordinator.end != self._sent_end:
+            self._sent_horizon = max(horizon, self._sent_horizon)
+            self._sent_end = coordinator.end
+            end = coordinator.end if coordinator.end_is_final else FOREVER
+            self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
+
+    def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        since = self._timer()
+        while not condition():
+            self._session.wait(_POLL_S)
+            self._check_failure()
+            if self._timer() - since > self._watchdog_ns:
+                raise DeadlockError(
+                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
+                )
+
+    def _stepping(self) -> set[str]:
+        return set(self._states) - self._observers
+
+    def _all_in(self, state: State) -> bool:
+        if state is State.STOPPED:
+            return all(s is not None and s.state == State.STOPPED for s in self._states.values())
+        return all(s is not None and s.state >= state for s in self._states.values())
+
+    def _lagging(self, what: str) -> str:
+        lines = []
+        for name, state in self._states.items():
+            if state is None:
+                lines.append(f"{name} (not seen)")
+            elif what == "to become ready" and state.state < State.READY:
+                lines.append(f"{name} ({state.reason})")
+            elif what == "to stop" and state.state != State.STOPPED:
+                lines.append(f"{name} ({State(state.state).name})")
+        if what == "to report":
+            lines = sorted(self._stepping() - self._reports)
+        return f"{', '.join(lines) or 'nobody'} {what}"
+
+    def _explain_standstill(self) -> str:
+        coordinator = self._coordinator
+        slowest = coordinator.slowest()
+        reasons = [
+            f"{name} {state.reason}"
+            for name, state in self._states.items()
+            if state is not None and state.reason.startswith("waits")
+        ]
+        return (
+            f"no progress for {self._watchdog_ns / 1e9:g} s at {format_ns(coordinator.time)}; "
+            f"'{slowest}' is behind" + (f" ({'; '.join(reasons)})" if reasons else "")
+        )
+
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
+
+    def _send_report(self, wall_ns: int) -> None:
+        coordinator = self._coordinator
+        details = {
+            "end_ns": coordinator.end,
+            "end_reason": coordinator.stop_reason,
+            "wall_ns": wall_ns,
+            "startup_ns": self._started - self._created,
+        }
+        self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
+
+    def _enter(self, state: State, reason: str) -> None:
+        self._system.send(SystemState(int(state), reason, self._run_id))
+
+    def _on_state(self, state: ParticipantState) -> None:
+        if state.participant in self._states:
+            self._states[state.participant] = state
+            if state.state == State.ERROR and self._failure is None:
+                self._failure = state
+
+    def _on_report(self, report: ParticipantReport) -> None:
+        self._reports.add(report.participant)
+
+    def _on_completion(self, completion: Completion) -> None:
+        coordinator = self._coordinator
+        if completion.stop_reason:
+            coordinator.stop_requested(
+                completion.participant, completion.stop_ns, completion.stop_reason
+            )
+        coordinator.completed(completion.participant, completion.bound_ns)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A participant as a ROS node: ports as topics around the conservative engine.
+
+Data goes from writer to reader in one hop. Beside it a participant tells how far it is on
+its completion topic: the clock reads that, and those readers to whom messages alone do not
+tell how long a port stays silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.protocol import (
+    Completion,
+    Horizon,
+    ParticipantState,
+    PortPromise,
+    SystemState,
+)
+from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
+from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session, Writer, data_qos
+
+#: A participant that has not advanced for so long says what it waits for.
+_EXPLAIN_AFTER_NS = 2_000_000_000
+_POLL_S = 0.1
+
+
+class ParticipantNode:
+    """Runs one participant of a graph until the clock says that the run is over.
+
+    :param session: the ROS node
+    :param graph: the checked system
+    :param name: the participant
+    :param behaviour: its model
+    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param recorded: whether a recorder subscribes to all data topics
+    :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param timer: monotonic wall clock [ns], for the step-time breakdown only
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        graph: Graph,
+        name: str,
+        behaviour: Behaviour,
+        *,
+        topic_of: Callable[[str, str], tuple[str, str]],
+        recorded: bool,
+        quantum_ns: int,
+        timer: Callable[[], int],
+    ) -> None:
+        self._session = session
+        self._name = name
+        self._behaviour = behaviour
+        self._timer = timer
+        self._quantum = quantum_ns
+        self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
+        self._engine = Engine(graph, self._runtime)
+        self._end = FOREVER
+        self._state = State.CREATED
+        self._system = State.CREATED
+        self._reported_bound = NEVER
+        self._wait_ns = 0
+        self._transport_ns = 0
+        self._writers: list[Writer] = []
+        self._expected: list[int] = []
+        for port in graph.participants[name].outputs:
+            topic, type_name = topic_of(name, port.name)
+            qos = data_qos(latched=port.schedule == "once")
+            codec = port.codec
+            assert isinstance(codec, Codec)
+            self._writers.append(Writer(session.node, topic, codec, qos))
+            readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
+            self._expected.append(len(readers) + recorded)
+        self._read_inputs(graph, topic_of)
+        self._explicit = any(
+            graph.needs_promises(name, c.source_port) for c in graph.outgoing(name)
+        )
+        self._completion = session.writer(
+            topics.completion(name), topics.COMPLETION_TYPE, data_qos()
+        )
+        promise_readers = {
+            c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
+        }
+        self._completion_readers = len(promise_readers) + 1
+        latched = data_qos(latched=True)
+        self._states = session.writer(
+            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
+        )
+        self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
+        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
+        )
+
+    def run(self) -> None:
+        """Connect, run every activation up to the end, report, and wait for the shut-down.
+
+        :raises RunError: the run was aborted, or this participant failed
+        :raises Stopped: the process was asked to end
+        """
+        try:
+            self._connect()
+            self._simulate()
+            self._report()
+            self._enter(State.STOPPED, "all activations complete")
+            while self._system not in (State.SHUT_DOWN, State.ABORTING):
+                self._session.wait(_POLL_S)
+        except Aborted:
+            self._enter(State.ABORTING, "the clock ended the run")
+            raise
+        except RunError as error:
+            self._enter(State.ERROR, str(error))
+            self._states.flush()
+            raise
+        finally:
+            close = getattr(self._behaviour, "close", None)
+            if close:
+                close()
+
+    def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
+        promised: dict[str, list[tuple[str, int]]] = {}
+        by_topic: dict[tuple[str, str], list[int]] = {}
+        for index, connection in enumerate(self._runtime.channels):
+            by_topic.setdefault((connection.source, connection.source_port), []).append(index)
+            if graph.needs_promises(connection.source, connection.source_port):
+                promised.setdefault(connection.source, []).append((connection.source_port, index))
+        for (source, port), indices in by_topic.items():
+            topic, type_name = topic_of(source, port)
+            codec = graph.output(source, port).codec
+            assert isinstance(codec, Codec)
+            numbering = Numbering(graph, source, port)
+            self._session.reader(
+                topic, type_name, data_qos(), self._receiver(codec, numbering, indices)
+            )
+        for source, ports in promised.items():
+            self._session.record_reader(
+                topics.completion(source),
+                topics.COMPLETION_TYPE,
+                data_qos(),
+                self._promise_receiver(ports),
+            )
+
+    def _receiver(
+        self, codec: Codec, numbering: Numbering, channels: list[int]
+    ) -> Callable[[bytes], None]:
+        engine = self._engine
+        decode = codec.decode
+
+        def receive(data: bytes) -> None:
+            stamp, seq, record = decode(data)
+            if seq is None:
+                seq = numbering.number(stamp, engine.channels[channels[0]].received)
+            for channel in channels:
+                engine.receive(channel, Sample(stamp, seq, record))
+
+        return receive
+
+    def _promise_receiver(self, ports: list[tuple[str, int]]) -> Callable[[Completion], None]:
+        channels = self._engine.channels
+
+        def receive(completion: Completion) -> None:
+            for promise in completion.ports:
+                for port, channel in ports:
+                    if promise.port == port:
+                        channels[channel].promised(Promise(promise.count, promise.time_ns))
+
+        return receive
+
+    def _connect(self) -> None:
+        """Wait until every reader of the outputs has been found; then say that we are ready."""
+        self._enter(State.CONNECTING, "looking for the readers of its outputs")
+        while True:
+            missing = [
+                f"{writer.topic} ({writer.readers} of {expected})"
+                for writer, expected in [
+                    *zip(self._writers, self._expected, strict=True),
+                    (self._completion, self._completion_readers),
+                ]
+                if writer.readers < expected
+            ]
+            if not missing:
+                break
+            self._session.wait(0.02)
+            self._check_abort()
+        self._enter(State.READY, "all readers found")
+
+    def _simulate(self) -> None:
+        engine = self._engine
+        timer = self._timer
+        idle_since = timer()
+        explained = False
+        while engine.bound() < self._end or engine.horizon < self._end:
+            advanced = False
+            for outputs in engine.advance():
+                self._publish(outputs)
+                advanced = True
+            if advanced:
+                if self._state is State.READY:
+                    self._enter(State.RUNNING, "first activation")
+                idle_since = timer()
+                explained = False
+            self._tell_progress(blocked=True)
+            if engine.bound() >= self._end and engine.horizon >= self._end:
+                break
+            started = timer()
+            self._session.wait(_POLL_S)
+            self._wait_ns += timer() - started
+            self._check_abort()
+            if not explained and timer() - idle_since > _EXPLAIN_AFTER_NS:
+                explained = True
+                self._enter(self._state, self._explain())
+        self._tell_progress(blocked=False)
+
+    def _explain(self) -> str:
+        blocked = self._engine.blocked()
+        what = "its next data" if blocked.time is None else format_ns(blocked.time)
+        return f"waits to run {what}; needs {', '.join(blocked.waits_for) or 'nothing'}"
+
+    def _publish(self, outputs: list[Output]) -> None:
+        started = self._timer()
+        for output in outputs:
+            self._writers[output.port].send_bytes(output.data)
+        self._transport_ns += self._timer() - started
+
+    def _tell_progress(self, *, blocked: bool) -> None:
+        """Publish bound and promises if they moved; beyond the horizon they tell nothing."""
+        bound = self._engine.bound()
+        if bound <= self._reported_bound:
+            return
+        if blocked:
+            horizon = self._engine.horizon
+            if self._reported_bound >= horizon:
+                return
+            # Only the clock reads this, and it does not need every step.
+            if not self._explicit and bound < min(self._reported_bound + self._quantum, horizon):
+                return
+        self._reported_bound = bound
+        ports: tuple[PortPromise, ...] = ()
+        if self._explicit:
+            ports = tuple(
+                PortPromise(port, promise.count, promise.time)
+                for port, promise in self._engine.promises()
+            )
+        runtime = self._runtime
+        stopping = runtime.stop_reason is not None
+        self._completion.send(
+            Completion(
+                self._name,
+                runtime.trace.activations,
+                bound,
+                runtime.stop_time if stopping else FOREVER,
+                runtime.stop_reason or "",
+                ports,
+            )
+        )
+
+    def _report(self) -> None:
+        counts = self._engine.counts
+        finish = getattr(self._behaviour, "finish", None)
+        if finish:
+            finish()
+        report = report_of(self._runtime)
+        self._reports.send(
+            report._replace(
+                wait_ns=self._wait_ns,
+                transport_ns=report.transport_ns + self._transport_ns,
+                timing=counts.timing,
+                order=counts.order,
+                loss=counts.loss,
+            )
+        )
+
+    def _enter(self, state: State, reason: str) -> None:
+        self._state = state
+        self._states.send(ParticipantState(self._name, int(state), reason))
+
+    def _on_horizon(self, horizon: Horizon) -> None:
+        self._engine.horizon = max(self._engine.horizon, horizon.time_ns)
+        self._end = horizon.end_ns
+
+    def _on_system_state(self, state: SystemState) -> None:
+        self._system = State(state.state)
+        if self._system is State.ABORTING:
+            self._abort_reason = state.reason
+
+    _abort_reason = ""
+
+    def _check_abort(self) -> None:
+        if self._system in (State.ABORTING, State.SHUT_DOWN):
+            raise Aborted(self._abort_reason or "the run is over")
+
+
+class Aborted(RunError):
+    """The clock ended the run; somebody else is the cause."""
+
+
+class Numbering:
+    """Sequence numbers of messages that carry none: from the stamps, where they are regular."""
+
+    def __init__(self, graph: Graph, participant: str, port: str) -> None:
+        self._separation = graph.separation(participant, port)
+        self._first = graph.first_stamp(participant, port)
+
+    def number(self, stamp: int, received: int) -> int:
+        """The number of a message; the count of received ones where stamps tell nothing."""
+        if self._separation is None:
+            return received
+        return (stamp - self._first) // self._separation

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder: an observer that takes every data message and the final reports.
+
+Like a participant it tells the clock up to when everything has been written, so that a slow
+disk slows the run down instead of losing messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.protocol import (
+    Completion,
+    Horizon,
+    ParticipantReport,
+    ParticipantState,
+    SystemState,
+)
+from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.participant_node import Aborted, Numbering
+from ros2_cosim.ros.session import Session, data_qos
+
+NAME = "recorder"
+_POLL_S = 0.1
+
+
+class Sink(Protocol):
+    """Where recorded messages go."""
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Take one message in CDR."""
+
+    def advance(self, time_ns: int) -> None:
+        """Every message stamped before ``time_ns`` has been given."""
+
+
+class RecorderNode:
+    """Records a run.
+
+    :param session: the ROS node
+    :param graph: the checked system
+    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param sink: where the messages go
+    :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param helpers: processes that report beside participants and clock
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        graph: Graph,
+        *,
+        topic_of: Callable[[str, str], tuple[str, str]],
+        sink: Sink,
+        quantum_ns: int,
+        helpers: Iterable[str] = (),
+    ) -> None:
+        self._session = session
+        self._sink = sink
+        self._quantum = quantum_ns
+        self._channels: list[Channel] = []
+        self._counts = CausalityCounts()
+        self._end = FOREVER
+        self._horizon = NEVER
+        self._told = NEVER
+        self._expected = {*graph.participants, "clock", *helpers}
+        self.reports: dict[str, ParticipantReport] = {}
+        self._system = SystemState(int(State.CREATED), "", "")
+        for name, spec in graph.participants.items():
+            promised: dict[str, Channel] = {}
+            for port in spec.outputs:
+                topic, type_name = topic_of(name, port.name)
+                assert isinstance(port.codec, Codec)
+                channel = Channel(graph, name, port.name, _ignore)
+                self._channels.append(channel)
+                if channel.needs_promises:
+                    promised[port.name] = channel
+                numbering = Numbering(graph, name, port.name)
+                session.reader(
+                    topic,
+                    type_name,
+                    data_qos(),
+                    self._receiver(topic, port.codec, channel, numbering),
+                )
+            if promised:
+                session.record_reader(
+                    topics.completion(name),
+                    topics.COMPLETION_TYPE,
+                    data_qos(),
+                    self._promise_receiver(promised),
+                )
+        latched = data_qos(latched=True)
+        self._completion = session.writer(
+            topics.completion(NAME), topics.COMPLETION_TYPE, data_qos()
+        )
+        self._states = session.writer(
+            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
+        )
+        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
+        session.record_reader(
+            topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
+        )
+
+    def record(self) -> None:
+        """Record until everything before the end of the run and all reports are here.
+
+        :raises Aborted: the clock ended the run early
+        :raises Stopped: the process was asked to end
+        """
+        self._enter(State.CONNECTING, "looking for the clock")
+        while self._completion.readers < 1:
+            self._session.wait(0.02)
+        self._enter(State.READY, "subscribed to all topics")
+        while True:
+            bound = min((c.promise for c in self._channels), default=FOREVER)
+            self._sink.advance(bound)
+            news = min(self._told + self._quantum, self._horizon, self._end)
+            if bound > self._told and self._told < self._horizon and bound >= news:
+                self._told = bound
+                self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
+            if bound >= self._end and self.reports.keys() >= self._expected:
+                return
+            self._session.wait(_POLL_S)
+            if self._system.state == State.ABORTING:
+                raise Aborted(self._system.reason)
+
+    def finish(self) -> None:
+        """Tell the clock that the record is complete on disk, and wait for the shut-down."""
+        self._enter(State.STOPPED, "the record is complete")
+        while self._system.state not in (State.SHUT_DOWN, State.ABORTING):
+            self._session.wait(_POLL_S)
+
+    def _receiver(
+        self, topic: str, codec: Codec, channel: Channel, numbering: Numbering
+    ) -> Callable[[bytes], None]:
+        sink, counts, decode = self._sink, self._counts, codec.decode
+
+        def receive(data: bytes) -> None:
+            stamp, seq, _ = decode(data)
+            if seq is None:
+                seq = numbering.number(stamp, channel.received)
+            channel.push(Sample(stamp, seq, None), NAME, counts)
+            sink.write(topic, stamp, seq, data)
+
+        return receive
+
+    @staticmethod
+    def _promise_receiver(ports: dict[str, Channel]) -> Callable[[Completion], None]:
+        def receive(completion: Completion) -> None:
+            for promise in completion.ports:
+                if promise.port in ports:
+                    ports[promise.port].promised(Promise(promise.count, promise.time_ns))
+
+        return receive
+
+    def _enter(self, state: State, reason: str) -> None:
+        self._states.send(ParticipantState(NAME, int(state), reason))
+
+    def _on_horizon(self, horizon: Horizon) -> None:
+        self._horizon = horizon.time_ns
+        self._end = horizon.end_ns
+
+    def _on_report(self, report: ParticipantReport) -> None:
+        self.reports[report.participant] = report
+
+    def _on_system_state(self, state: SystemState) -> None:
+        self._system = state
+
+
+def _ignore(sample: Sample) -> None:
+    """The recorder keeps bytes, not samples."""

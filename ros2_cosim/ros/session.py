@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node of the suite: rclpy start and stop, quality of service, raw publishers and readers.
+
+Messages cross as CDR bytes, written and read by this project's own codecs: what is hashed
+into the trace is what is on the wire, and no message object is built on the data path.
+"""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import rclpy
+from rclpy.duration import Duration
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.kernel.errors import ConfigurationError
+
+#: More messages than this are never under way on one topic: the run-ahead window sees to it.
+HISTORY_DEPTH = 2000
+#: A reader that has not answered by then is gone.
+_FLUSH = Duration(seconds=2)
+
+
+def data_qos(*, latched: bool = False) -> QoSProfile:
+    """Reliable, deep history; ``latched`` also for readers that come later."""
+    durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=HISTORY_DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=durability,
+    )
+
+
+def message_class(type_name: str) -> Any:
+    """Import the message class of a ROS type name such as ``nav_msgs/msg/Odometry``.
+
+    :raises ConfigurationError: the package or the message is not installed
+    """
+    package, _, name = type_name.partition("/msg/")
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"message type {type_name} is not installed ({error}); source its workspace"
+        ) from None
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: the process was asked to end
+    """SIGINT or SIGTERM arrived, or the ROS context was shut down."""
+
+
+class Writer:
+    """Publishes records of one topic."""
+
+    def __init__(self, node: Node, topic: str, codec: Codec, qos: QoSProfile) -> None:
+        self.topic = topic
+        self._publisher = node.create_publisher(message_class(codec.type_name), topic, qos)
+        self._codec = codec
+
+    def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
+        """Encode and publish one record."""
+        self._publisher.publish(self._codec.encode(stamp_ns, seq, record))
+
+    def send_bytes(self, data: bytes) -> None:
+        """Publish a message that is encoded already."""
+        self._publisher.publish(data)
+
+    def flush(self) -> None:
+        """Wait until every reader has what was sent: last words of a process that ends."""
+        self._publisher.wait_for_all_acked(_FLUSH)
+
+    @property
+    def readers(self) -> int:
+        """Subscriptions that this writer has found."""
+        return int(self._publisher.get_subscription_count())
+
+
+class Session:
+    """One rclpy node with its executor; use as a context manager.
+
+    Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
+    its files in order. A second signal ends the process as usual.
+    """
+
+    def __init__(self, name: str, arguments: list[str] | None = None) -> None:
+        self._stop_signal: int | None = None
+        self._failure: Exception | None = None
+        # rclpy's own handlers would tear the context down under a node that is closing.
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        self.node = Node(name, enable_rosout=False, start_parameter_services=False)
+        self._executor = _make_executor(self.node)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stop_signal = number
+        signal.signal(number, signal.SIG_DFL)
+
+    def parameter(self, name: str, default: Any) -> Any:
+        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
+        value: Parameter = self.node.declare_parameter(name, default)
+        return value.value
+
+    def writer(self, topic: str, type_name: str, qos: QoSProfile, **constants: str) -> Writer:
+        """Make a publisher of a type of the catalogue."""
+        return Writer(self.node, topic, CATALOGUE.codec(type_name, **constants), qos)
+
+    def reader(
+        self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[bytes], None]
+    ) -> None:
+        """Call ``receive`` with the bytes of each message of a topic.
+
+        What ``receive`` raises comes out of :meth:`wait`.
+        """
+
+        def guarded(data: bytes) -> None:
+            try:
+                receive(data)
+            except Exception as error:  # noqa: BLE001 - an executor must not see it
+                self._failure = self._failure or error
+
+        self.node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
+
+    def record_reader(
+        self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[Any], None]
+    ) -> None:
+        """Call ``receive`` with the record of each message of a topic."""
+        decode = CATALOGUE.codec(type_name).decode
+        self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
+
+    def wait(self, seconds: float) -> None:
+        """Handle what arrives, for at most ``seconds``; returns after each event.
+
+        :raises Stopped: the process was asked to end
+        """
+        self._raise_pending()
+        try:
+            self._executor.spin_once(timeout_sec=seconds)
+        except ExternalShutdownException:
+            raise Stopped("shutdown") from None
+        self._raise_pending()
+
+    def _raise_pending(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        if self._stop_signal is not None:
+            raise Stopped(signal.Signals(self._stop_signal).name)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._executor.shutdown(timeout_sec=0.5)
+        self.node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _make_executor(node: Node) -> Any:
+    """Prefer the events executor: several times faster; it needs finite timeouts."""
+    executor: Any
+    try:
+        from rclpy.experimental.events_executor import EventsExecutor
+
+        executor = EventsExecutor()
+    except ImportError:
+        executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    return executor

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of the coordination protocol, in one place."""
+
+CLOCK = "/clock"
+HORIZON = "/cosim/horizon"
+PARTICIPANT_STATE = "/cosim/participant_state"
+SYSTEM_STATE = "/cosim/system_state"
+REPORT = "/cosim/report"
+
+CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
+COMPLETION_TYPE = "ros2_cosim/msg/Completion"
+HORIZON_TYPE = "ros2_cosim/msg/Horizon"
+PARTICIPANT_STATE_TYPE = "ros2_cosim/msg/ParticipantState"
+SYSTEM_STATE_TYPE = "ros2_cosim/msg/SystemState"
+REPORT_TYPE = "ros2_cosim/msg/ParticipantReport"
+
+
+def completion(participant: str) -> str:
+    """Progress and promises of one participant."""
+    return f"/cosim/completion/{participant}"

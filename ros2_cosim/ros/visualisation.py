@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The visualisation node: an observer that turns topics into markers and transforms.
+
+It publishes ``/visualization/road`` and ``/visualization/obstacles`` (latched),
+``/visualization/scene`` and ``/tf`` (``map`` -> ``<vehicle>/base_link``). It takes part in
+nothing: it reads best effort and draws at its own rate in wall time, so a slow or dead
+visualisation changes no run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point as PointMessage
+from geometry_msgs.msg import TransformStamped
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ros2_cosim.interfaces import catalogue
+from ros2_cosim.interfaces.cdr import NS_PER_S
+from ros2_cosim.interfaces.records import (
+    ObjectList,
+    Odometry,
+    PlatoonStatus,
+    StaticObjects,
+)
+from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
+from ros2_cosim.ros import markers
+from ros2_cosim.ros.markers import Box, Cone, MarkerData
+from ros2_cosim.ros.road_markers import Roads, road_markers
+
+ROAD_TOPIC = "/visualization/road"
+OBSTACLE_TOPIC = "/visualization/obstacles"
+SCENE_TOPIC = "/visualization/scene"
+
+_SHAPES = {
+    markers.CUBE: Marker.CUBE,
+    markers.LINE_STRIP: Marker.LINE_STRIP,
+    markers.LINE_LIST: Marker.LINE_LIST,
+    markers.TRIANGLES: Marker.TRIANGLE_LIST,
+    markers.TEXT: Marker.TEXT_VIEW_FACING,
+}
+_STREAM = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+_LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def marker_message(data: MarkerData, stamp_ns: int) -> Any:
+    """A ``visualization_msgs/Marker`` in ``map``."""
+    message = Marker()
+    message.header.frame_id = "map"
+    message.header.stamp = time_message(stamp_ns)
+    message.ns, message.id, message.type = data.namespace, data.id, _SHAPES[data.shape]
+    position, orientation = message.pose.position, message.pose.orientation
+    position.x, position.y, position.z = data.position
+    orientation.x, orientation.y, orientation.z, orientation.w = data.orientation
+    message.scale.x, message.scale.y, message.scale.z = data.scale
+    colour = message.color
+    colour.r, colour.g, colour.b, colour.a = data.colour
+    message.points = [PointMessage(x=x, y=y, z=z) for x, y, z in data.points]
+    message.text = data.text
+    return message
+
+
+def transform_message(frame: str, pose: Odometry, stamp_ns: int) -> Any:
+    """A ``geometry_msgs/TransformStamped`` from ``map`` to a vehicle's frame."""
+    message = TransformStamped()
+    message.header.frame_id = "map"
+    message.header.stamp = time_message(stamp_ns)
+    message.child_frame_id = frame
+    move, turn = message.transform.translation, message.transform.rotation
+    move.x, move.y, move.z = pose.x, pose.y, pose.z
+    turn.x, turn.y, turn.z, turn.w = pose.qx, pose.qy, pose.qz, pose.qw
+    return message
+
+
+def time_message(stamp_ns: int) -> Any:
+    """A ``builtin_interfaces/Time``."""
+    seconds, nanoseconds = divmod(stamp_ns, NS_PER_S)
+    return Time(sec=seconds, nanosec=nanoseconds)
+
+
+class Visualisation(Node):
+    """Draws what it hears of.
+
+    Parameters: ``vehicles`` (names, in driving order), ``lengths``, ``widths``, ``heights``
+    [m] (one value for all, or one for each), ``sensors`` (names of the vehicles that have an
+    object sensor), ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE, empty for
+    none) and ``rate`` (pictures per second of wall time).
+
+    :param load_roads: reads an OpenDRIVE file
+    :raises ConfigurationError: a parameter is wrong
+    """
+
+    def __init__(self, load_roads: Callable[[Path], Roads], **node_options: Any) -> None:
+        super().__init__("visualisation", **node_options)
+        self._vehicles = self._names("vehicles", ["leader", "follower1", "follower2"])
+        if not self._vehicles or len(set(self._vehicles)) != len(self._vehicles):
+            raise ConfigurationError(f"visualisation: vehicles {self._vehicles} need own names")
+        self._boxes = [
+            Box(*size)
+            for size in zip(
+                self._sizes("lengths", 4.6),
+                self._sizes("widths", 1.9),
+                self._sizes("heights", 1.5),
+                strict=True,
+            )
+        ]
+        self._sensors = self._names("sensors", self._vehicles[1:] or [""])
+        unknown = sorted(set(self._sensors) - set(self._vehicles))
+        if unknown:
+            raise ConfigurationError(
+                f"visualisation: sensors of {unknown}, vehicles are {self._vehicles}"
+            )
+        fov = self._positive("sensor_fov_deg", 30.0)
+        self._cone = Cone(math.radians(fov), self._positive("sensor_range_m", 120.0))
+        rate = self._positive("rate", 25.0)
+        road_file = self._text("road_file", "")
+
+        self._stamp = 0
+        self._poses: dict[str, Odometry] = {}
+        self._seen: dict[str, ObjectList] = {}
+        self._status: PlatoonStatus | None = None
+        self._shown: dict[tuple[str, int], str] = {}
+        self._fresh = False
+        self._refused: set[str] = set()
+
+        self._scene = self.create_publisher(MarkerArray, SCENE_TOPIC, 10)
+        self._obstacles = self.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
+        self._road = self.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
+        self._transforms = self.create_publisher(TFMessage, "/tf", 100)
+        if road_file:
+            self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0))
+        self._subscribe_all()
+        # Wall time on purpose: what a person sees follows his clock, not the simulation's.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(1.0 / rate, self.draw, clock=steady)
+
+    def draw(self) -> None:
+        """Publish scene and transforms, if anything has changed since the last time."""
+        if not self._fresh:
+            return
+        self._fresh = False
+        scene = self.scene()
+        array = _array(scene, self._stamp)
+        for namespace, number in markers.vanished(self._shown, scene):
+            gone = Marker(ns=namespace, id=number, action=Marker.DELETE)
+            gone.header.frame_id = "map"
+            array.markers.append(gone)
+        self._shown = {(m.namespace, m.id): m.shape for m in scene}
+        self._scene.publish(array)
+        self._transforms.publish(
+            TFMessage(
+                transforms=[
+                    transform_message(f"{name}/base_link", pose, self._stamp)
+                    for name, pose in sorted(self._poses.items())
+                ]
+            )
+        )
+
+    def scene(self) -> list[MarkerData]:
+        """Everything that moves, as known now."""
+        scene: list[MarkerData] = []
+        for number, (name, box) in enumerate(zip(self._vehicles, self._boxes, strict=True)):
+            pose = self._poses.get(name)
+            if pose is None:
+                continue
+            scene += markers.vehicle_markers(number, name, pose, box)
+            if name in self._sensors:
+                seen = self._seen.get(name)
+                scene += markers.sensor_markers(number, pose, box, self._cone, seen)
+        if self._status is not None:
+            poses = [self._poses.get(name) for name in self._vehicles]
+            scene += markers.gap_markers(self._status, poses, self._boxes)
+        return scene
+
+    def _subscribe_all(self) -> None:
+        def pose_of(name: str) -> Callable[[Odometry], None]:
+            return lambda record: self._poses.__setitem__(name, record)
+
+        def seen_by(name: str) -> Callable[[ObjectList], None]:
+            return lambda record: self._seen.__setitem__(name, record)
+
+        for name in self._vehicles:
+            self._listen(f"/{name}/odometry", Odometry, pose_of(name))
+        for name in self._sensors:
+            self._listen(f"/{name}/objects", ObjectList, seen_by(name))
+        self._listen("/platoon_status", PlatoonStatus, self._take_status)
+        self._listen("/static_objects", StaticObjects, self._take_objects, _LATCHED)
+
+    def _listen(
+        self,
+        topic: str,
+        record: type,
+        take: Callable[[Any], None],
+        qos: QoSProfile = _STREAM,
+    ) -> None:
+        """Subscribe to the bytes of a topic: decoding them here is much faster than rclpy's."""
+        type_name = catalogue.type_name(record)
+        codec = catalogue.codec(type_name)
+
+        def receive(data: bytes) -> None:
+            try:
+                stamp, _, value = codec.decode(data)
+            except ProtocolError as error:
+                if topic not in self._refused:  # once is enough
+                    self._refused.add(topic)
+                    self.get_logger().warning(  # type: ignore[no-untyped-call]
+                        f"{topic}: {error}"
+                    )
+                return
+            self._stamp = max(self._stamp, stamp)
+            take(value)
+            self._fresh = True
+
+        self.create_subscription(message_class(type_name), topic, receive, qos, raw=True)
+
+    def _take_status(self, status: PlatoonStatus) -> None:
+        self._status = status
+
+    def _take_objects(self, objects: StaticObjects) -> None:
+        self._obstacles.publish(_array(markers.obstacle_markers(objects), self._stamp))
+
+    def _parameter(self, name: str, default: Any) -> Any:
+        # Any type is let in, so that 10 passes for 10.0 and errors are ours.
+        return self.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True)).value
+
+    def _text(self, name: str, default: str) -> str:
+        value = self._parameter(name, default)
+        if not isinstance(value, str):
+            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be a text")
+        return value
+
+    def _names(self, name: str, default: list[str]) -> list[str]:
+        value = self._parameter(name, default)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be a list of names")
+        return [item for item in value if item]
+
+    def _positive(self, name: str, default: float) -> float:
+        value = self._parameter(name, default)
+        if not _is_positive(value):
+            raise ConfigurationError(f"visualisation: {name} is {value!r}, must be positive")
+        return float(value)
+
+    def _sizes(self, name: str, default: float) -> list[float]:
+        value = self._parameter(name, [default])
+        count = len(self._vehicles)
+        values = list(value) if isinstance(value, Sequence) else [value]
+        if len(values) not in (1, count) or not all(map(_is_positive, values)):
+            raise ConfigurationError(
+                f"visualisation: {name} is {values}, must be one or {count} positive values"
+            )
+        return [float(v) for v in values] * (count if len(values) == 1 else 1)
+
+
+def _is_positive(value: Any) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value > 0.0
+
+
+def message_class(type_name: str) -> Any:
+    """The generated Python class of a message type.
+
+    :raises ConfigurationError: its package is not installed
+    """
+    package, kind, name = type_name.split("/")
+    try:
+        module = __import__(f"{package}.{kind}", fromlist=[name])
+        return getattr(module, name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"message type {type_name} is not installed: {error}") from None
+
+
+def _array(data: Sequence[MarkerData], stamp_ns: int) -> Any:
+    return MarkerArray(markers=[marker_message(marker, stamp_ns) for marker in data])

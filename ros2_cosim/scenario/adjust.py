@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes to a scenario that command line and launch arguments ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.schema import Scenario, make_scenario
+
+CONTROLLER_MODEL = "cacc_controller"
+
+
+def adjusted(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    simulator: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    controllers: str | None = None,
+) -> Scenario:
+    """A scenario with the given things changed; None leaves a thing as it is.
+
+    :param controllers: control law of all controllers: a name, ``package.module:Class`` or
+        ``path/to/file.py:Class`` (relative to the working directory)
+    :raises ConfigurationError: a value is not allowed
+    """
+    data: dict[str, Any] = scenario.model_dump(by_alias=True)
+    if seed is not None:
+        data["seed"] = seed
+    if simulator is not None:
+        data["simulator"]["kind"] = simulator
+        if simulator == "carla" and port is None and data["simulator"]["port"] == 0:
+            data["simulator"]["port"] = 2000
+    if host is not None:
+        data["simulator"]["host"] = host
+    if port is not None:
+        data["simulator"]["port"] = port
+    if controllers:
+        changed = False
+        for participant in data["participants"].values():
+            if participant["model"] == CONTROLLER_MODEL:
+                participant["parameters"]["law"] = _absolute(controllers)
+                participant["parameters"].pop("law_parameters", None)
+                changed = True
+        if not changed:
+            raise ConfigurationError(
+                f"controllers: '{controllers}' was given, but the scenario '{scenario.name}' has "
+                f"no participant of model {CONTROLLER_MODEL}"
+            )
+    return make_scenario(data, scenario.name)
+
+
+def _absolute(law: str) -> str:
+    """Nodes run elsewhere: a file of the working directory is named in full."""
+    path, separator, name = law.rpartition(":")
+    if separator and path.endswith(".py"):
+        return f"{Path(path).resolve()}:{name}"
+    return law

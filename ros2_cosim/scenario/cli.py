@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line ``cosim``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.scenario.adjust import adjusted
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+
+app = typer.Typer(
+    name="cosim",
+    help="Deterministic ROS 2 co-simulation for automated driving.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+#: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
+EXIT_ERROR = 1
+EXIT_VERDICT = 2
+_RESULTS = ("bag", "summary.json", "report.html", "activations.json", RESOLVED_SCENARIO)
+
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one value: dotted.key=value (may be repeated)."),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
+Controllers = Annotated[
+    str | None,
+    typer.Option(help="Control law of all controllers: name, module:Class or file.py:Class."),
+]
+Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    shape: Annotated[Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")] = "ros",
+    simulator: Simulator = None,
+    host: Annotated[str | None, typer.Option(help="Host of the CARLA server.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the CARLA server.")] = None,
+    rate: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "max",
+    out: Annotated[Path | None, typer.Option(help="Output directory (out/NAME).")] = None,
+    settings: Settings = None,
+    seed: Seed = None,
+    controllers: Controllers = None,
+    bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
+    visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
+    rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
+) -> None:
+    """Run a scenario to its end; bag, summary and report go to the output directory."""
+    with _clear_errors():
+        loaded = adjusted(
+            load_scenario(scenario, settings or ()),
+            seed=seed,
+            simulator=simulator,
+            host=host,
+            port=port,
+            controllers=controllers,
+        )
+        factor = _rate(rate)
+        if shape == "inproc" and (simulator == "carla" or factor is not None):
+            raise ConfigurationError(
+                "shape inproc runs the headless world as fast as possible; --simulator carla and "
+                "--rate need --shape ros or composed"
+            )
+        # Whatever is wrong with the scenario shows before anything is started or deleted.
+        build_graph(loaded)
+        output = _prepare(out or Path("out") / loaded.name)
+        with _progress(loaded) as progress:
+            if shape == "inproc":
+                from ros2_cosim.tools.run_inproc import run_inproc
+
+                summary = run_inproc(loaded, output, record=bag, progress=progress)
+            else:
+                from ros2_cosim.tools.run_ros import run_ros
+
+                options = RunOptions(
+                    output,
+                    shape=shape,
+                    rate=factor,
+                    record=bag,
+                    visualise=visualise or rviz,
+                    rviz=rviz,
+                )
+                summary = run_ros(loaded, options, progress=progress, on_line=_print_line)
+    print(
+        f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
+        f"(real-time factor {summary.rtf:.2f}, start-up {summary.startup_time_s:.2f} s): "
+        f"{summary.end_reason}"
+    )
+    for verdict in summary.verdicts:
+        mark = "passed" if verdict.passed else "FAILED"
+        print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
+    print(f"  trace {summary.trace_sha256}")
+    print(f"  results in {output}")
+    failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
+    if failed:
+        print(f"cosim: verdict not met: {', '.join(failed)}", file=sys.stderr)
+        raise typer.Exit(EXIT_VERDICT)
+
+
+@app.command()
+def check(scenario: ScenarioFile, settings: Settings = None) -> None:
+    """Check a scenario: file, wiring, models and their parameters; nothing is run."""
+    with _clear_errors():
+        loaded = load_scenario(scenario, settings or ())
+        graph = build_graph(loaded)
+        for name in graph.order:
+            model = build_model(loaded, name, "inproc")
+            close = getattr(model, "close", None)
+            if close:
+                close()
+    print(
+        f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
+    )
+    for name in graph.order:
+        promised = [
+            port.name
+            for port in graph.participants[name].outputs
+            if graph.needs_promises(name, port.name)
+        ]
+        note = f"; promises explicitly on {', '.join(promised)}" if promised else ""
+        print(f"  rank {graph.ranks[name]}  {name}{note}")
+
+
+@app.command()
+def plan(
+    scenario: ScenarioFile,
+    simulator: Simulator = None,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
+    settings: Settings = None,
+) -> None:
+    """Print the processes that shape ros would start, one command line each."""
+    import shlex
+
+    from ros2_cosim.tools.processes import command_of
+
+    with _clear_errors():
+        loaded = adjusted(load_scenario(scenario, settings or ()), simulator=simulator)
+        build_graph(loaded)
+        for process in make_plan(resolve_ports(loaded), RunOptions(out)):
+            print(f"{process.name}: {shlex.join(command_of(process))}")
+
+
+@app.command()
+def report(run_directory: Annotated[Path, typer.Argument(help="Output of a run.")]) -> None:
+    """Make report.html again from summary and bag of a run."""
+    from ros2_cosim.tools.report import render_report
+
+    with _clear_errors():
+        print(render_report(run_directory))
+
+
+@app.command(
+    "carla-headless",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def carla_headless(context: typer.Context) -> None:
+    """Start the headless CARLA-compatible server (--help shows its options)."""
+    from ros2_cosim.carla_headless.__main__ import main as serve
+
+    raise typer.Exit(serve(context.args))
+
+
+def main() -> None:
+    """Entry point of the command ``cosim``."""
+    app()
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except KeyboardInterrupt:
+        print("cosim: interrupted", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _rate(text: str) -> float | None:
+    from ros2_cosim.kernel.rate import parse_rate
+
+    return parse_rate(text)
+
+
+def _prepare(output: Path) -> Path:
+    """Make the output directory; results of an earlier run in it are replaced."""
+    import shutil
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        if any(output.iterdir()) and not (output / RESOLVED_SCENARIO).exists():
+            raise ConfigurationError(
+                f"--out {output}: not empty, and not the output of an earlier run; "
+                "name another directory"
+            )
+        for name in _RESULTS:
+            path = output / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"--out {output}: {error.strerror or error}") from None
+    return output
+
+
+def _print_line(name: str, line: str) -> None:
+    print(f"[{name}] {line}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _progress(scenario: Scenario) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, a line every five simulated seconds otherwise."""
+    if not sys.stdout.isatty():
+        told = 0
+
+        def tell(time_ns: int) -> None:
+            nonlocal told
+            if time_ns // 5_000_000_000 > told:
+                told = time_ns // 5_000_000_000
+                print(f"{scenario.name}: {time_ns / 1e9:.0f} s", flush=True)
+
+        yield tell
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} s of at most {task.total:.0f} s"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(), transient=True) as bar:
+        task = bar.add_task(scenario.name, total=scenario.duration / 1e9)
+        yield lambda time_ns: bar.update(task, completed=time_ns / 1e9)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bring-up plan: which processes a scenario needs in the shapes ``ros`` and ``composed``.
+
+One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these processes.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import degrees
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.schema import Scenario
+
+#: File names below the output directory of a run.
+RESOLVED_SCENARIO = "scenario.json"
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a run.
+
+    ``executable`` is the node's module in ``ros2_cosim.nodes`` and its ROS executable name;
+    ``parameters`` are ROS parameters of a ROS node, ``arguments`` plain ones of any other
+    program. A ``required`` process that ends ends the run.
+    """
+
+    name: str
+    executable: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    is_ros: bool = True
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
+
+    output: Path
+    shape: str = "ros"
+    rate: float | None = None
+    record: bool = True
+    visualise: bool = False
+    rviz: bool = False
+    rviz_config: Path | None = None
+
+
+def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
+    """List the processes to start, in order.
+
+    The resolved scenario must have been written to ``options.output``; servers first, the
+    clock last.
+    """
+    scenario_file = str(options.output / RESOLVED_SCENARIO)
+    common = {"scenario_file": scenario_file}
+    processes: list[Process] = []
+    simulator = scenario.simulator
+    if simulator.kind == "headless" and dcp_participants(scenario):
+        processes.append(
+            Process(
+                "simulator",
+                "carla_headless",
+                arguments=(
+                    "--host",
+                    simulator.host,
+                    "--port",
+                    str(simulator.port),
+                    "--map",
+                    str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
+                ),
+                is_ros=False,
+            )
+        )
+    for name in dcp_participants(scenario):
+        processes.append(
+            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
+        )
+    if options.shape == "ros":
+        for name, participant in scenario.participants.items():
+            processes.append(
+                Process(name, participant.node, parameters={**common, "participant": name})
+            )
+    record = {"output": str(options.output), "bag": str(options.record).lower()}
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.shape == "ros":
+        processes.append(Process("recorder", "recorder", parameters={**common, **record}))
+    if options.visualise:
+        processes.append(
+            Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
+        )
+    if options.rviz:
+        config = str(options.rviz_config) if options.rviz_config else ""
+        arguments = ("-d", config) if config else ()
+        processes.append(
+            Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False)
+        )
+    if options.shape == "ros":
+        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+    else:
+        parameters = {**common, **record, **rate}
+        processes.append(Process("composed", "composed", parameters=parameters))
+    return processes
+
+
+def _drawing(scenario: Scenario) -> dict[str, Any]:
+    """Parameters of the visualisation node: what it cannot learn from topics."""
+    vehicles = scenario.scene.get("vehicles", {})
+    names = [str(name) for name in scenario.scene.get("platoon", vehicles)]
+    sensing = [p.parameters for p in scenario.participants.values() if p.model == "object_sensor"]
+    parameters: dict[str, Any] = {
+        "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
+        "vehicles": names,
+        "lengths": [float(vehicles[name]["length"]) for name in names],
+        "widths": [float(vehicles[name]["width"]) for name in names],
+    }
+    if sensing:
+        parameters["sensors"] = [str(p["ego"]) for p in sensing]
+        parameters["sensor_fov_deg"] = degrees(float(sensing[0].get("field_of_view", 1.0)))
+        parameters["sensor_range_m"] = float(sensing[0].get("detection_range", 150.0))
+    return parameters
+
+
+def dcp_participants(scenario: Scenario) -> list[str]:
+    """Participants whose plant is a DCP slave in a process of its own."""
+    return [n for n, p in scenario.participants.items() if p.parameters.get("dcp") is not None]
+
+
+def slave_name(participant: str) -> str:
+    """Name of the slave process of a participant."""
+    return f"{participant}_slave"
+
+
+def resolve_ports(scenario: Scenario) -> Scenario:
+    """Give every server of the plan that asked for port 0 a free one.
+
+    Processes that are started at once must know each other's ports beforehand, also under
+    ``ros2 launch``.
+
+    :raises ConfigurationError: a port that the scenario asks for is in use
+    """
+    data = scenario.model_dump(by_alias=True)
+    simulator = data["simulator"]
+    held: list[socket.socket] = []
+    try:
+        if simulator["kind"] == "headless" and dcp_participants(scenario):
+            simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
+        for name, participant in data["participants"].items():
+            bridge = participant["parameters"].get("dcp")
+            if isinstance(bridge, dict):
+                bridge["host"] = bridge.get("host", "127.0.0.1")
+                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), what=name)
+    finally:
+        for held_socket in held:
+            held_socket.close()
+    return Scenario.model_validate(data)
+
+
+def _reserve(
+    held: list[socket.socket], host: str, port: int, *, pair: bool = False, what: str = "simulator"
+) -> int:
+    """Find a free port (with ``pair`` also the next one) and keep it until all are found."""
+    for _ in range(50):
+        try:
+            found = _bind(held, host, port)
+            if pair:
+                _bind(held, host, found + 1)
+            return found
+        except OSError as error:
+            if port != 0:
+                raise ConfigurationError(
+                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error}"
+                ) from None
+    raise ConfigurationError(f"{what}: found no free port on {host}")
+
+
+def _bind(held: list[socket.socket], host: str, port: int) -> int:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+        opened.listen(1)
+    except OSError:
+        opened.close()
+        raise
+    held.append(opened)
+    return int(opened.getsockname()[1])

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenario file: the one description that every run shape is made from.
+
+Validation is pydantic's; its findings are turned into one line per fault that names the
+file, the place, what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns, parse_duration
+
+
+def _positive(value: object) -> int:
+    duration = _duration(value)
+    if duration == 0:
+        raise ValueError("must be above zero")
+    return duration
+
+
+def _duration(value: object) -> int:
+    try:
+        return parse_duration(value)
+    except ConfigurationError as error:
+        # pydantic adds the place; only the rest of the message is wanted here.
+        raise ValueError(str(error).removeprefix("duration: ")) from None
+
+
+#: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
+Duration = Annotated[int, BeforeValidator(_duration)]
+PositiveDuration = Annotated[int, BeforeValidator(_positive)]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InputSettings(_Section):
+    """One input port: ``from`` names one or several ``participant.port``."""
+
+    source: tuple[str, ...] = Field(alias="from")
+    delayed: bool = False
+
+
+class OutputSettings(_Section):
+    """One output port: its message type, topic, latency and schedule."""
+
+    type: str
+    topic: str
+    frame_id: str = "map"
+    child_frame_id: str | None = None
+    latency: Any = 0
+    schedule: Literal["every", "sparse", "once"] = "every"
+
+
+class ParticipantSettings(_Section):
+    """One participant: which model, when it runs, and its ports."""
+
+    model: str
+    node: str = "participant"
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    period: PositiveDuration | None = None
+    offset: Duration = 0
+    activation: Any = None
+    inputs: dict[str, InputSettings] = Field(default_factory=dict)
+    outputs: dict[str, OutputSettings] = Field(default_factory=dict)
+
+
+class SimulatorSettings(_Section):
+    """Which simulator drives the world. Port 0 lets the headless server choose."""
+
+    kind: Literal["headless", "carla"] = "headless"
+    host: str = "127.0.0.1"
+    port: int = Field(default=0, ge=0, le=65535)
+    #: How long to wait for the first answer of the simulator.
+    timeout_s: float = Field(default=10.0, gt=0)
+
+
+class Scenario(_Section):
+    """A whole scenario."""
+
+    name: Name
+    description: str = ""
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    duration: PositiveDuration
+    #: A stop requested at t ends the run at t + this.
+    stop_latency: PositiveDuration = 500_000_000
+    #: How far a participant may be ahead of the clock.
+    run_ahead: PositiveDuration = 500_000_000
+    #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
+    clock_step: PositiveDuration = 50_000_000
+    #: Wall-clock seconds without any progress after which a run is stopped.
+    watchdog_s: float = Field(default=30.0, gt=0)
+    simulator: SimulatorSettings = SimulatorSettings()
+    scene: dict[str, Any] = Field(default_factory=dict)
+    participants: dict[Name, ParticipantSettings]
+    #: Directory that relative file names of the scenario refer to.
+    base_directory: str = "."
+
+
+def _check_times(scenario: Scenario, origin: str) -> None:
+    if scenario.run_ahead > scenario.stop_latency:
+        raise ConfigurationError(
+            f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
+            f"most stop_latency ({format_ns(scenario.stop_latency)})"
+        )
+    if 2 * scenario.clock_step > scenario.run_ahead:
+        raise ConfigurationError(
+            f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
+            f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
+        )
+
+
+def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
+    """Read a scenario file.
+
+    :param path: YAML or JSON
+    :param overrides: ``dotted.key=value`` texts, applied in order; the value is YAML
+    :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
+        message names file and place
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"scenario {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"scenario {path}: not UTF-8 text ({error.reason})") from None
+    try:
+        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        place = " ".join(str(error).split())
+        raise ConfigurationError(f"scenario {path}: not readable: {place}") from None
+    if not isinstance(data, dict):
+        raise ConfigurationError(f"scenario {path}: found {type(data).__name__}, not a mapping")
+    data.setdefault("base_directory", str(path.resolve().parent))
+    for override in overrides:
+        _apply(data, override)
+    return make_scenario(data, str(path))
+
+
+def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
+    """Check a scenario given as plain data.
+
+    :param origin: what messages call it
+    :raises ConfigurationError: something in it is wrong
+    """
+    data = dict(data)
+    participants = data.get("participants")
+    if isinstance(participants, dict):
+        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
+    try:
+        scenario = Scenario.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(
+            "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
+        ) from None
+    _check_times(scenario, origin)
+    return scenario
+
+
+def save_scenario(scenario: Scenario, path: Path) -> None:
+    """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
+    text = scenario.model_dump_json(by_alias=True, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _expand(settings: Any) -> Any:
+    """Allow ``port: participant.port`` as short form of an input."""
+    if not isinstance(settings, dict) or not isinstance(settings.get("inputs"), dict):
+        return settings
+    inputs = {}
+    for port, value in settings["inputs"].items():
+        if isinstance(value, str):
+            value = {"from": [value]}
+        elif isinstance(value, list):
+            value = {"from": value}
+        elif isinstance(value, dict) and isinstance(value.get("from"), str):
+            value = {**value, "from": [value["from"]]}
+        inputs[port] = value
+    return {**settings, "inputs": inputs}
+
+
+def _apply(data: dict[str, Any], override: str) -> None:
+    key, separator, text = override.partition("=")
+    if not separator or not key:
+        raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
+    node: Any = data
+    *path, last = key.split(".")
+    for part in path:
+        if not isinstance(node, dict) or part not in node:
+            known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
+            raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")
+        node = node[part]
+    if not isinstance(node, dict):
+        raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
+    node[last] = yaml.safe_load(text)
+
+
+def _describe(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        return f"{place}: unknown key"
+    if error["type"] == "missing":
+        return f"{place}: missing"
+    found = error.get("input")
+    return f"{place}: found {found!r}; {message[0].lower() + message[1:]}"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a scenario to the kernel's graph and the participants' models."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.participant import Behaviour, ModelContext
+from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
+
+#: Models of this project by the name that scenarios use: ``module:factory``.
+BUILT_IN_MODELS: Mapping[str, str] = {
+    "carla_world": "ros2_cosim.carla_bridge.plant:make_plant",
+    "object_sensor": "ros2_cosim.models.factories:make_object_sensor",
+    "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
+    "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
+    "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
+}
+MODEL_GROUP = "ros2_cosim.models"
+
+
+def build_graph(scenario: Scenario) -> Graph:
+    """Make the checked graph of a scenario.
+
+    :raises ConfigurationError: wiring, latency or message type is wrong
+    """
+    specs = [_spec(scenario, name, p) for name, p in scenario.participants.items()]
+    connections = []
+    topics: dict[str, str] = {}
+    for name, participant in scenario.participants.items():
+        for port, output in participant.outputs.items():
+            owner = topics.setdefault(output.topic, f"{name}.{port}")
+            if owner != f"{name}.{port}":
+                raise ConfigurationError(
+                    f"topic {output.topic} is written by both {owner} and {name}.{port}; each "
+                    "output needs its own topic"
+                )
+        for port, settings in participant.inputs.items():
+            for source in settings.source:
+                writer, dot, writer_port = source.partition(".")
+                if not dot:
+                    raise ConfigurationError(
+                        f"participant '{name}', input '{port}': found '{source}'; allowed is "
+                        "participant.port"
+                    )
+                connections.append(Connection(writer, writer_port, name, port))
+    return Graph(specs, connections)
+
+
+def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
+    """Make the behaviour of one participant.
+
+    :param shape: the run shape it will run in
+    :raises ConfigurationError: unknown model, or its parameters are wrong
+    """
+    settings = scenario.participants[name]
+    factory = _find_factory(name, settings.model)
+    context = ModelContext(
+        name=name,
+        parameters=settings.parameters,
+        scene=scenario.scene,
+        run_seed=scenario.seed,
+        base_directory=Path(scenario.base_directory),
+        shape=shape,
+        simulator=scenario.simulator.model_dump(),
+    )
+    behaviour: Behaviour = factory(context)
+    return behaviour
+
+
+def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSettings:
+    """The settings (topic, type) of an output port."""
+    return scenario.participants[connection_source].outputs[port]
+
+
+def _find_factory(participant: str, model: str) -> Any:
+    target = BUILT_IN_MODELS.get(model)
+    if target is None:
+        installed = {e.name: e.value for e in entry_points(group=MODEL_GROUP)}
+        target = installed.get(model, model if ":" in model else None)
+        if target is None:
+            known = ", ".join(sorted({*BUILT_IN_MODELS, *installed}))
+            raise ConfigurationError(
+                f"participant '{participant}': unknown model '{model}'; known are {known}, or "
+                "module:factory"
+            )
+    module_name, _, attribute = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"participant '{participant}': model '{model}' cannot be loaded: {error}"
+        ) from None
+
+
+def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
+    return ParticipantSpec(
+        name=name,
+        period_ns=settings.period,
+        offset_ns=settings.offset,
+        activation=_activation(name, settings.activation),
+        inputs=tuple(InputPort(port, i.delayed) for port, i in settings.inputs.items()),
+        outputs=tuple(
+            _output(scenario, name, port, output) for port, output in settings.outputs.items()
+        ),
+    )
+
+
+def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) -> OutputPort:
+    where = f"participants.{name}.outputs.{port}"
+    distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
+    draw = None
+    if not distribution.is_constant:
+        stream = RandomStream(scenario.seed, name, f"latency/{port}")
+
+        def draw(d: LatencyDistribution = distribution, s: RandomStream = stream) -> int:
+            return d.draw(s)
+
+    constants = {"frame_id": settings.frame_id}
+    if settings.child_frame_id is not None:
+        constants["child_frame_id"] = settings.child_frame_id
+    try:
+        codec = CATALOGUE.codec(settings.type, **constants)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}.type: {error}") from None
+    return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
+
+
+def _activation(name: str, value: Any) -> Activation | None:
+    """Read ``any: [ports]``, ``all: [ports]`` or ``every: {port: n}``."""
+    if value is None:
+        return None
+    where = f"participants.{name}.activation"
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, body),) = value.items()
+        if kind in ("any", "all") and isinstance(body, list) and body:
+            return any_of(body) if kind == "any" else all_of(body)
+        if kind == "every" and isinstance(body, dict) and len(body) == 1:
+            ((port, count),) = body.items()
+            if isinstance(count, int) and not isinstance(count, bool):
+                return Count(port, count)
+    raise ConfigurationError(
+        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}}"
+    )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DDS settings of a run: loopback only, nothing in shared memory.
+
+Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
+loopback is as fast for messages of this size and leaves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+PROFILE_FILE = "fastdds.xml"
+#: Variables by which a user chooses his own DDS settings; then ours stay away.
+_USER_CHOICES = (
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "ROS_LOCALHOST_ONLY",
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    "ROS_DISCOVERY_SERVER",
+)
+
+PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
+  <profiles>
+    <transport_descriptors>
+      <transport_descriptor>
+        <transport_id>loopback</transport_id>
+        <type>UDPv4</type>
+        <interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>
+      </transport_descriptor>
+    </transport_descriptors>
+    <participant profile_name="loopback_only" is_default_profile="true">
+      <rtps>
+        <userTransports><transport_id>loopback</transport_id></userTransports>
+        <useBuiltinTransports>false</useBuiltinTransports>
+      </rtps>
+    </participant>
+  </profiles>
+</dds>
+"""
+
+
+def loopback_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """An environment in which ROS nodes talk over loopback only.
+
+    Whoever has DDS settings of his own in the environment keeps them. Runs that set
+    ``COSIM_KEEP_DDS`` keep the middleware's defaults.
+
+    :param directory: where the profile file is written
+    """
+    result = dict(environment)
+    if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in _USER_CHOICES):
+        return result
+    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+        result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        return result
+    profile = directory / PROFILE_FILE
+    profile.write_text(PROFILE, encoding="utf-8")
+    result["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(profile.resolve())
+    # LOCALHOST would make the middleware ignore the profile's transports.
+    result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
+    return result

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves behind: bag, ``summary.json``, ``activations.json`` and the report."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import ros2_cosim
+from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.tools.report import render_report
+from ros2_cosim.tools.summary import (
+    Breakdown,
+    Causality,
+    ParticipantSummary,
+    Summary,
+    Verdict,
+    write_summary,
+)
+
+BAG = "bag"
+ACTIVATIONS_FILE = "activations.json"
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What the clock (or the scheduler) knows of a run; times in nanoseconds."""
+
+    shape: str
+    end_ns: int
+    end_reason: str
+    wall_ns: int
+    startup_ns: int
+
+
+def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
+    """Create the bag of a run with all data topics of its scenario."""
+    topics = []
+    for name, participant in scenario.participants.items():
+        for port, settings in participant.outputs.items():
+            latched = graph.output(name, port).schedule == "once"
+            topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
+    facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
+    return BagWriter(output / BAG, topics, custom_data=facts)
+
+
+class NoBag:
+    """Takes what a bag would take, and forgets it."""
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Drop a message."""
+
+    def advance(self, time_ns: int) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
+    """The bag of a run, or what stands for it when none is wanted."""
+    return open_bag(output, scenario, graph) if record else NoBag()
+
+
+def write_results(
+    output: Path,
+    scenario: Scenario,
+    reports: Mapping[str, ParticipantReport],
+    facts: RunFacts,
+) -> Summary:
+    """Write summary, activation times and report of a complete run."""
+    details = {name: json.loads(report.details_json) for name, report in reports.items()}
+    figures: dict[str, Any] = {}
+    verdicts: list[Verdict] = []
+    for name in sorted(details):
+        figures.update(details[name].get("figures", {}))
+        verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    counts = Causality(
+        timing=sum(r.timing for r in reports.values()),
+        order=sum(r.order for r in reports.values()),
+        loss=sum(r.loss for r in reports.values()),
+    )
+    participants = tuple(_participant(r) for r in _own_times(reports))
+    wall_s = facts.wall_ns / _NS
+    sim_s = facts.end_ns / _NS
+    summary = Summary(
+        scenario=scenario.name,
+        shape=facts.shape,
+        simulator=scenario.simulator.kind,
+        seed=scenario.seed,
+        steps=max((p.activations for p in participants), default=0),
+        sim_time_s=sim_s,
+        wall_time_s=wall_s,
+        startup_time_s=facts.startup_ns / _NS,
+        rtf=sim_s / wall_s if wall_s > 0 else 0.0,
+        end_reason=facts.end_reason,
+        # A helper process (a DCP slave) has no trace of its own: its participant has.
+        trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
+        repeatable=True,
+        causality=counts,
+        participants=participants,
+        breakdown=Breakdown(
+            compute_s=sum(p.compute_s for p in participants),
+            wait_s=sum(p.wait_s for p in participants),
+            transport_s=sum(p.transport_s for p in participants),
+        ),
+        verdicts=tuple(verdicts),
+        versions=_versions(),
+        **{k: v for k, v in figures.items() if k in Summary.model_fields},
+    )
+    times = {name: details[name].get("times", []) for name in sorted(details)}
+    (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_summary(output, summary)
+    if (output / BAG).is_dir():
+        render_report(output)
+    return summary
+
+
+def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
+    """Reports by name; what a slave does itself is not transport of its participant."""
+    result = []
+    for name in sorted(reports):
+        report = reports[name]
+        slave = reports.get(slave_name(name))
+        if slave is not None:
+            inside = slave.compute_ns + slave.transport_ns
+            report = report._replace(transport_ns=max(0, report.transport_ns - inside))
+        result.append(report)
+    return result
+
+
+def _participant(report: ParticipantReport) -> ParticipantSummary:
+    return ParticipantSummary(
+        name=report.participant,
+        activations=report.activations,
+        compute_s=report.compute_ns / _NS,
+        wait_s=report.wait_ns / _NS,
+        transport_s=report.transport_ns / _NS,
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()}
+    for package in ("carla", "numpy", "ros-rclpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

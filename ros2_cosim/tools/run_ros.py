@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run shapes ``ros`` (one process per node) and ``composed`` (one for all participants)."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.scenario.plan import (
+    RESOLVED_SCENARIO,
+    RunOptions,
+    make_plan,
+    resolve_ports,
+)
+from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.tools.bag_reader import is_complete, recover
+from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.tools.domain_lock import domain_lock
+from ros2_cosim.tools.processes import ProcessGroup
+from ros2_cosim.tools.results import BAG
+from ros2_cosim.tools.summary import Summary, read_summary
+
+_POLL_S = 0.05
+#: How the clock node tells its progress.
+_TIME = re.compile(r"time ([0-9.]+) s")
+
+
+def run_ros(
+    scenario: Scenario,
+    options: RunOptions,
+    *,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    on_line: Callable[[str, str], None] = lambda name, line: None,
+    on_started: Callable[[dict[str, int]], None] = lambda pids: None,
+) -> Summary:
+    """Run a scenario to its end in processes of its own.
+
+    :param progress: called with the simulated time [ns] about once per simulated second
+    :param on_line: called with (process name, line) of everything the processes print
+    :param on_started: called with the process ids by name
+    :raises ConfigurationError: the scenario is wrong, or ROS is not installed
+    :raises RunError: a process ended before its time; it is named. The bag is readable.
+    """
+    if find_spec("rclpy") is None:
+        raise ConfigurationError(
+            "shape ros needs rclpy, which is not installed; run 'make setup', or source a ROS "
+            "installation, or use --shape inproc"
+        )
+    build_graph(scenario)
+    scenario = resolve_ports(scenario)
+    save_scenario(scenario, options.output / RESOLVED_SCENARIO)
+    plan = make_plan(scenario, options)
+
+    def listen(name: str, line: str) -> None:
+        if name in ("clock", "composed") and (match := _TIME.fullmatch(line)):
+            progress(round(float(match[1]) * 1e9))
+        else:
+            on_line(name, line)
+
+    try:
+        with (
+            domain_lock(),
+            ProcessGroup(plan, loopback_environment(os.environ, options.output), listen) as group,
+        ):
+            on_started(group.pids())
+            while not group.ended():
+                failure = group.failure()
+                if failure is not None:
+                    raise RunError(failure)
+                time.sleep(_POLL_S)
+            failure = group.failure()
+            if failure is not None:
+                raise RunError(failure)
+    finally:
+        close_bag(options.output / BAG)
+    return read_summary(options.output)
+
+
+def close_bag(bag: Path) -> None:
+    """Complete a bag whose writer was killed, so that it can be opened."""
+    if bag.is_dir() and not is_complete(bag):
+        recover(bag)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bridge through the real client against a real server process."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from dataclasses import replace
+
+import carla
+import pytest
+from bridge_scenes import NAN, careless_commands, platoon, record
+
+from ros2_cosim.carla_bridge.client_world import ClientWorld
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_bridge.scene import Scene
+from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.kernel.errors import (
+    CausalityError,
+    ConfigurationError,
+    ConnectionFailedError,
+)
+
+Server = tuple["subprocess.Popen[str]", int]
+
+
+def test_the_same_bits_as_in_process(server: Server) -> None:
+    """Curve, lane keeping, pile-up: every record and every collision is the same."""
+    expected = record(InProcessWorld(), platoon(), 900)
+    assert "CollisionEvent" in "".join(expected)
+    assert record(ClientWorld(port=server[1]), platoon(), 900) == expected
+
+
+def test_a_server_can_be_used_again(server: Server) -> None:
+    by_name = platoon(MapChoice(name="highway"))
+    first = record(ClientWorld(port=server[1]), platoon(), 60)
+    assert record(ClientWorld(port=server[1]), by_name, 60) == first
+    left_over = carla.Client("127.0.0.1", server[1]).get_world()
+    assert not left_over.get_settings().synchronous_mode
+    left_over.wait_for_tick()
+    assert [actor.type_id for actor in left_over.get_actors()] == ["spectator"]
+
+
+def test_a_crashed_predecessor_leaves_no_trace(server: Server) -> None:
+    scene = Scene(ClientWorld(port=server[1]), platoon())
+    scene.initialise()
+    scene.step(careless_commands(0))
+    # Neither dismantled nor stopped: still synchronous, actors still there.
+    expected = record(InProcessWorld(), platoon(), 30)
+    assert record(ClientWorld(port=server[1]), platoon(), 30) == expected
+
+
+def test_no_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+    with pytest.raises(ConnectionFailedError, match=f"no CARLA at 127.0.0.1:{port}: .*refused"):
+        Scene(ClientWorld(port=port), platoon()).initialise()
+
+
+def test_something_else_at_the_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = sock.getsockname()[1]
+        with pytest.raises(ConnectionFailedError, match="nothing answered as a CARLA server"):
+            Scene(ClientWorld(port=port, timeout_s=0.5), platoon()).initialise()
+
+
+def test_wrong_map_blueprint_and_place(server: Server) -> None:
+    base = platoon()
+    wrong_map = platoon(MapChoice(name="Town99"))
+    with pytest.raises(ConfigurationError, match="'Town99' not found; available maps: .*highway"):
+        Scene(ClientWorld(port=server[1]), wrong_map).initialise()
+    for changes, expected in (
+        ({"blueprint": "vehicle.horse.cart"}, "leader: cannot spawn vehicle.horse.cart"),
+        ({"s": 680.0}, "follower1: cannot spawn .*collision at spawn position"),
+    ):
+        vehicles = (replace(base.vehicles[0], **changes), *base.vehicles[1:])  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match=expected):
+            Scene(ClientWorld(port=server[1]), replace(base, vehicles=vehicles)).initialise()
+
+
+def test_a_server_that_dies_is_named(server: Server) -> None:
+    process, port = server
+    scene = Scene(ClientWorld(port=port), platoon())
+    scene.initialise()
+    process.kill()
+    process.communicate()
+    with pytest.raises(ConnectionFailedError, match=f"127.0.0.1:{port}: .*the server has gone"):
+        for step in range(3):
+            scene.step(careless_commands(step))
+    scene.dismantle()
+
+
+def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
+    scene = Scene(ClientWorld(port=server[1]), platoon())
+    scene.initialise()
+    intruder = carla.Client("127.0.0.1", server[1]).get_world()
+    intruder.tick()
+    with pytest.raises(CausalityError, match="another client also advances this world"):
+        scene.step({"follower1": ControlCommand(0.0, 0.0, 0.0, NAN)})
+    scene.dismantle()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contact of boxes: agreement with a second method, symmetry, resolution by the normal."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ros2_cosim.carla_headless.contact import Box, contact
+
+_PLACE = st.floats(-6.0, 6.0)
+_SIZE = st.floats(0.2, 3.0)
+_ANGLE = st.floats(-math.pi, math.pi)
+
+
+@st.composite
+def _boxes(draw: st.DrawFn) -> Box:
+    angle = draw(_ANGLE)
+    return Box(
+        draw(_PLACE), draw(_PLACE), 0.0, draw(_SIZE), draw(_SIZE), 1.0,
+        math.cos(angle), math.sin(angle),
+    )  # fmt: skip
+
+
+def _corners(box: Box) -> list[tuple[float, float]]:
+    signs = ((1, 1), (1, -1), (-1, -1), (-1, 1))
+    return [
+        (
+            box.x + i * box.half_length * box.cos - j * box.half_width * box.sin,
+            box.y + i * box.half_length * box.sin + j * box.half_width * box.cos,
+        )
+        for i, j in signs
+    ]
+
+
+def _overlap_by_clipping(a: Box, b: Box) -> float:
+    """Area of the common part, by cutting b's outline at each side of a."""
+    outline = _corners(b)
+    for nx, ny, limit in (
+        (a.cos, a.sin, a.half_length),
+        (-a.cos, -a.sin, a.half_length),
+        (-a.sin, a.cos, a.half_width),
+        (a.sin, -a.cos, a.half_width),
+    ):
+        kept: list[tuple[float, float]] = []
+        for (px, py), (qx, qy) in zip(outline, outline[1:] + outline[:1], strict=True):
+            p = (px - a.x) * nx + (py - a.y) * ny - limit
+            q = (qx - a.x) * nx + (qy - a.y) * ny - limit
+            if p <= 0:
+                kept.append((px, py))
+            if (p < 0 < q) or (q < 0 < p):
+                f = p / (p - q)
+                kept.append((px + f * (qx - px), py + f * (qy - py)))
+        outline = kept
+        if not outline:
+            return 0.0
+    pairs = zip(outline, outline[1:] + outline[:1], strict=True)
+    return abs(sum(px * qy - qx * py for (px, py), (qx, qy) in pairs)) / 2
+
+
+@given(_boxes(), _boxes())
+def test_overlap_agrees_with_clipping(a: Box, b: Box) -> None:
+    area = _overlap_by_clipping(a, b)
+    found = contact(a, b)
+    assume(found is None or found.depth > 1e-6)
+    assert (found is not None) == (area > 0.0)
+
+
+@given(_boxes(), _boxes())
+def test_moving_along_the_normal_by_the_depth_ends_the_contact(a: Box, b: Box) -> None:
+    found = contact(a, b)
+    assume(found is not None)
+    assert found is not None
+    assert math.isclose(math.hypot(found.normal_x, found.normal_y), 1.0, rel_tol=1e-9)
+    way = found.depth + 1e-9
+    moved = b._replace(x=b.x + way * found.normal_x, y=b.y + way * found.normal_y)
+    left = contact(a, moved)
+    assert left is None or left.depth < 1e-8
+
+
+@given(_boxes(), _boxes())
+def test_contact_is_symmetric(a: Box, b: Box) -> None:
+    one, other = contact(a, b), contact(b, a)
+    assert (one is None) == (other is None)
+    if one and other:
+        assert math.isclose(one.depth, other.depth, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def test_boxes_above_each_other_do_not_touch() -> None:
+    below = Box(0.0, 0.0, 0.5, 2.0, 1.0, 0.5, 1.0, 0.0)
+    assert contact(below, below._replace(z=1.6)) is None
+    assert contact(below, below._replace(z=1.4)) is not None

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server as a process: start, signals, ports in use, its parent's end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from headless_process import HIGHWAY, start_server
+
+_MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*_MODULE, *arguments], capture_output=True, text=True, timeout=30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_the_server_cleanly(number: signal.Signals) -> None:
+    process, port = start_server()
+    with socket.create_connection(("127.0.0.1", port)):
+        process.send_signal(number)
+        _, messages = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert messages == ""
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_port_in_use_is_one_clear_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = _run("--port", str(port), "--map", str(HIGHWAY))
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert str(port) in result.stderr and "in use" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--port", "70000", "--map", str(HIGHWAY)), "--port must lie in 0..65534"),
+        (("--port", "0", "--map", "missing.xodr"), "map missing.xodr: cannot be read"),
+        (("--port", "0", "--map", str(HIGHWAY), "--map", str(HIGHWAY)), "two maps are called"),
+        (("--port", "0", "--host", "203.0.113.1", "--map", str(HIGHWAY)), "cannot listen at"),
+    ],
+)
+def test_wrong_arguments_are_one_clear_line(arguments: tuple[str, ...], expected: str) -> None:
+    result = _run(*arguments)
+    assert result.returncode == 1
+    assert expected in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_wrong_map_file_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "town.xodr"
+    path.write_text("<OpenDRIVE><road/></OpenDRIVE>")
+    result = _run("--port", "0", "--map", str(path))
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+
+
+def test_server_ends_with_its_parent() -> None:
+    starter = (
+        "import subprocess, sys\n"
+        f"p = subprocess.Popen({_MODULE!r} + ['--port', '0', '--exit-with-parent', '--map',"
+        f" {str(HIGHWAY)!r}], stdout=subprocess.PIPE, text=True)\n"
+        "print(p.stdout.readline().strip(), p.pid, flush=True)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", starter], capture_output=True, text=True, timeout=30
+    )
+    pid = int(result.stdout.split()[-1])
+    while _alive(pid):  # ends by the signal from the kernel; a hang is caught by the runner
+        pass
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    os.sched_yield()
+    return state != "Z"

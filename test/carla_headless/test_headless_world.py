@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world model in process: spawning, motion, teleports, collisions, episodes."""
+
+from __future__ import annotations
+
+import pytest
+from headless_process import HIGHWAY
+
+from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.wire_types import (
+    AckermannControl,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+)
+from ros2_cosim.carla_headless.world import World
+from ros2_cosim.models.road import RoadError
+
+CAR = "vehicle.tesla.model3"
+BARRIER = "static.prop.streetbarrier"
+LANE_Y = 5.25  # centre of lane -2 on the first straight, in CARLA's frame
+XODR = HIGHWAY.read_text(encoding="utf-8")
+
+
+def _at(x: float, y: float = LANE_Y, yaw: float = 0.0) -> Transform:
+    return Transform(Vector(x, y, 0.0), Rotation(yaw=yaw))
+
+
+@pytest.fixture
+def world() -> World:
+    return World(XODR, 0.01)
+
+
+def test_a_car_at_rest_stays_where_it_is(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    before = world.state(car.id)
+    for _ in range(100):
+        world.tick()
+    assert world.state(car.id) == before
+    assert before.transform.location == (100.0, LANE_Y, 0.0)
+    assert world.elapsed_s == 1.0
+    assert world.frame == 100
+
+
+def test_throttle_brake_and_steering_have_the_signs_of_carla(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.apply_control(car.id, VehicleControl(throttle=1.0))
+    for _ in range(300):
+        world.tick()
+    state = world.state(car.id)
+    assert state.velocity.x > 5.0 and state.acceleration.x > 1.0
+    world.apply_control(car.id, VehicleControl(steer=0.1))
+    for _ in range(100):
+        world.tick()
+    state = world.state(car.id)
+    assert state.transform.location.y > LANE_Y  # y points to the right
+    assert state.transform.rotation.yaw > 0.0
+    assert state.angular_velocity.z > 0.0
+    world.apply_control(car.id, VehicleControl(brake=1.0))
+    for _ in range(500):
+        world.tick()
+    assert world.state(car.id).velocity == (0.0, 0.0, 0.0)
+    world.apply_control(car.id, VehicleControl(throttle=0.5, reverse=True))
+    for _ in range(200):
+        world.tick()
+    assert world.state(car.id).velocity.x < -0.5
+
+
+def test_acceleration_is_the_change_of_velocity(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.set_target_velocity(car.id, Vector(20.0, 0.0, 0.0))
+    assert world.state(car.id).acceleration == (0.0, 0.0, 0.0)
+    world.apply_control(car.id, VehicleControl(throttle=0.4))
+    before = world.state(car.id).velocity.x
+    for _ in range(50):
+        world.tick()
+        after = world.state(car.id)
+        assert after.acceleration.x == pytest.approx((after.velocity.x - before) / 0.01, abs=1e-3)
+        before = after.velocity.x
+
+
+def test_vehicles_follow_the_height_of_the_road(world: World) -> None:
+    for s in (2080.0, 2640.0):
+        x, y, z, _ = world.network.lane_pose(1, -2, s)
+        heading = world.network.lane_pose(1, -2, s).heading
+        yaw = -heading * 57.29577951308232
+        car = world.spawn(CAR, Transform(Vector(x, -y, z), Rotation(yaw=yaw)))
+        state = world.state(car.id)
+        assert state.transform.location.z == pytest.approx(z, abs=1e-5)
+        slope = world.network.slope(1, s)
+        assert slope != 0.0
+        assert (state.transform.rotation.pitch > 0.0) == (slope > 0.0)
+        world.set_target_velocity(car.id, Vector(10.0, 0.0, 0.0))
+        world.tick()
+        assert (world.state(car.id).velocity.z > 0.0) == (slope > 0.0)
+
+
+def test_teleport_keeps_the_velocity_relative_to_the_body(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.set_target_velocity(car.id, Vector(10.0, 0.0, 0.0))
+    world.set_transform(car.id, _at(300.0, yaw=180.0))
+    state = world.state(car.id)
+    assert state.transform.location.x == 300.0
+    assert state.velocity.x == pytest.approx(-10.0)
+
+
+def test_spawning_is_refused_where_it_must_be(world: World) -> None:
+    world.spawn(CAR, _at(100.0))
+    with pytest.raises(CallError, match="collision at spawn position"):
+        world.spawn(CAR, _at(103.0))
+    with pytest.raises(CallError, match=r"invalid actor description 'vehicle\.none'"):
+        world.spawn("vehicle.none", _at(200.0))
+    with pytest.raises(CallError, match="no attribute 'wings'"):
+        world.spawn(CAR, _at(200.0), {"wings": "2"})
+    with pytest.raises(CallError, match="'base_type' .* is read-only"):
+        world.spawn(CAR, _at(200.0), {"base_type": "truck"})
+    with pytest.raises(CallError, match="unable to find actor 99"):
+        world.spawn("sensor.other.collision", Transform(), {}, 99)
+    world.spawn(CAR, _at(106.0))
+
+
+def test_driving_into_a_barrier(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    barrier = world.spawn(BARRIER, _at(110.0))
+    world.set_target_velocity(car.id, Vector(10.0, 0.0, 0.0))
+    seen = []
+    for _ in range(200):
+        world.tick()
+        seen.extend(world.collisions)
+    first = seen[0]
+    assert (first.actor, first.other) == (car.id, barrier.id)
+    assert first.impulse.x == pytest.approx(-1.1 * car.body.mass * 10.0, rel=0.05)
+    assert (seen[1].actor, seen[1].other) == (barrier.id, car.id)
+    assert seen[1].impulse.x == -first.impulse.x
+    state = world.state(car.id)
+    front = state.transform.location.x + car.bounding_box.extent.x
+    assert front <= 110.0 - barrier.bounding_box.extent.x + 1e-6
+    assert abs(state.velocity.x) < 1.5
+    assert world.state(barrier.id).transform.location == (110.0, LANE_Y, 0.0)
+
+
+def test_momentum_is_kept_between_vehicles(world: World) -> None:
+    rear = world.spawn(CAR, _at(100.0))
+    front = world.spawn("vehicle.mercedes.sprinter", _at(108.0))
+    world.set_target_velocity(rear.id, Vector(15.0, 0.0, 0.0))
+    world.set_target_velocity(front.id, Vector(5.0, 0.0, 0.0))
+    for _ in range(400):
+        before = (
+            rear.body.mass * rear.body.velocity()[0] + front.body.mass * front.body.velocity()[0]
+        )
+        world.tick()
+        if world.collisions:
+            break
+    after = rear.body.mass * rear.body.velocity()[0] + front.body.mass * front.body.velocity()[0]
+    assert world.collisions
+    assert after == pytest.approx(before, rel=0.001)  # the rest is drag of one step
+    assert rear.body.velocity()[0] < front.body.velocity()[0]
+
+
+def test_switched_off_collisions_and_physics(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.spawn(BARRIER, _at(110.0))
+    car.collides = False
+    world.set_target_velocity(car.id, Vector(20.0, 0.0, 0.0))
+    for _ in range(100):
+        world.tick()
+        assert not world.collisions
+    assert world.state(car.id).transform.location.x > 115.0
+    car.simulates_physics = False
+    before = world.state(car.id).transform
+    world.tick()
+    assert world.state(car.id).transform == before
+
+
+def test_held_velocity_and_impulse(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.hold_velocity(car.id, Vector(7.0, 0.0, 0.0))
+    for _ in range(100):
+        world.tick()
+    state = world.state(car.id)
+    assert state.velocity.x == 7.0
+    assert state.transform.location.x == pytest.approx(107.0, abs=0.05)
+    world.hold_velocity(car.id, None)
+    world.add_impulse(car.id, Vector(car.body.mass, 0.0, 0.0))
+    world.add_force(car.id, Vector(car.body.mass * 100.0, 0.0, 0.0))
+    assert car.body.velocity()[0] == pytest.approx(9.0)
+
+
+def test_ackermann_control_reaches_speed_and_angle(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.apply_ackermann(car.id, AckermannControl(speed=8.0))
+    for _ in range(1500):
+        world.tick()
+    assert world.state(car.id).velocity.x == pytest.approx(8.0, abs=0.3)
+    world.apply_ackermann(car.id, AckermannControl(speed=0.0, steer=0.2))
+    for _ in range(800):
+        world.tick()
+    assert world.state(car.id).velocity.x == 0.0
+    assert car.steer_angle_degrees == pytest.approx(0.2 * 57.29577951308232, abs=0.1)
+
+
+def test_attached_actors_move_with_their_parent(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0, yaw=90.0))
+    sensor = world.spawn("sensor.other.gnss", Transform(Vector(2.0, 0.0, 1.0)), {}, car.id)
+    x, y, z = world.pose(sensor).location
+    assert (x, y, z) == pytest.approx((100.0, LANE_Y + 2.0, 1.0))
+    turned = Transform(Vector(0.0, 1.0, 0.0), Rotation(yaw=10.0))
+    world.set_transform(sensor.id, turned)
+    pose = world.pose(sensor)
+    assert pose.location == pytest.approx((99.0, LANE_Y, 0.0))
+    assert pose.rotation.yaw == pytest.approx(100.0)
+    world.destroy(car.id)
+    assert world.pose(sensor) == pose
+    assert [actor.id for actor in world.actors.values()] == [world.spectator.id, sensor.id]
+
+
+def test_a_new_episode_starts_empty_and_a_wrong_map_changes_nothing(world: World) -> None:
+    car = world.spawn(CAR, _at(100.0))
+    world.tick()
+    with pytest.raises(RoadError):
+        world.load("<OpenDRIVE/>")
+    assert car.id in world.actors
+    world.load(XODR)
+    assert list(world.actors) == [world.spectator.id]
+    assert world.spectator.id > car.id
+    assert (world.episode, world.elapsed_s) == (2, 0.0)
+    assert world.tick() == 2
+
+
+def test_the_same_calls_give_the_same_bits() -> None:
+    def run() -> list[object]:
+        world = World(XODR, 0.01)
+        cars = [world.spawn(CAR, _at(700.0 - 12.0 * i)) for i in range(3)]
+        world.spawn(BARRIER, _at(790.0))
+        for car in cars:
+            world.set_target_velocity(car.id, Vector(25.0, 0.0, 0.0))
+        states: list[object] = []
+        for step in range(300):
+            for car in cars:
+                world.apply_control(car.id, VehicleControl(0.3, 0.01 * (step % 7 - 3), 0.0))
+            world.tick()
+            states.extend(world.state(car.id) for car in cars)
+            states.extend(world.collisions)
+        return states
+
+    assert run() == run()
+
+
+def test_spawn_points_are_free_and_on_driving_lanes(world: World) -> None:
+    points = world.spawn_points()
+    assert len(points) > 100
+    for pose in points[::40]:
+        car = world.spawn(CAR, pose)
+        assert car.state.transform.location.z <= pose.location.z
+    assert world.ground_below(points[0].location, 5.0) is not None
+    assert world.ground_below(Vector(0.0, 500.0, 1.0), 5.0) is None

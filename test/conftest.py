@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of all rooms share: isolation of ROS traffic, and a look for what is left."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine that does other work, too.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
+
+# Domains whose ports stay below the range that Linux hands out to clients.
+ROS_DOMAINS = range(1, 102)
+
+# Every process started by a test inherits this variable, however it is started.
+MARK = "ROS2_COSIM_TEST_MARK"
+
+# How long processes may take to end after the test that started them, and their files to go.
+GRACE_SECONDS = 5.0
+
+
+def _domain_in_use(domain: int) -> bool:
+    """Tell whether a participant of another program listens in the domain.
+
+    The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
+        except OSError:
+            return True
+    return False
+
+
+def _claim_domain() -> tuple[int, socket.socket]:
+    """Claim a ROS domain that nobody else on this host uses.
+
+    The claim is a socket with an abstract name: it excludes other claims, leaves no file, and
+    ends with this process at the latest.
+    """
+    for domain in ROS_DOMAINS:
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            claim.bind(f"\0ros2_cosim-test-domain-{domain}")
+        except OSError:
+            claim.close()
+            continue
+        if not _domain_in_use(domain):
+            return domain, claim
+        claim.close()
+    raise RuntimeError(f"no free ROS domain among {ROS_DOMAINS[0]}..{ROS_DOMAINS[-1]}")
+
+
+@pytest.fixture
+def ros_domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
+    """A ROS domain of the test's own, set in the environment; yields its number.
+
+    Discovery stays on this host, and logs go to the test's temporary directory.
+    """
+    domain, claim = _claim_domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros-log"))
+    with claim:
+        yield domain
+
+
+def _marked_processes(mark: str) -> dict[int, str]:
+    """Return the other living processes that carry the mark: process id -> command line."""
+    needle = f"{MARK}={mark}".encode()
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if needle not in (directory / "environ").read_bytes().split(b"\0"):
+                continue
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            state = (directory / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue  # ended meanwhile, or another user's
+        if state != "Z" and int(directory.name) != os.getpid():
+            found[int(directory.name)] = command
+    return found
+
+
+def _shared_memory() -> set[str]:
+    """Return the names of this user's Fast DDS files in shared memory."""
+    names = set()
+    for entry in os.scandir("/dev/shm"):
+        try:
+            own = entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        except OSError:
+            continue
+        if own and "fastrtps" in entry.name:
+            names.add(entry.name)
+    return names
+
+
+def _mapped_shared_memory() -> set[str]:
+    """Return the names of the files in shared memory that living processes have in use."""
+    names = set()
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (directory / "maps").read_text(errors="replace").splitlines()
+            opened = [os.readlink(link) for link in (directory / "fd").iterdir()]
+        except OSError:
+            continue
+        for text in [*lines, *opened]:
+            _, found, name = text.partition("/dev/shm/")
+            if found:
+                names.add(name)
+    return names
+
+
+@pytest.fixture
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail the test if a process it started outlives it, or a Fast DDS shared memory file.
+
+    Processes are recognised by a variable they inherit, so that neither a new session nor the
+    death of their parent hides them. A file counts if it is new and no living process uses it:
+    sessions side by side do not disturb each other. Survivors are killed.
+    """
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    before = _shared_memory()
+    yield
+    deadline = time.monotonic() + GRACE_SECONDS
+    while True:
+        processes = _marked_processes(mark)
+        files = _shared_memory() - before
+        if files:
+            files -= _mapped_shared_memory()
+        if not processes and not files:
+            return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    for process in processes:
+        try:
+            os.kill(process, 9)
+        except ProcessLookupError:
+            pass
+    complaints = [f"process {number} still runs: {text}" for number, text in processes.items()]
+    complaints += [f"left in shared memory: {name}" for name in sorted(files)]
+    pytest.fail("the test left something behind:\n" + "\n".join(complaints))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exactmath: near the C library in value, fixed to the last bit in itself."""
+
+import hashlib
+import math
+import struct
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ros2_cosim.kernel import exactmath
+
+ordinary = st.floats(-1.0e6, 1.0e6)
+any_finite = st.floats(allow_nan=False, allow_infinity=False)
+UNARY = ("sin", "cos", "tan", "atan", "asin", "acos", "exp", "log", "log1p")
+
+
+def ulps(actual: float, expected: float) -> float:
+    """Distance in units of the last place of the expected value."""
+    if actual == expected:
+        return 0.0
+    return abs(actual - expected) / math.ulp(expected)
+
+
+@given(ordinary)
+def test_sine_and_cosine_are_close_to_the_c_library(x: float) -> None:
+    assert ulps(exactmath.sin(x), math.sin(x)) <= 2.0
+    assert ulps(exactmath.cos(x), math.cos(x)) <= 2.0
+    assert ulps(exactmath.tan(x), math.tan(x)) <= 3.0
+
+
+@given(any_finite)
+def test_huge_arguments_are_reduced_exactly(x: float) -> None:
+    assert ulps(exactmath.sin(x), math.sin(x)) <= 2.0
+    assert ulps(exactmath.cos(x), math.cos(x)) <= 2.0
+
+
+@pytest.mark.parametrize("k", [*range(-20, 21), 10_001, -634_000, 123_456_789])
+def test_arguments_next_to_multiples_of_half_pi_keep_their_relative_accuracy(k: int) -> None:
+    x = k * (math.pi / 2.0)
+    for neighbour in (math.nextafter(x, -math.inf), x, math.nextafter(x, math.inf)):
+        assert ulps(exactmath.sin(neighbour), math.sin(neighbour)) <= 2.0
+        assert ulps(exactmath.cos(neighbour), math.cos(neighbour)) <= 2.0
+
+
+@given(any_finite)
+def test_sincos_gives_the_bits_of_the_single_functions(x: float) -> None:
+    assert exactmath.sincos(x) == (exactmath.sin(x), exactmath.cos(x))
+
+
+@given(any_finite)
+def test_symmetry_is_exact(x: float) -> None:
+    assert exactmath.sin(-x) == -exactmath.sin(x)
+    assert exactmath.cos(-x) == exactmath.cos(x)
+    assert exactmath.atan(-x) == -exactmath.atan(x)
+
+
+@given(any_finite, any_finite)
+def test_atan2_is_close_to_the_c_library(y: float, x: float) -> None:
+    assert ulps(exactmath.atan(x), math.atan(x)) <= 2.0
+    assert exactmath.atan2(y, x) == pytest.approx(math.atan2(y, x), rel=5e-16, abs=5e-324)
+
+
+@pytest.mark.parametrize("y", [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf])
+@pytest.mark.parametrize("x", [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf])
+def test_atan2_knows_the_signs_of_zeros_and_infinities(y: float, x: float) -> None:
+    actual, expected = exactmath.atan2(y, x), math.atan2(y, x)
+    assert ulps(actual, expected) <= 1.0
+    assert math.copysign(1.0, actual) == math.copysign(1.0, expected)
+
+
+@given(st.floats(-1.0, 1.0))
+def test_inverse_sine_and_cosine_are_close_to_the_c_library(x: float) -> None:
+    assert ulps(exactmath.asin(x), math.asin(x)) <= 3.0
+    assert ulps(exactmath.acos(x), math.acos(x)) <= 3.0
+
+
+@given(st.floats(-745.0, 709.0))
+def test_exponential_is_close_to_the_c_library(x: float) -> None:
+    assert ulps(exactmath.exp(x), math.exp(x)) <= 2.0
+
+
+@given(st.floats(5e-324, 1.7e308))
+def test_logarithm_is_close_to_the_c_library(x: float) -> None:
+    assert ulps(exactmath.log(x), math.log(x)) <= 2.0
+    assert ulps(exactmath.log1p(x), math.log1p(x)) <= 3.0
+
+
+@given(st.floats(1e-4, 1e4), st.floats(-30.0, 30.0))
+def test_power_is_close_to_the_c_library(x: float, y: float) -> None:
+    assert ulps(exactmath.pow(x, y), math.pow(x, y)) <= 1.0
+
+
+def test_power_at_the_edges() -> None:
+    assert exactmath.pow(-2.0, 3.0) == -8.0
+    assert exactmath.pow(0.0, 0.0) == 1.0
+    assert exactmath.pow(0.0, 2.5) == 0.0
+    assert exactmath.pow(10.0, -400.0) == 0.0
+    for x, y in ((-2.0, 0.5), (0.0, -1.0), (math.nan, 1.0), (2.0, math.inf)):
+        with pytest.raises(ValueError):
+            exactmath.pow(x, y)
+    with pytest.raises(OverflowError):
+        exactmath.pow(10.0, 309.0)
+
+
+@given(any_finite, any_finite)
+def test_hypot_neither_overflows_nor_underflows_on_the_way(x: float, y: float) -> None:
+    expected = math.hypot(x, y)
+    if math.isfinite(expected):
+        assert ulps(exactmath.hypot(x, y), expected) <= 2.0
+
+
+def test_hypot_at_the_edges() -> None:
+    assert exactmath.hypot(3.0, 4.0) == 5.0
+    assert exactmath.hypot(2.0, 3.0, 6.0) == 7.0
+    assert exactmath.hypot(0.0, -0.0) == 0.0
+    assert exactmath.hypot(math.inf, math.nan) == math.inf
+    assert math.isnan(exactmath.hypot(1.0, math.nan))
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_not_a_number_stays_not_a_number(name: str) -> None:
+    assert math.isnan(getattr(exactmath, name)(math.nan))
+
+
+@pytest.mark.parametrize("name", ["sin", "tan", "atan", "asin", "log1p"])
+def test_negative_zero_keeps_its_sign(name: str) -> None:
+    result = getattr(exactmath, name)(-0.0)
+    assert result == 0.0
+    assert math.copysign(1.0, result) == -1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        *((name, sign * math.inf) for name in ("sin", "cos", "tan", "sincos") for sign in (1, -1)),
+        *((name, x) for name in ("asin", "acos") for x in (1.0000000000000002, -2.0, math.inf)),
+        *(("log", x) for x in (0.0, -1.0, -math.inf)),
+        ("log1p", -1.0),
+    ],
+)
+def test_domain_errors_are_those_of_math(name: str, x: float) -> None:
+    with pytest.raises(ValueError):
+        getattr(exactmath, name)(x)
+
+
+def test_special_values_of_exp_log_and_atan() -> None:
+    assert exactmath.exp(-math.inf) == 0.0
+    assert exactmath.exp(math.inf) == math.inf
+    assert exactmath.exp(0.0) == 1.0
+    with pytest.raises(OverflowError):
+        exactmath.exp(710.0)
+    assert exactmath.log(math.inf) == math.inf
+    assert exactmath.log(1.0) == 0.0
+    assert exactmath.atan(math.inf) == math.pi / 2.0
+
+
+@given(any_finite)
+def test_wrapped_angle_is_in_range_and_the_same_direction(x: float) -> None:
+    wrapped = exactmath.wrap_angle(x)
+    assert -math.pi < wrapped <= math.pi
+    assert exactmath.wrap_angle(wrapped) == wrapped
+    if abs(x) <= math.pi:
+        assert wrapped == x or x == -math.pi
+    turns = (x - wrapped) / (2.0 * math.pi)
+    if abs(x) < 1e6:
+        assert turns == pytest.approx(round(turns), abs=1e-9)
+
+
+@given(any_finite)
+def test_degrees_and_radians_are_those_of_math(x: float) -> None:
+    assert exactmath.radians(x) == math.radians(x)
+    assert exactmath.degrees(x) == math.degrees(x)
+
+
+@given(st.floats(-3.0e38, 3.0e38))
+def test_float32_rounds_like_numpy(x: float) -> None:
+    assert exactmath.float32(x) == float(numpy.float32(x))
+    assert exactmath.float32(exactmath.float32(x)) == exactmath.float32(x)
+
+
+def test_float32_at_the_edges() -> None:
+    assert exactmath.float32(math.inf) == math.inf
+    assert math.isnan(exactmath.float32(math.nan))
+    assert exactmath.float32(0.1) == 0.10000000149011612
+    with pytest.raises(OverflowError):
+        exactmath.float32(1.0e39)
+
+
+def _grid_digest() -> str:
+    """Hash of all functions over a fixed grid made of exact operations only."""
+    digest = hashlib.sha256()
+
+    def put(*values: float) -> None:
+        digest.update(struct.pack(f"<{len(values)}d", *values))
+
+    for i in range(-1500, 1501):
+        x = i * 0.013671875
+        put(*(getattr(exactmath, name)(x) for name in ("sin", "cos", "tan", "atan", "exp")))
+        put(*exactmath.sincos(x * 4099.0), *exactmath.sincos(math.ldexp(x, abs(i) // 2)))
+        put(exactmath.atan2(x, 1.5), exactmath.atan2(1.5, x), exactmath.hypot(x, 0.7, 0.3))
+        put(exactmath.asin(i / 1500), exactmath.acos(i / 1500))
+        put(exactmath.log(i + 1500.5), exactmath.log1p(i / 1501))
+        put(exactmath.wrap_angle(x), exactmath.degrees(x), exactmath.radians(x))
+        put(exactmath.float32(x / 3.0))
+        if i % 10 == 0:
+            put(exactmath.pow(abs(x) + 0.25, 0.1 * x))
+    return digest.hexdigest()
+
+
+def test_every_machine_gives_the_same_bits() -> None:
+    assert _grid_digest() == "3ff277e1276ae29c33c16eabcc0848d16777847a0c24aeee620ac7e951d9dad8"

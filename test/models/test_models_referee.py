@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The referee: gaps, standstill, collisions, the end of the run and the verdicts."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from ros2_cosim.interfaces.records import (
+    CLASS_OBSTACLE,
+    CollisionEvent,
+    Odometry,
+    PlatoonStatus,
+    StaticObject,
+    StaticObjects,
+)
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.models.highway import make_highway
+from ros2_cosim.models.referee import PlatoonReferee
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.vehicle_info import VehicleInfo
+
+ROAD = RoadNetwork.from_xodr(make_highway())
+PLATOON = ["leader", "follower1"]
+VEHICLES = {"leader": VehicleInfo(1, 4.0, 1.8), "follower1": VehicleInfo(2, 5.0, 1.9)}
+SECOND = 1_000_000_000
+
+
+def odometry(s: float, speed: float) -> Odometry:
+    x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, -2, s))
+    return Odometry(x, y, z, 0.0, 0.0, 0.0, 1.0, speed, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def block(number: int, s: float, lane: int, yaw: float = math.pi / 2) -> StaticObject:
+    x, y, z, _ = ROAD.pose(1, s, ROAD.lane_centre(1, lane, s))
+    return StaticObject(number, CLASS_OBSTACLE, x, y, z, yaw, 3.4, 1.0, 1.2)
+
+
+BLOCKS = StaticObjects((block(9, 200.0, -1), block(10, 400.0, -2), block(11, 450.0, -2)))
+
+
+def referee(**parameters: Any) -> PlatoonReferee:
+    return PlatoonReferee(platoon=PLATOON, vehicles=VEHICLES, road=ROAD, **parameters)
+
+
+def look(
+    model: PlatoonReferee,
+    time: int,
+    leader: tuple[float, float] | None,
+    follower: tuple[float, float] | None,
+    collisions: int = 0,
+) -> PlatoonStatus:
+    latest: dict[str, Sample | None] = {
+        "odometry/leader": leader and Sample(time, 0, odometry(*leader)),
+        "odometry/follower1": follower and Sample(time, 0, odometry(*follower)),
+        "static_objects": Sample(0, 0, BLOCKS),
+        "collision": None,
+    }
+    if collisions:
+        latest["collision"] = Sample(time, collisions - 1, CollisionEvent(1, 2, 50.0))
+    status = model.activate(Step(time, {}, latest))["status"]
+    assert isinstance(status, PlatoonStatus)
+    return status
+
+
+def reason(model: PlatoonReferee) -> str | None:
+    return model.stop_reason
+
+
+def passed(model: PlatoonReferee) -> dict[str, bool]:
+    return {verdict["name"]: verdict["passed"] for verdict in model.verdicts()}
+
+
+def test_gaps_are_bumper_to_bumper_and_the_obstacle_is_the_one_in_the_lane() -> None:
+    status = look(referee(), 0, (100.0, 20.0), (80.0, 21.0))
+    assert status.gaps == pytest.approx((20.0 - 4.5,))
+    assert status.obstacle_gap == pytest.approx(300.0 - 2.0 - 0.5)
+    assert status.speeds == (20.0, 21.0)
+    assert not status.standstill
+
+
+def test_a_run_ends_when_all_have_stood_still_for_a_second() -> None:
+    model = referee()
+    look(model, 0, (300.0, 20.0), (280.0, 20.0))
+    for tenth in range(10, 20):
+        status = look(model, tenth * SECOND // 10, (390.0, 0.0), (383.0, 0.01))
+        assert not status.standstill and reason(model) is None
+    assert look(model, 2 * SECOND, (390.0, 0.0), (383.0, 0.01)).standstill
+    assert reason(model) == "all vehicles stand still"
+    assert all(passed(model).values())
+    assert set(passed(model)) == {
+        "no_collision", "min_gap_m", "stands_before_obstacle", "stands_still_by_s"
+    }  # fmt: skip
+    assert model.figures() == {
+        "collisions": 0,
+        "min_gap_m": pytest.approx(2.5),
+        "final_gap_to_obstacle_m": pytest.approx(7.5),
+    }
+    assert json.loads(json.dumps(model.verdicts())) == model.verdicts()
+
+
+def test_a_movement_begins_the_second_anew() -> None:
+    model = referee()
+    look(model, 0, (300.0, 20.0), (280.0, 20.0))
+    look(model, 1 * SECOND, (390.0, 0.0), (383.0, 0.0))
+    look(model, int(1.9 * SECOND), (390.0, 0.0), (383.1, 0.05))
+    assert not look(model, int(2.1 * SECOND), (390.0, 0.0), (383.1, 0.0)).standstill
+    assert look(model, int(3.1 * SECOND), (390.0, 0.0), (383.1, 0.0)).standstill
+
+
+def test_standing_before_the_start_does_not_end_the_run() -> None:
+    model = referee(time_limit_ns=10 * SECOND)
+    for second in range(10):
+        assert not look(model, second * SECOND, (100.0, 0.0), (80.0, 0.0)).standstill
+    assert reason(model) is None
+    look(model, 10 * SECOND, (100.0, 0.0), (80.0, 0.0))
+    assert str(reason(model)).startswith(
+        "time limit 10s reached before all vehicles stood still (leader 0.00 m/s, follower1"
+    )
+    assert passed(model) == {
+        "no_collision": True, "min_gap_m": True, "stands_before_obstacle": False,
+        "stands_still_by_s": False,
+    }  # fmt: skip
+
+
+def test_every_collision_counts_even_between_two_looks() -> None:
+    model = referee()
+    assert look(model, 0, (100.0, 20.0), (80.0, 20.0)).collisions == 0
+    assert look(model, SECOND, (120.0, 20.0), (115.6, 20.0), 3).collisions == 3
+    assert passed(model)["no_collision"] is False
+    assert passed(model)["min_gap_m"] is False
+    assert model.figures()["min_gap_m"] == pytest.approx(-0.1)
+
+
+def test_a_leader_past_the_obstacle_did_not_stand_before_it() -> None:
+    model = referee()
+    look(model, 0, (300.0, 20.0), (280.0, 20.0))
+    look(model, SECOND, (410.0, 0.0), (390.0, 0.0))
+    status = look(model, 2 * SECOND, (410.0, 0.0), (390.0, 0.0))
+    assert status.standstill and status.obstacle_gap < 0.0
+    assert passed(model)["stands_before_obstacle"] is False
+
+
+def test_missing_odometry_ends_nothing_and_stays_json() -> None:
+    model = referee()
+    status = look(model, 0, None, (80.0, 0.0))
+    assert status.gaps == (math.inf,) and status.speeds == (0.0, 0.0)
+    assert model.figures()["min_gap_m"] is None
+    assert "Infinity" not in json.dumps(model.verdicts())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"platoon": []}, {"platoon": ["leader", "leader"]}, {"platoon": ["x"]},
+     {"min_gap_limit": -1.0}, {"time_limit_ns": 0}],
+)  # fmt: skip
+def test_impossible_referees_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="referee: found|referee: min_gap|time_limit"):
+        PlatoonReferee(**{"platoon": PLATOON, "vehicles": VEHICLES, "road": ROAD, **wrong})

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared fixtures isolate ROS traffic and find what a test leaves behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LEAKING_TEST = """
+import os, subprocess, sys, uuid
+from pathlib import Path
+
+def test_leaves_a_process(nothing_left):
+    code = "import time; time.sleep(60)"
+    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+
+def test_leaves_shared_memory(nothing_left):
+    Path(f"/dev/shm/fastrtps_{uuid.uuid4().hex}").touch()
+
+def test_leaves_nothing(nothing_left):
+    subprocess.run([sys.executable, "-c", ""], check=True)
+"""
+
+
+def test_domain_is_in_the_environment(ros_domain, tmp_path):
+    assert 1 <= ros_domain <= 101
+    assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
+    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+    assert os.environ["ROS_LOG_DIR"].startswith(str(tmp_path))
+
+
+def test_two_sessions_get_different_domains(ros_domain, tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "test" / "conftest.py").read_text())
+    (tmp_path / "test_other.py").write_text(
+        "def test_other(ros_domain):\n    print('domain', ros_domain, 'given')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-c", os.devnull]
+    command += ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    other = int(done.stdout.split("domain ")[1].split()[0])
+    assert other != ros_domain
+
+
+def test_what_a_test_leaves_behind_fails_it(tmp_path):
+    conftest = (ROOT / "test" / "conftest.py").read_text()
+    (tmp_path / "conftest.py").write_text(
+        conftest.replace("GRACE_SECONDS = 5.0", "GRACE_SECONDS = 0.2")
+    )
+    (tmp_path / "test_leaking.py").write_text(LEAKING_TEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull]
+    command += ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    report = done.stdout
+    try:
+        assert "3 passed, 2 errors" in report, report + done.stderr
+        assert "time.sleep(60)" in report
+        assert "left in shared memory: fastrtps_" in report
+    finally:
+        for word in report.replace("\n", " ").split():
+            if word.startswith("fastrtps_"):
+                Path("/dev/shm", word).unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_message_travels_between_processes(ros_domain):
+    """Two processes exchange a message of this package over DDS."""
+    pytest.importorskip("rclpy")
+    talker = """
+import rclpy, time
+from ros2_cosim.msg import ControlCommand
+rclpy.init()
+node = rclpy.create_node("talker")
+publisher = node.create_publisher(ControlCommand, "control", 10)
+while publisher.get_subscription_count() == 0:
+    time.sleep(0.01)
+publisher.publish(ControlCommand(seq=41, acceleration=-1.5))
+publisher.wait_for_all_acked()
+rclpy.shutdown()
+"""
+    listener = """
+import rclpy
+from ros2_cosim.msg import ControlCommand
+rclpy.init()
+node = rclpy.create_node("listener")
+received = []
+node.create_subscription(ControlCommand, "control", received.append, 10)
+while not received:
+    rclpy.spin_once(node, timeout_sec=1.0)
+print(received[0].seq, received[0].acceleration)
+rclpy.shutdown()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", talker], env=environment) as process:
+        done = subprocess.run(
+            [sys.executable, "-c", listener],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        assert process.wait() == 0
+    assert (done.returncode, done.stdout) == (0, "41 -1.5\n")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The descriptions of the package agree with each other and with the tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ros2_cosim
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def package_xml() -> ElementTree.Element:
+    return ElementTree.parse(ROOT / "package.xml").getroot()
+
+
+def locked_versions() -> dict[str, set[str]]:
+    """Return the versions in requirements.lock by normalised name."""
+    versions: dict[str, set[str]] = {}
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE):
+        versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(version)
+    return versions
+
+
+def test_name_and_version_agree(pyproject, package_xml):
+    assert package_xml.findtext("version") == ros2_cosim.__version__
+    assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "ros2_cosim.__version__"
+    }
+    project = re.search(r"^project\((\w+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert project is not None
+    names = {package_xml.findtext("name"), pyproject["project"]["name"], project.group(1)}
+    assert names == {"ros2_cosim"}
+
+
+def test_licences_agree(pyproject, package_xml):
+    assert package_xml.findtext("license") == pyproject["project"]["license"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_package_is_an_ament_interface_package(package_xml):
+    assert package_xml.get("format") == "3"
+    assert package_xml.findtext("export/build_type") == "ament_cmake"
+    assert package_xml.findtext("member_of_group") == "rosidl_interface_packages"
+
+
+def test_ros_requirements_are_declared_on_both_sides(pyproject, package_xml):
+    """A ROS package that pip installs at run time is one that rosdep installs, too."""
+    declared = {
+        element.text for kind in ("depend", "exec_depend") for element in package_xml.findall(kind)
+    }
+    for requirement in pyproject["project"]["dependencies"]:
+        name = re.split(r"[\[=<>~!; ]", requirement)[0]
+        if name.startswith("ros-"):
+            package = name.removeprefix("ros-").removeprefix("jazzy-").replace("-", "_")
+            assert package in declared, f"{requirement}: no {package} in package.xml"
+
+
+def test_what_cmake_finds_is_declared(package_xml):
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    declared = {element.text for element in package_xml if element.tag.endswith("depend")}
+    for name in re.findall(r"find_package\((\w+)", text):
+        assert name in declared, f"CMakeLists.txt finds {name}, package.xml does not name it"
+
+
+def test_lock_covers_every_requirement(pyproject):
+    requirements = pytest.importorskip("packaging.requirements")
+    locked = locked_versions()
+    asked = [
+        *pyproject["project"]["dependencies"],
+        *pyproject["build-system"]["requires"],
+        *pyproject["dependency-groups"]["dev"],
+    ]
+    for text in asked:
+        requirement = requirements.Requirement(text)
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        assert name in locked, f"{text} is not in requirements.lock: run make lock"
+        for version in locked[name]:
+            assert requirement.specifier.contains(version), f"{text}, but locked {version}"
+
+
+def test_lock_has_hashes_and_no_addresses():
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "-index-url" not in text and "--find-links" not in text
+    for entry in re.split(r"\n(?=[^\s#])", text):
+        if "==" in entry:
+            assert "--hash=sha256:" in entry, f"no hash: {entry.splitlines()[0]}"
+
+
+def test_every_node_has_a_main_function():
+    for path in sorted((ROOT / "ros2_cosim" / "nodes").glob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        assert "main" in functions, f"{path.name} becomes an executable and needs main()"
+
+
+def defined_names(path: Path) -> set[str]:
+    """Return the names that a module defines or imports at its top level, without running it."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {item.id for item in node.targets if isinstance(item, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def source_of(module: str) -> Path:
+    """Return where the source of a module of this package is or would be."""
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def test_entry_points_lead_somewhere(pyproject):
+    for group, members in pyproject["project"].get("entry-points", {}).items():
+        for name, target in members.items():
+            module, _, attribute = target.partition(":")
+            path = source_of(module)
+            assert path.is_file(), f"{group}: {name} = {target}: no such module"
+            assert attribute in defined_names(path), f"{group}: {name} = {target}: no such name"
+
+
+def test_command_leads_to_a_function(pyproject):
+    module, _, function = pyproject["project"]["scripts"]["cosim"].partition(":")
+    path = source_of(module)
+    if not path.is_file():
+        pytest.skip(f"this tree has no {module}")
+    assert function in defined_names(path), f"{path} has no function {function}"

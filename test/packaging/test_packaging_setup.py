@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The set-up notices damage, speaks clearly and keeps to the lock."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Import a module of ``buildtools``, which is no package."""
+    monkeypatch.syspath_prepend(str(ROOT / "buildtools"))
+    spec = importlib.util.spec_from_file_location(name, ROOT / "buildtools" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small tree such as an environment is."""
+    tree = tmp_path / "tree"
+    (tree / "lib" / "__pycache__").mkdir(parents=True)
+    (tree / "lib" / "module.py").write_text("x = 1\n")
+    (tree / "lib" / "library.so").write_bytes(bytes(1000))
+    (tree / "lib" / "__pycache__" / "module.pyc").write_bytes(b"code")
+    (tree / "data").mkdir()
+    (tree / "link").symlink_to("data", target_is_directory=True)
+    return tree
+
+
+def test_damage_is_found(tree, monkeypatch):
+    manifest = load("manifest", monkeypatch)
+    listed = manifest.list_files(tree)
+    assert listed == {"lib/module.py": 6, "lib/library.so": 1000, "link": -1}
+    assert manifest.find_damage(tree, listed) is None
+
+    (tree / "lib" / "__pycache__" / "module.pyc").unlink()
+    (tree / "more.txt").write_text("a user's own")
+    assert manifest.find_damage(tree, listed) is None
+
+    with (tree / "lib" / "library.so").open("r+b") as stream:
+        stream.truncate(999)
+    assert manifest.find_damage(tree, listed) == "lib/library.so has 999 bytes instead of 1000"
+    (tree / "lib" / "library.so").write_bytes(bytes(1000))
+
+    (tree / "lib" / "module.py").unlink()
+    assert manifest.find_damage(tree, listed) == "lib/module.py is missing"
+    (tree / "lib" / "module.py").write_text("x = 1\n")
+
+    (tree / "data").rmdir()
+    assert manifest.find_damage(tree, listed) == "link is missing"
+
+
+def test_stamp_that_is_cut_short_counts_as_none(tmp_path, monkeypatch):
+    set_up = load("set_up", monkeypatch)
+    stamp = tmp_path / "stamp.json"
+    monkeypatch.setattr(set_up, "STAMP", stamp)
+    assert set_up.read_stamp() is None
+    for text in ("", '{"environment": "a", "fi', "[]", '{"files": []}'):
+        stamp.write_text(text)
+        assert set_up.read_stamp() is None
+
+
+def test_wheels_come_from_the_lock_without_source_archives(monkeypatch):
+    set_up = load("set_up", monkeypatch)
+    text = set_up.locked_without(set_up.SOURCE_ONLY)
+    whole = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "\nempy==" in whole and "\nempy==" not in text
+    assert whole.count("==") - text.count("==") == len(set_up.SOURCE_ONLY)
+    assert whole.count("--hash") - text.count("--hash") == 1
+
+
+def test_fingerprint_depends_on_the_messages(monkeypatch, tmp_path):
+    set_up = load("set_up", monkeypatch)
+    before = set_up.package_fingerprint()
+    assert before == set_up.package_fingerprint()
+    assert before != set_up.environment_fingerprint()
+    monkeypatch.setattr(set_up, "ROOT", tmp_path)
+    (tmp_path / "a.msg").write_text("int64 a\n")
+    one = set_up.fingerprint_of([tmp_path / "a.msg"])
+    (tmp_path / "a.msg").write_text("int64 b\n")
+    assert set_up.fingerprint_of([tmp_path / "a.msg"]) != one
+
+
+def test_data_links_follow_the_checkout(monkeypatch, tmp_path):
+    set_up = load("set_up", monkeypatch)
+    root, share = tmp_path / "root", tmp_path / "share"
+    monkeypatch.setattr(set_up, "ROOT", root)
+    monkeypatch.setattr(set_up, "SHARE", share)
+    (root / "config" / "more").mkdir(parents=True)
+    (root / "config" / "a.yaml").write_text("a: 1\n")
+    (root / "config" / "more" / "b.yaml").write_text("b: 1\n")
+    set_up.link_data()
+    assert (share / "config" / "a.yaml").read_text() == "a: 1\n"
+    assert (share / "config" / "more" / "b.yaml").read_text() == "b: 1\n"
+
+    kept = (share / "config" / "more" / "b.yaml").lstat().st_mtime_ns
+    (root / "config" / "a.yaml").rename(root / "config" / "c.yaml")
+    set_up.link_data()
+    assert sorted(path.name for path in (share / "config").iterdir()) == ["c.yaml", "more"]
+    assert (share / "config" / "c.yaml").read_text() == "a: 1\n"
+    assert (share / "config" / "more" / "b.yaml").lstat().st_mtime_ns == kept
+
+
+def test_missing_system_packages_are_named_in_one_message(monkeypatch, tmp_path):
+    check = load("system_check", monkeypatch)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(check.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
+    message = check.missing_packages_message(check.missing_packages())
+    assert message.endswith("sudo apt-get install g++ python3-dev python3-venv")
+    assert "\n" not in message
+
+
+def test_unsuitable_python_is_refused_by_name(monkeypatch):
+    check = load("system_check", monkeypatch)
+    monkeypatch.setattr(check, "NEWEST_PYTHON", (3, 9))
+    problem = check.unsuitable_platform(ROOT)
+    assert problem is not None and sys.executable in problem and "make setup PYTHON=" in problem
+
+
+def test_path_that_cannot_be_searched_is_refused(monkeypatch):
+    check = load("system_check", monkeypatch)
+    assert check.unsuitable_platform(Path("/home/a user/ros2 cosim")) is None
+    problem = check.unsuitable_platform(Path("/home/a:b"))
+    assert problem is not None and "/home/a:b" in problem
+
+
+def test_unknown_option_ends_with_the_usage():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "buildtools" / "set_up.py"), "--what"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage:")
+
+
+def test_entry_points_text(monkeypatch):
+    entry_points = load("entry_points", monkeypatch)
+    project = {
+        "scripts": {"cosim": "a.b:main"},
+        "entry-points": {"g.two": {"y": "m:Y", "x": "m:X"}, "g.one": {}},
+    }
+    assert entry_points.entry_points_text(project) == (
+        "[console_scripts]\ncosim = a.b:main\n\n[g.one]\n\n[g.two]\nx = m:X\ny = m:Y\n"
+    )

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Systems for tests of the kernel: random graphs, and a driver that interleaves engines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from support.activations import activations
+
+from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import NEVER
+
+
+class Mixer:
+    """Folds everything it reads into a number: any difference in order or value shows."""
+
+    def __init__(
+        self, name: str, outputs: dict[str, str], silent_every: int, stop_after: int | None
+    ) -> None:
+        self.stop_reason: str | None = None
+        self._stop_after = stop_after
+        self._value = sum(name.encode())
+        self._outputs = outputs
+        self._silent_every = silent_every
+        self._activations = 0
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Mix time, delivered samples and latched values; stay silent now and then."""
+        value = self._value * 31 + step.time
+        for port in sorted(step.samples):
+            for sample in step.samples[port]:
+                value = value * 31 + sample.value + sample.stamp + sample.seq
+        for port in sorted(step.latest):
+            newest = step.latest[port]
+            value = value * 31 + (newest.value + newest.stamp if newest else 7)
+        self._value = value % 1_000_003
+        self._activations += 1
+        if self._activations == self._stop_after:
+            self.stop_reason = "enough"
+        sent: dict[str, Any] = {}
+        for port, schedule in self._outputs.items():
+            if schedule == "every" or (
+                schedule == "sparse" and (self._value + self._activations) % self._silent_every
+            ):
+                sent[port] = self._value
+            elif schedule == "once" and self._activations == 1:
+                sent[port] = self._value
+        return sent
+
+
+class System:
+    """A description from which any number of equal systems can be built."""
+
+    def __init__(self, plan: list[dict[str, Any]], connections: list[Connection]) -> None:
+        self.plan = plan
+        self.connections = connections
+
+    def build(self) -> tuple[Graph, dict[str, Behaviour]]:
+        """Make a fresh graph (fresh latency generators) and fresh behaviours."""
+        specs = []
+        behaviours: dict[str, Behaviour] = {}
+        for entry in self.plan:
+            outputs = []
+            for index, (port, (minimum, spread, schedule)) in enumerate(entry["outputs"].items()):
+                draw = None
+                if spread:
+                    generator = random.Random(f"{entry['name']}{index}")
+
+                    def draw(
+                        g: random.Random = generator, m: int = minimum, s: int = spread
+                    ) -> int:
+                        return m + g.randrange(s)
+
+                outputs.append(OutputPort(port, Latency(minimum, draw), schedule))
+            specs.append(
+                ParticipantSpec(
+                    entry["name"],
+                    entry["period"],
+                    entry["offset"],
+                    entry["activation"],
+                    tuple(InputPort(p, d) for p, d in entry["inputs"].items()),
+                    tuple(outputs),
+                )
+            )
+            behaviours[entry["name"]] = Mixer(
+                entry["name"],
+                {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
+                entry["silent_every"],
+                entry["stop_after"],
+            )
+        return Graph(specs, self.connections), behaviours
+
+
+@st.composite
+def systems(draw: Any, max_participants: int = 12) -> System:
+    """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in."""
+    names = [f"p{i}" for i in range(draw(st.integers(2, max_participants)))]
+    plan: list[dict[str, Any]] = []
+    for name in names:
+        outputs = {}
+        for index in range(draw(st.integers(1, 2))):
+            minimum = draw(st.sampled_from([0, 0, 1, 3, 10]))
+            spread = draw(st.sampled_from([0, 0, 0, 7, 25]))
+            schedule = draw(st.sampled_from(["every", "every", "every", "sparse", "once"]))
+            outputs[f"out{index}"] = (minimum, spread, schedule)
+        plan.append(
+            {
+                "name": name,
+                "outputs": outputs,
+                "inputs": {},
+                "period": None,
+                "offset": 0,
+                "activation": None,
+                "silent_every": draw(st.integers(2, 4)),
+                "stop_after": None,
+            }
+        )
+    connections: list[Connection] = []
+    for position, entry in enumerate(plan):
+        forward: list[str] = []
+        feedback: list[str] = []
+        for index in range(draw(st.integers(0, 3))):
+            port = f"in{index}"
+            writers = draw(
+                st.lists(st.integers(0, len(plan) - 1), min_size=1, max_size=2, unique=True)
+            )
+            for writer in writers:
+                source_port = draw(st.sampled_from(sorted(plan[writer]["outputs"])))
+                connections.append(
+                    Connection(plan[writer]["name"], source_port, entry["name"], port)
+                )
+            trigger = len(forward) + len(feedback) < 2 and draw(st.booleans())
+            # A trigger fed from behind may only join one fed from the front: otherwise the
+            # number of messages would double on each turn of the loop.
+            if trigger and max(writers) >= position and not forward:
+                trigger = False
+            if trigger:
+                (forward if max(writers) < position else feedback).append(port)
+            entry["inputs"][port] = not trigger and draw(st.booleans())
+        triggers = forward + feedback
+        if feedback:
+            entry["activation"] = all_of(triggers)
+        elif triggers:
+            kind = draw(st.sampled_from(["any", "all", "count", "other"]))
+            if kind == "count":
+                activation: Activation = Count(triggers[0], draw(st.integers(1, 3)))
+            elif kind == "other":
+                activation = draw(activations(triggers))
+            else:
+                activation = any_of(triggers) if kind == "any" else all_of(triggers)
+            entry["activation"] = activation
+            for port in triggers:
+                if port not in activation.ports:
+                    entry["inputs"][port] = draw(st.booleans())
+        if not triggers or draw(st.integers(0, 3)) == 0:
+            entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
+            entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
+    system = System(plan, connections)
+    while True:
+        # Break zero-delay loops by the two ways out that the error names.
+        try:
+            system.build()
+            return system
+        except ZeroDelayLoopError as error:
+            _break_loop(system, str(error))
+        except DeadEndError as error:
+            dead = str(error).split(": ", 1)[1].split("; ")[0].split(", ")[0]
+            next(e for e in system.plan if e["name"] == dead)["period"] = 20
+
+
+def _break_loop(system: System, message: str) -> None:
+    source = message.split(": ", 1)[1].split(" -> ")[0]
+    writer, port = source.split(".")
+    entry = next(e for e in system.plan if e["name"] == writer)
+    _, spread, schedule = entry["outputs"][port]
+    entry["outputs"][port] = (4, spread, schedule)
+
+
+def digests(runtimes: Mapping[str, ParticipantRuntime]) -> dict[str, str]:
+    """Trace digests by participant."""
+    return {name: runtime.trace.hexdigest() for name, runtime in runtimes.items()}
+
+
+def run_sequential(system: System, until: int) -> dict[str, str]:
+    """Trace digests of the sequential reference, by participant."""
+    graph, behaviours = system.build()
+    scheduler = SequentialScheduler(graph, behaviours)
+    scheduler.run(until)
+    return digests(scheduler.runtimes)
+
+
+class Interleaving:
+    """Engines that exchange messages and promises in a random order."""
+
+    def __init__(self, system: System, until: int, seed: int) -> None:
+        graph, behaviours = system.build()
+        self._random = random.Random(seed)
+        self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
+        self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
+        for engine in self.engines.values():
+            engine.horizon = until
+        self._until = until
+        # Messages and promises travel on separate paths, as on separate topics.
+        self._readers: dict[tuple[str, str], list[tuple[Engine, int]]] = {}
+        for name, engine in self.engines.items():
+            for index, c in enumerate(self.runtimes[name].channels):
+                self._readers.setdefault((c.source, c.source_port), []).append((engine, index))
+        self._known: dict[tuple[int, int], int] = {}
+        self._paths: dict[tuple[int, int, str], list[Any]] = {}
+
+    def run(self) -> dict[str, str]:
+        """Run to the end; digests by participant."""
+        names = list(self.engines)
+        while True:
+            self._random.shuffle(names)
+            busy = False
+            for name in names:
+                busy |= self._step(name)
+            busy |= self._deliver_some()
+            if not busy and not any(self._paths.values()):
+                break
+        for name, engine in self.engines.items():
+            assert engine.bound() >= self._until, f"{name} is stuck: {engine.blocked()}"
+        return digests(self.runtimes)
+
+    def on_activation(self, name: str, time: int) -> None:
+        """Called at each activation."""
+
+    def on_output(self, name: str, port: str, sample: Sample) -> None:
+        """Called for each message sent."""
+
+    def on_promise(self, name: str, port: str, promise: Promise) -> None:
+        """Called for each promise that an engine makes."""
+
+    def _send(self, engine: Engine, index: int, kind: str, content: Any) -> None:
+        self._paths.setdefault((id(engine), index, kind), []).append((engine, index, content))
+
+    def _step(self, name: str) -> bool:
+        engine = self.engines[name]
+        busy = False
+        ports = self.runtimes[name].spec.outputs
+        for outputs in engine.advance():
+            busy = True
+            self.on_activation(name, engine.last_time)
+            for output in outputs:
+                port_name = ports[output.port].name
+                self.on_output(name, port_name, output.sample)
+                for reader, index in self._readers.get((name, port_name), []):
+                    self._send(reader, index, "message", output.sample)
+        for port, promise in engine.promises():
+            self.on_promise(name, port, promise)
+            for reader, index in self._readers.get((name, port), []):
+                last = self._last(reader, index)
+                # Beyond the horizon a promise tells nobody anything.
+                if (
+                    reader.channels[index].needs_promises
+                    and promise.time > last
+                    and last < self._until
+                ):
+                    self._known[(id(reader), index)] = promise.time
+                    self._send(reader, index, "promise", promise)
+                    busy = True
+        return busy
+
+    def _last(self, reader: Engine, index: int) -> int:
+        return self._known.get((id(reader), index), reader.channels[index].promise)
+
+    def _deliver_some(self) -> bool:
+        busy = False
+        keys = [key for key, queue in self._paths.items() if queue]
+        self._random.shuffle(keys)
+        for key in keys:
+            queue = self._paths[key]
+            for _ in range(self._random.randint(0, len(queue))):
+                engine, index, content = queue.pop(0)
+                busy = True
+                if key[2] == "message":
+                    engine.receive(index, content)
+                else:
+                    engine.channels[index].promised(content)
+        return busy
+
+
+class CoordinatedRun(Interleaving):
+    """Engines under a coordinator; reports of progress and horizons travel with delay, too."""
+
+    def __init__(
+        self, system: System, duration: int, seed: int, *, window: int, stop_latency: int
+    ) -> None:
+        super().__init__(system, duration, seed)
+        self.coordinator = Coordinator(
+            self.engines,
+            duration_ns=duration,
+            run_ahead_ns=window,
+            stop_latency_ns=stop_latency,
+        )
+        #: Ends that were announced as final, and the latest activation.
+        self.final_ends: set[int] = set()
+        self.latest = -1
+        self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
+        self._horizons: dict[str, list[int]] = {n: [self.coordinator.horizon] for n in self.engines}
+        for engine in self.engines.values():
+            engine.horizon = NEVER
+
+    def run(self) -> dict[str, str]:
+        """Run until the coordinator says that the run is over."""
+        names = list(self.engines)
+        idle_rounds = 0
+        while not self.coordinator.finished:
+            self._random.shuffle(names)
+            busy = False
+            for name in names:
+                busy |= self._step(name)
+                busy |= self._report(name)
+            busy |= self._deliver_some()
+            busy |= self._coordinate(names)
+            # A round may leave everything in transit; a standstill of many is a deadlock.
+            idle_rounds = 0 if busy else idle_rounds + 1
+            assert idle_rounds < 200, f"stuck at {self.coordinator.time}"
+        return digests(self.runtimes)
+
+    def on_activation(self, name: str, time: int) -> None:
+        """Remember the latest."""
+        self.latest = max(self.latest, time)
+
+    def _report(self, name: str) -> bool:
+        runtime = self.runtimes[name]
+        report = (self.engines[name].bound(), runtime.stop_time, runtime.stop_reason)
+        queue = self._reports[name]
+        if (queue[-1] if queue else (self.coordinator.bound_of(name),))[0] == report[0]:
+            return False
+        queue.append(report)
+        return True
+
+    def _coordinate(self, names: list[str]) -> bool:
+        coordinator = self.coordinator
+        busy = False
+        for name in names:
+            if self._reports[name] and self._random.random() < 0.5:
+                bound, stop_time, stop_reason = self._reports[name].pop(0)
+                if stop_reason is not None:
+                    coordinator.stop_requested(name, stop_time, stop_reason)
+                coordinator.completed(name, bound)
+                if coordinator.end_is_final:
+                    self.final_ends.add(coordinator.end)
+                for queue in self._horizons.values():
+                    queue.append(coordinator.horizon)
+                busy = True
+            if self._horizons[name] and self._random.random() < 0.5:
+                engine = self.engines[name]
+                engine.horizon = max(engine.horizon, self._horizons[name].pop(0))
+                busy = True
+        return busy
