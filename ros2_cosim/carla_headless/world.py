@@ -202,7 +202,7 @@ class World:
         _require_below(_MAX_SPEED, "velocity", velocity)
         if isinstance(actor, Vehicle):
             actor.body.set_velocity(velocity)
-            actor.state = actor.body.state()
+            actor.take_state()
         else:
             actor.state = actor.state._replace(velocity=velocity)
 
@@ -256,7 +256,7 @@ class World:
         ]
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
-            vehicle.state = vehicle.body.state()
+            vehicle.take_state()
         return self.frame
 
     # Map ---------------------------------------------------------------------------------

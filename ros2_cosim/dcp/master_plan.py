@@ -44,7 +44,8 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
             element_count(receiver, target.structural()),
         )
         if counts[0] != counts[1]:
-            raise WiringError(f"{wire}: {counts[0]} elements do not fit {counts[1]}")
+            texts = ["a scalar" if n is None else f"{n} elements" for n in counts]
+            raise WiringError(f"{wire}: {texts[0]} cannot feed {texts[1]}")
         key = (wire.source, wire.target, _scope(sender), sender.default_steps)
         bundles.setdefault(key, []).append((sender, receiver))
     for (source_name, target_name, scope, steps), pairs in bundles.items():

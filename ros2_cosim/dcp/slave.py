@@ -18,8 +18,8 @@ from ros2_cosim.dcp.pdu import LAYOUTS
 from ros2_cosim.dcp.slave_checks import length_fits, state_code, supported
 from ros2_cosim.dcp.slave_core import ACK, NACK, SlaveIO, SlaveOptions
 from ros2_cosim.dcp.slave_data import SlaveData
-from ros2_cosim.dcp.slave_realtime import TickPlan
 from ros2_cosim.dcp.states import NORMAL_OPERATION, RUN
+from ros2_cosim.dcp.ticks import TickPlan
 
 _STATE_ACK = struct.Struct("<BHBB")
 _ERROR_ACK = struct.Struct("<BHBH")

@@ -20,8 +20,8 @@ from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.slave_config import Endpoint, SlaveConfig
 from ros2_cosim.dcp.slave_log import SlaveLog
-from ros2_cosim.dcp.slave_realtime import TickPlan
 from ros2_cosim.dcp.states import ERROR, NORMAL_OPERATION, RUN
+from ros2_cosim.dcp.ticks import TickPlan
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
 

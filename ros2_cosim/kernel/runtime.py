@@ -8,7 +8,7 @@ Shared by every scheduler: what an activation reads and what it sends is decided
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ParticipantError
@@ -188,6 +188,11 @@ class ParticipantRuntime:
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []
+        if not isinstance(values, Mapping):
+            raise ParticipantError(
+                f"participant '{self.name}' returned {type(values).__name__} from its activation "
+                f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
+            )
         for port in self._every:
             if values.get(port) is None:
                 raise ParticipantError(
@@ -218,10 +223,22 @@ class ParticipantRuntime:
                     "declared to send once, at the first activation"
                 )
             delay = sender.latency_draw() if sender.latency_draw else sender.latency_ns
+            if delay < sender.latency_ns:
+                # Readers build on the minimum: a shorter delay would break promises made.
+                raise ParticipantError(
+                    f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
+                    f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                )
             # A later message never overtakes an earlier one of the same port.
             stamp = max(time + delay, sender.stamp)
             sender.stamp = stamp
-            data = sender.encode(stamp, sender.seq, value)
+            try:
+                data = sender.encode(stamp, sender.seq, value)
+            except Exception as error:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
+                    f"message type cannot hold: {type(error).__name__}: {error}"
+                ) from error
             self.trace.output(index, stamp, sender.seq, data)
             outputs.append(Output(index, Sample(stamp, sender.seq, value), data))
             sender.seq += 1

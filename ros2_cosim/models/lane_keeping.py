@@ -65,7 +65,7 @@ class LaneKeeper:
         road_id, lane_id, s = self.network.advance(
             position.road_id, self.lane_id, position.s, lookahead
         )
-        x, y, _, _ = self.network.lane_pose(road_id, lane_id, s)
+        x, y = self.network.lane_point(road_id, lane_id, s)
         curvature = self._pursue(odometry, x - odometry.x, y - odometry.y)
         p = self.parameters
         angle = atan(p.wheelbase * curvature) + self._understeer * speed * speed * curvature

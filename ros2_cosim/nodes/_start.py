@@ -78,6 +78,7 @@ def run_participant(default_name: str) -> int:
             build_model(scenario, name, "ros"),
             topic_of=started.topic_of,
             recorded=True,
+            quantum_ns=scenario.clock_step,
             timer=time.perf_counter_ns,
         ).run()
 

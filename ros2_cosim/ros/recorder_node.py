@@ -48,6 +48,7 @@ class RecorderNode:
     :param graph: the checked system
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: where the messages go
+    :param quantum_ns: progress [ns of simulated time] worth telling the clock
     :param helpers: processes that report beside participants and clock
     """
 
@@ -58,10 +59,12 @@ class RecorderNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
+        quantum_ns: int,
         helpers: Iterable[str] = (),
     ) -> None:
         self._session = session
         self._sink = sink
+        self._quantum = quantum_ns
         self._channels: list[Channel] = []
         self._counts = CausalityCounts()
         self._end = FOREVER
@@ -119,7 +122,8 @@ class RecorderNode:
         while True:
             bound = min((c.promise for c in self._channels), default=FOREVER)
             self._sink.advance(bound)
-            if bound > self._told and self._told < self._horizon:
+            news = min(self._told + self._quantum, self._horizon, self._end)
+            if bound > self._told and self._told < self._horizon and bound >= news:
                 self._told = bound
                 self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self.reports.keys() >= self._expected:

@@ -47,7 +47,7 @@ Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Wh
 @app.command()
 def run(
     scenario: ScenarioFile,
-    shape: Annotated[Literal["ros", "inproc"], typer.Option(help="Run shape.")] = "ros",
+    shape: Annotated[Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")] = "ros",
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help="Host of the CARLA server.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the CARLA server.")] = None,
@@ -74,7 +74,7 @@ def run(
         if shape == "inproc" and (simulator == "carla" or factor is not None):
             raise ConfigurationError(
                 "shape inproc runs the headless world as fast as possible; --simulator carla and "
-                "--rate need --shape ros"
+                "--rate need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
@@ -89,6 +89,7 @@ def run(
 
                 options = RunOptions(
                     output,
+                    shape=shape,
                     rate=factor,
                     record=bag,
                     visualise=visualise or rviz,

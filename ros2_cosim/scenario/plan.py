@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bring-up plan: which processes a scenario needs in the shape ``ros``.
+"""The bring-up plan: which processes a scenario needs in the shapes ``ros`` and ``composed``.
 
 One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these processes.
 """
@@ -42,6 +42,7 @@ class RunOptions:
     """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
 
     output: Path
+    shape: str = "ros"
     rate: float | None = None
     record: bool = True
     visualise: bool = False
@@ -59,7 +60,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     common = {"scenario_file": scenario_file}
     processes: list[Process] = []
     simulator = scenario.simulator
-    if simulator.kind == "headless":
+    if simulator.kind == "headless" and dcp_participants(scenario):
         processes.append(
             Process(
                 "simulator",
@@ -79,12 +80,15 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         processes.append(
             Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
         )
-    for name, participant in scenario.participants.items():
-        processes.append(
-            Process(name, participant.node, parameters={**common, "participant": name})
-        )
+    if options.shape == "ros":
+        for name, participant in scenario.participants.items():
+            processes.append(
+                Process(name, participant.node, parameters={**common, "participant": name})
+            )
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    processes.append(Process("recorder", "recorder", parameters={**common, **record}))
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.shape == "ros":
+        processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
@@ -95,8 +99,11 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         processes.append(
             Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False)
         )
-    rate = "max" if options.rate is None else repr(options.rate)
-    processes.append(Process("clock", "clock", parameters={**common, "rate": rate}))
+    if options.shape == "ros":
+        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+    else:
+        parameters = {**common, **record, **rate}
+        processes.append(Process("composed", "composed", parameters=parameters))
     return processes
 
 
@@ -140,7 +147,7 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     simulator = data["simulator"]
     held: list[socket.socket] = []
     try:
-        if simulator["kind"] == "headless":
+        if simulator["kind"] == "headless" and dcp_participants(scenario):
             simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
         for name, participant in data["participants"].items():
             bridge = participant["parameters"].get("dcp")

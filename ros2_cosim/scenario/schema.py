@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import format_ns, parse_duration
 
 
 def _positive(value: object) -> int:
@@ -96,6 +96,8 @@ class Scenario(_Section):
     stop_latency: PositiveDuration = 500_000_000
     #: How far a participant may be ahead of the clock.
     run_ahead: PositiveDuration = 500_000_000
+    #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
+    clock_step: PositiveDuration = 50_000_000
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
     simulator: SimulatorSettings = SimulatorSettings()
@@ -103,6 +105,19 @@ class Scenario(_Section):
     participants: dict[Name, ParticipantSettings]
     #: Directory that relative file names of the scenario refer to.
     base_directory: str = "."
+
+
+def _check_times(scenario: Scenario, origin: str) -> None:
+    if scenario.run_ahead > scenario.stop_latency:
+        raise ConfigurationError(
+            f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
+            f"most stop_latency ({format_ns(scenario.stop_latency)})"
+        )
+    if 2 * scenario.clock_step > scenario.run_ahead:
+        raise ConfigurationError(
+            f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
+            f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
+        )
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -143,11 +158,13 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     if isinstance(participants, dict):
         data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
     try:
-        return Scenario.model_validate(data)
+        scenario = Scenario.model_validate(data)
     except ValidationError as error:
         raise ConfigurationError(
             "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
         ) from None
+    _check_times(scenario, origin)
+    return scenario
 
 
 def save_scenario(scenario: Scenario, path: Path) -> None:

@@ -84,7 +84,7 @@ class Path:
     def step(self, kind: int) -> None:
         slave = self.bench.slave
         before = slave.state
-        data = self.request(kind) if kind in LAYOUTS else self.rng.randbytes(20)
+        data = self.request(kind) if kind in LAYOUTS else bytes([kind]) + self.rng.randbytes(19)
         answers = self.bench.ask(data)
         if len(data) >= 4 and kind < 0xB0 and answers and before is not State.ALIVE:
             self.seq = slave._expected

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.slave_core import SlaveOptions
-from ros2_cosim.dcp.slave_realtime import TickPlan
+from ros2_cosim.dcp.ticks import TickPlan
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 BOTH = pytest.mark.parametrize("transport", [TCP, UDP])

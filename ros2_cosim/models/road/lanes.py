@@ -28,6 +28,46 @@ class Lane(NamedTuple):
     successor: int | None
 
 
+class _Side:
+    """The lanes on one side of lane 0, from the inside out.
+
+    Where no width changes along the section, the borders are found once.
+    """
+
+    __slots__ = ("_fixed", "_lanes")
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self._fixed: list[tuple[int, float, float]] | None = None
+        if all(lane.width.constant is not None for lane in lanes):
+            self._fixed = self._borders(0.0)
+
+    def _borders(self, ds: float) -> list[tuple[int, float, float]]:
+        """(lane, inner, outer border) of every lane, distances from lane 0."""
+        found = []
+        outer = 0.0
+        for lane in self._lanes:
+            inner = outer
+            outer += max(lane.width.value(ds), 0.0)
+            found.append((lane.id, inner, outer))
+        return found
+
+    def borders(self, lane_id: int, ds: float) -> tuple[float, float]:
+        """Inner and outer border of a lane that lies on this side."""
+        inner = outer = 0.0
+        for found, inner, outer in self._fixed or self._borders(ds):
+            if found == lane_id:
+                break
+        return inner, outer
+
+    def lane_at(self, distance: float, ds: float) -> int:
+        """Lane that holds a point at this distance from lane 0, or OFF_ROAD."""
+        for lane_id, _, outer in self._fixed or self._borders(ds):
+            if distance <= outer:
+                return lane_id
+        return OFF_ROAD
+
+
 class LaneSection:
     """The lanes between two stations; they neither begin nor end inside."""
 
@@ -37,11 +77,8 @@ class LaneSection:
         self.start = start
         self.end = end
         self.lanes = dict(lanes)
-        self._left = [lanes[i] for i in sorted(i for i in lanes if i > 0)]
-        self._right = [lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)]
-
-    def _side(self, lane_id: int) -> list[Lane]:
-        return self._left if lane_id > 0 else self._right
+        self._left = _Side([lanes[i] for i in sorted(i for i in lanes if i > 0)])
+        self._right = _Side([lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)])
 
     def width(self, lane_id: int, s: float) -> float:
         """Width of a lane at station s [m]."""
@@ -49,25 +86,14 @@ class LaneSection:
 
     def borders(self, lane_id: int, s: float) -> tuple[float, float]:
         """Distance from lane 0 of the inner and the outer border [m], both non-negative."""
-        ds = s - self.start
-        inner = outer = 0.0
-        for lane in self._side(lane_id):
-            inner = outer
-            outer += max(lane.width.value(ds), 0.0)
-            if lane.id == lane_id:
-                break
-        return inner, outer
+        side = self._left if lane_id > 0 else self._right
+        return side.borders(lane_id, s - self.start)
 
     def lane_at(self, t: float, s: float) -> int:
         """Lane that holds the lateral position t from lane 0, or OFF_ROAD."""
-        ds = s - self.start
-        distance = abs(t)
-        outer = 0.0
-        for lane in self._side(1 if t > 0.0 else -1):
-            outer += max(lane.width.value(ds), 0.0)
-            if distance <= outer:
-                return lane.id
-        return OFF_ROAD
+        if t > 0.0:
+            return self._left.lane_at(t, s - self.start)
+        return self._right.lane_at(-t, s - self.start)
 
 
 class Lanes:
@@ -82,11 +108,11 @@ class Lanes:
 
     def section(self, s: float) -> LaneSection:
         """The section that holds station s."""
-        return self.sections[self.index(s)]
+        return self.sections[bisect_right(self._starts, s, 1) - 1]
 
     def index(self, s: float) -> int:
         """Number of the section that holds station s."""
-        return max(bisect_right(self._starts, s) - 1, 0)
+        return bisect_right(self._starts, s, 1) - 1
 
     def _known(self, lane_id: int, s: float) -> LaneSection:
         section = self.section(s)

@@ -63,6 +63,8 @@ class RoadNetwork:
         self.source = source
         self._check_links()
         self._stations = Stations(self.roads)
+        #: The height of all roads [m] if it is everywhere the same, else None.
+        self.level = _common_level(roads)
         self._samples = [
             (point.x, point.y, road.id, s)
             for road in roads
@@ -112,8 +114,8 @@ class RoadNetwork:
             ) from None
 
     def _on(self, road_id: int, s: float) -> Road:
-        road = self.road(road_id)
-        if not -_END_TOLERANCE <= s <= road.length + _END_TOLERANCE:
+        road = self.roads.get(road_id) or self.road(road_id)
+        if not -_END_TOLERANCE <= s <= road.line.length + _END_TOLERANCE:
             raise RoadError(
                 f"{self.source}: s={s!r} is not on road {road_id}: 0 to {road.length!r} is allowed"
             )
@@ -139,10 +141,10 @@ class RoadNetwork:
     def pose(self, road_id: int, s: float, t: float) -> tuple[float, float, float, float]:
         """(x, y, z, heading) of a place; heading [rad, wrapped] towards larger s."""
         road = self._on(road_id, s)
-        point = road.line.at(s)
+        x, y, cos, sin, _ = road.line.frame(s)
         return (
-            point.x - t * point.sin,
-            point.y + t * point.cos,
+            x - t * sin,
+            y + t * cos,
             road.elevation.value(s),
             wrap_angle(road.line.heading(s)),
         )
@@ -188,6 +190,13 @@ class RoadNetwork:
             heading = wrap_angle(heading + PI)
         return LanePoint(x, y, z, heading)
 
+    def lane_point(self, road_id: int, lane_id: int, s: float) -> tuple[float, float]:
+        """(x, y) of ``lane_pose``, which is all that steering asks for."""
+        road = self._on(road_id, s)
+        t = road.lanes.centre(lane_id, s)
+        x, y, cos, sin, _ = road.line.frame(s)
+        return x - t * sin, y + t * cos
+
     def project(self, x: float, y: float, hint: RoadPosition | None = None) -> RoadPosition:
         """The closest point of the network, seen from above.
 
@@ -212,7 +221,7 @@ class RoadNetwork:
         line = road.line
         hops = 0
         for _ in range(_MAX_ITERATIONS):
-            px, py, cos, sin, curvature = line.at(s)
+            px, py, cos, sin, curvature = line.frame(s)
             dx, dy = x - px, y - py
             along = dx * cos + dy * sin
             across = dy * cos - dx * sin
@@ -242,7 +251,7 @@ class RoadNetwork:
         return None
 
     def _position(self, road: Road, s: float, x: float, y: float) -> RoadPosition:
-        px, py, cos, sin, _ = road.line.at(s)
+        px, py, cos, sin, _ = road.line.frame(s)
         return self._finish(road, s, (y - py) * cos - (x - px) * sin)
 
     def _finish(self, road: Road, s: float, t: float) -> RoadPosition:
@@ -339,6 +348,11 @@ def lateral_error(network: RoadNetwork, position: RoadPosition, lane_id: int) ->
     """Distance of a position from the centre of a lane [m], positive to the lane's left."""
     error = position.t - network.lane_centre(position.road_id, lane_id, position.s)
     return error if lane_id < 0 else -error
+
+
+def _common_level(roads: list[Road]) -> float | None:
+    levels = {road.elevation.constant for road in roads}
+    return levels.pop() if len(levels) == 1 else None
 
 
 def _stations(length: float, step: float) -> list[float]:
