@@ -83,9 +83,14 @@ def run(
         build_graph(loaded)
         output = out or Path("out") / loaded.name
         options = RunOptions(
-            output, rate=factor, record=bag, visualise=visualise or rviz, rviz=rviz
+            output,
+            shape=shape,
+            rate=factor,
+            record=bag,
+            visualise=visualise or rviz,
+            rviz=rviz,
         )
-        if shape == "ros":
+        if shape != "inproc":
             make_plan(loaded, options)
         prepare_output(output)
         with _progress(loaded) as progress:
@@ -96,17 +101,6 @@ def run(
             else:
                 from ros2_cosim.tools.run_ros import run_ros
 
-<<<<<<< HEAD
-                options = RunOptions(
-                    output,
-                    shape=shape,
-                    rate=factor,
-                    record=bag,
-                    visualise=visualise or rviz,
-                    rviz=rviz,
-                )
-=======
->>>>>>> launch
                 summary = run_ros(loaded, options, progress=progress, on_line=_print_line)
     print(
         f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
