@@ -124,6 +124,7 @@ _WEIGHT_MIDDLE = 4.0 / 9.0
 # A panel of the spiral turns by at most this angle: the rule is then exact to 1e-15 of it.
 _PANEL_TURN = 0.04
 _PANEL_LENGTH = 5.0
+_KEPT_FRAMES = 64
 MAX_TURN = 200.0
 
 
@@ -131,10 +132,22 @@ class Spiral(_Element):
     """A clothoid: curvature changes linearly from ``start`` to ``end``.
 
     The Fresnel-type integral is taken by a fixed rule over short panels whose ends are
-    computed once; a point costs one panel.
+    computed once; a point costs one panel. The last frames are kept, because a search for a
+    moving point begins where the one before ended.
     """
 
-    __slots__ = ("_knots", "_panel", "_rate", "end", "heading", "length", "start", "x", "y")
+    __slots__ = (
+        "_kept",
+        "_knots",
+        "_panel",
+        "_rate",
+        "end",
+        "heading",
+        "length",
+        "start",
+        "x",
+        "y",
+    )
 
     def __init__(
         self, x: float, y: float, heading: float, length: float, start: float, end: float
@@ -145,6 +158,7 @@ class Spiral(_Element):
         sharpest = max(abs(start), abs(end))
         if sharpest * length > MAX_TURN:
             raise RoadError(f"a spiral may turn by at most {MAX_TURN:g} rad")
+        self._kept: dict[float, Frame] = {}
         panels = 1 + int(max(length * sharpest / _PANEL_TURN, length / _PANEL_LENGTH))
         self._panel = length / panels
         s, c = sincos(heading)
@@ -173,6 +187,9 @@ class Spiral(_Element):
 
     def frame(self, ds: float) -> Frame:
         """(x, y, cos, sin, curvature) at a distance from the start."""
+        kept = self._kept.get(ds)
+        if kept is not None:
+            return kept
         i = int(ds / self._panel)
         last = len(self._knots) - 2
         i = 0 if i < 0 else min(i, last)
@@ -181,7 +198,11 @@ class Spiral(_Element):
         x, y = self._within(knot, u)
         k = knot[4]
         s, c = sincos(u * (k + 0.5 * self._rate * u))
-        return (x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u)
+        frame = x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u
+        if len(self._kept) >= _KEPT_FRAMES:
+            self._kept.clear()
+        self._kept[ds] = frame
+        return frame
 
     def turn(self, ds: float) -> float:
         """Integral of the curvature."""
