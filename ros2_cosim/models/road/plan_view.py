@@ -272,19 +272,23 @@ class ParamPoly3(_Element):
 
 
 class ReferenceLine:
-    """The elements of one road in a row, addressed by the station s in [0, length]."""
+    """The elements of one road in a row, addressed by the station s in [0, length].
 
-    __slots__ = ("_elements", "_frames", "_starts", "_turns", "length")
+    Element i begins at station ``starts[i]``; ``frames[i]`` is its method ``frame``. The
+    element of a station is ``bisect_right(starts, s, 1) - 1``.
+    """
+
+    __slots__ = ("_elements", "_turns", "frames", "length", "starts")
 
     def __init__(self, elements: list[PlanElement]) -> None:
         self._elements = elements
-        self._frames = [element.frame for element in elements]
+        self.frames = [element.frame for element in elements]
         # Searches begin at index 1, so that the first element also serves s < 0.
-        self._starts: list[float] = []
+        self.starts: list[float] = []
         self._turns: list[float] = []
         s = turn = 0.0
         for element in elements:
-            self._starts.append(s)
+            self.starts.append(s)
             self._turns.append(turn)
             s += element.length
             turn += element.turn(element.length)
@@ -295,9 +299,9 @@ class ReferenceLine:
 
         Beyond the ends the first or last element is continued.
         """
-        starts = self._starts
+        starts = self.starts
         i = bisect_right(starts, s, 1) - 1
-        return self._frames[i](s - starts[i])
+        return self.frames[i](s - starts[i])
 
     def at(self, s: float) -> PlanPoint:
         """Point at a station, as ``frame``."""
@@ -305,11 +309,11 @@ class ReferenceLine:
 
     def heading(self, s: float) -> float:
         """Heading at a station [rad], not wrapped."""
-        i = bisect_right(self._starts, s, 1) - 1
+        i = bisect_right(self.starts, s, 1) - 1
         element = self._elements[i]
-        return element.heading + element.turn(s - self._starts[i])
+        return element.heading + element.turn(s - self.starts[i])
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = bisect_right(self._starts, s, 1) - 1
-        return self._turns[i] + self._elements[i].turn(s - self._starts[i])
+        i = bisect_right(self.starts, s, 1) - 1
+        return self._turns[i] + self._elements[i].turn(s - self.starts[i])
