@@ -30,21 +30,21 @@ class Output(NamedTuple):
 class LatchedChannel:
     """Zero-order hold over the samples of one connection."""
 
-    __slots__ = ("_current", "_pending", "delayed", "index")
+    __slots__ = ("_current", "_pending", "delayed", "index", "push")
 
     def __init__(self, index: int, delayed: bool) -> None:
         self.index = index
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
-
-    def push(self, sample: Sample) -> None:
-        """Store a sample; stamps on one connection never decrease."""
-        self._pending.append(sample)
+        #: Store a sample; stamps on one connection never decrease.
+        self.push: Callable[[Sample], None] = self._pending.append
 
     def read(self, time: int) -> Sample | None:
         """The newest sample stamped <= time (< time if delayed); ``time`` never decreases."""
         pending = self._pending
+        if not pending:
+            return self._current
         limit = time - 1 if self.delayed else time
         while pending and pending[0].stamp <= limit:
             self._current = pending.popleft()
@@ -189,18 +189,18 @@ class ParticipantRuntime:
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []
-        if not isinstance(values, Mapping):
+        if type(values) is not dict and not isinstance(values, Mapping):
             raise ParticipantError(
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
                 f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
             )
-        for port in self._every:
-            if values.get(port) is None:
-                raise ParticipantError(
-                    f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
-                    "port is declared to send at every activation (declare it 'sparse' if it "
-                    "may stay silent)"
-                )
+        if None in map(values.get, self._every):
+            port = next(port for port in self._every if values.get(port) is None)
+            raise ParticipantError(
+                f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
+                "port is declared to send at every activation (declare it 'sparse' if it "
+                "may stay silent)"
+            )
         if self._once and self.trace.activations == 1:
             for port in self._once:
                 if values.get(port) is None:
