@@ -7,6 +7,7 @@ outputs in.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,8 @@ class DcpPlant:
             )
         self._variables = SceneVariables(parameters)
         self._collisions = 0
+        #: Wall time [ns] of the DCP steps, the slave's own time included.
+        self.transport_ns = 0
         description: Any = self._variables.description()
         if "description" in settings:
             description = context.base_directory / settings["description"]
@@ -72,11 +75,17 @@ class DcpPlant:
         if not first:
             commands = latest_commands(step, variables.commanded)
             slave.set_inputs(variables.command_values(commands))
+            started = time.perf_counter_ns()
             self._master.do_step()
+            self.transport_ns += time.perf_counter_ns() - started
         collisions = variables.collision_count(slave.outputs)
         collided = collisions > self._collisions
         self._collisions = collisions
         return variables.records(slave.outputs, static=first, collided=collided)
+
+    def finish(self) -> None:
+        """The last step is done: stop the slave, which dismantles its scene."""
+        self._master.stop()
 
     def close(self) -> None:
         """Stop and deregister the slave, as far as it still answers."""

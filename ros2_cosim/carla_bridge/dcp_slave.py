@@ -7,9 +7,11 @@ outputs; it is dismantled, and CARLA set free again, while the slave stops.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import cast
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
@@ -17,6 +19,7 @@ from ros2_cosim.carla_bridge.plant import SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_settings import map_choice
 from ros2_cosim.carla_bridge.simulator import Simulator
+from ros2_cosim.carla_bridge.timing import TimedSimulator
 from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel, StepInfo
 from ros2_cosim.kernel.errors import CosimError
@@ -30,6 +33,8 @@ class SceneSlave(SlaveModel):
     :param simulator: makes the connection to the simulator
     :param sizes: vehicle name -> (length, width) as the scenario states them
     :param context: of the world participant
+    :param stopped: called when the slave stops with the number of steps, the wall time of all
+        steps and that of the simulator in them [ns]
     """
 
     def __init__(
@@ -38,16 +43,22 @@ class SceneSlave(SlaveModel):
         simulator: Callable[[], Simulator],
         sizes: Mapping[str, tuple[float, float]],
         context: ModelContext,
+        stopped: Callable[[int, int, int], None] = lambda steps, step_ns, simulator_ns: None,
     ) -> None:
         self._variables = SceneVariables(parameters)
         self._parameters = parameters
         self._simulator = simulator
         self._sizes = sizes
         self._context = context
+        self._stopped = stopped
         self._run: SceneRun | None = None
         self._collisions = 0
         #: What sent the slave to its error state.
         self.failure: str | None = None
+        #: Steps made, and wall time [ns] of all steps and of the simulator in them.
+        self.steps = 0
+        self.step_ns = 0
+        self._timed: TimedSimulator | None = None
 
     def configure(self, parameters: Mapping[str, object]) -> None:
         """Take over map and weather."""
@@ -57,7 +68,8 @@ class SceneSlave(SlaveModel):
             if name and name != self._parameters.map.name:
                 chosen = replace(chosen, map=map_choice(name, self._context.base_directory))
             self._collisions = 0
-            self._run = SceneRun(Scene(self._simulator(), chosen), self._sizes)
+            self._timed = TimedSimulator(self._simulator())
+            self._run = SceneRun(Scene(cast(Simulator, self._timed), chosen), self._sizes)
 
     def initialise(self) -> None:
         """Build the world and report state 0 and the static objects."""
@@ -65,23 +77,34 @@ class SceneSlave(SlaveModel):
         with self._remembering():
             self._run.initialise()
             self._publish(static=True)
+            assert self._timed is not None
+            self._timed.elapsed_ns = 0
 
     def do_step(self, step: StepInfo) -> None:
         """One plant step with the commands received."""
         assert self._run is not None
+        started = time.perf_counter_ns()
         with self._remembering():
             self._run.step(self._variables.commands(self.inputs))
             self._publish(static=False)
+        self.steps += 1
+        self.step_ns += time.perf_counter_ns() - started
 
     def stop(self) -> None:
         """Dismantle the scene and restore the asynchronous mode."""
         if self._run is not None:
+            self._stopped(self.steps, self.step_ns, self.simulator_ns)
             self._run.close()
             self._run = None
 
     def reset(self) -> None:
         """Be ready to be configured again."""
         self.stop()
+
+    @property
+    def simulator_ns(self) -> int:
+        """Wall time inside the simulator during the steps."""
+        return 0 if self._timed is None else self._timed.elapsed_ns
 
     @contextmanager
     def _remembering(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
@@ -54,7 +55,7 @@ class SceneRun:
         """One step. Steering is the lane keeping's: the commands' ``steer`` is not used."""
         self._scene.step(
             {
-                name: None if command is None else command._replace(steer=float("nan"))
+                name: None if command is None else _without_steer(command)
                 for name, command in commands.items()
             }
         )
@@ -75,6 +76,11 @@ class SceneRun:
     def close(self) -> None:
         """Dismantle the scene."""
         self._scene.dismantle()
+
+
+def _without_steer(command: ControlCommand) -> ControlCommand:
+    """The command with the steering left to the lane keeping."""
+    return ControlCommand(command.acceleration, command.throttle, command.brake, nan)
 
 
 class ScenePlant:

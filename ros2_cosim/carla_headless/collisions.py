@@ -43,9 +43,8 @@ def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
     """Pairs with at least one vehicle whose surrounding circles overlap along x."""
     spans = []
     for index, actor in enumerate(actors):
-        box = actor.box()
-        reach = box.half_length + box.half_width
-        spans.append((box.x - reach, box.x + reach, index, isinstance(actor, Vehicle)))
+        low, high = actor.x_span()
+        spans.append((low, high, index, isinstance(actor, Vehicle)))
     spans.sort()
     pairs = []
     for position, (_, high, index, moves) in enumerate(spans):

@@ -17,13 +17,15 @@ def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
         method = getattr(runtime.behaviour, name, None)
         if method:
             details[name] = method()
+    # Part of an activation may be spent on another process, not on computing.
+    transport_ns = getattr(runtime.behaviour, "transport_ns", 0)
     return ParticipantReport(
         participant=runtime.name,
         activations=runtime.trace.activations,
         trace_sha256=runtime.trace.hexdigest(),
-        compute_ns=runtime.compute_ns,
+        compute_ns=runtime.compute_ns - transport_ns,
         wait_ns=0,
-        transport_ns=0,
+        transport_ns=transport_ns,
         timing=0,
         order=0,
         loss=0,

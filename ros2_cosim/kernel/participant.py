@@ -40,8 +40,10 @@ class Behaviour(Protocol):
 
     A behaviour ends the run by setting its attribute ``stop_reason`` (None at first) to a
     text during an activation: the run then ends a fixed, declared latency later. Optional
-    methods: ``figures()`` and ``verdicts()`` give what the summary says about the run,
-    ``close()`` releases what the behaviour holds.
+    methods: ``finish()`` is called after the last activation, ``figures()`` and
+    ``verdicts()`` give what the summary says about the run, ``close()`` releases what the
+    behaviour holds, whatever happened. ``transport_ns`` may count the wall time of activations
+    that was spent on another process.
     """
 
     def activate(self, step: Step) -> Mapping[str, Any]:

@@ -96,8 +96,11 @@ def quaternion_from_yaw(yaw: float) -> Quaternion:
 
 def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Quaternion:
     """Rotation Rz(yaw) Ry(pitch) Rx(roll) about fixed axes, angles in rad."""
-    sr, cr = sincos(0.5 * roll)
-    sp, cp = sincos(0.5 * pitch)
+    if roll == 0.0 and pitch == 0.0:  # on level ground; the same bits
+        sr, cr, sp, cp = 0.5 * roll, 1.0, 0.5 * pitch, 1.0
+    else:
+        sr, cr = sincos(0.5 * roll)
+        sp, cp = sincos(0.5 * pitch)
     sy, cy = sincos(0.5 * yaw)
     return (
         sr * cp * cy - cr * sp * sy,
@@ -134,12 +137,14 @@ def yaw_from_quaternion(qx: float, qy: float, qz: float, qw: float) -> float:
 
 def body_to_world(q: Quaternion, v: Vector) -> Vector:
     """R v: a vector of the body frame in the world frame."""
-    return _rotate(q[0], q[1], q[2], q[3], v)
+    qx, qy, qz, qw = q
+    return _rotate(qx, qy, qz, qw, v)
 
 
 def world_to_body(q: Quaternion, v: Vector) -> Vector:
     """R^T v: a vector of the world frame (such as a velocity) in the body frame."""
-    return _rotate(-q[0], -q[1], -q[2], q[3], v)
+    qx, qy, qz, qw = q
+    return _rotate(-qx, -qy, -qz, qw, v)
 
 
 def _rotate(qx: float, qy: float, qz: float, qw: float, v: Vector) -> Vector:

@@ -3,7 +3,7 @@
 
 import logging
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
@@ -12,10 +12,14 @@ from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.slave_server import serve
+from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
+from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.system import model_context
 
 
 def main() -> int:
@@ -29,15 +33,7 @@ def _serve(started: Started) -> None:
     session, scenario, _ = started
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
-    context = ModelContext(
-        name=name,
-        parameters=scenario.participants[name].parameters,
-        scene=scenario.scene,
-        run_seed=scenario.seed,
-        base_directory=Path(scenario.base_directory),
-        shape="ros",
-        simulator=simulator.model_dump(),
-    )
+    context = model_context(scenario, name, "ros")
     parameters = scene_parameters(context, plant_step_ns(context))
     dcp = context.parameters["dcp"]
     slave = SceneSlave(
@@ -45,6 +41,7 @@ def _serve(started: Started) -> None:
         lambda: ClientWorld(simulator.host, simulator.port, simulator.timeout_s),
         scene_sizes(context),
         context,
+        _reporter(session, slave_name(name)),
     )
     host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
@@ -59,6 +56,17 @@ def _serve(started: Started) -> None:
             raise Aborted(str(error)) from None
     if slave.failure is not None:
         raise ConnectionFailedError(slave.failure)
+
+
+def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
+    """Report the times of the slave's steps, for the step-time breakdown of the run."""
+    writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
+
+    def report(steps: int, step_ns: int, simulator_ns: int) -> None:
+        compute_ns = step_ns - simulator_ns
+        writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+
+    return report
 
 
 if __name__ == "__main__":

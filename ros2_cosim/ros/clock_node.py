@@ -103,11 +103,12 @@ class ClockNode:
             self._enter(State.STOPPING, self._coordinator.stop_reason)
             self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
             self._enter(State.SHUT_DOWN, "the run is complete")
-            # The last word has to leave this process before it ends.
-            self._session.wait(_POLL_S)
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
             raise
+        finally:
+            # The last word has to reach everybody before this process ends.
+            self._system.flush()
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()

@@ -7,7 +7,7 @@ disk slows the run down instead of losing messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ros2_cosim.interfaces.cdr import Codec
@@ -48,6 +48,8 @@ class RecorderNode:
     :param graph: the checked system
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: where the messages go
+    :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param helpers: processes that report beside participants and clock
     """
 
     def __init__(
@@ -57,15 +59,18 @@ class RecorderNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
+        quantum_ns: int,
+        helpers: Iterable[str] = (),
     ) -> None:
         self._session = session
         self._sink = sink
+        self._quantum = quantum_ns
         self._channels: list[Channel] = []
         self._counts = CausalityCounts()
         self._end = FOREVER
         self._horizon = NEVER
         self._told = NEVER
-        self._expected = {*graph.participants, "clock"}
+        self._expected = {*graph.participants, "clock", *helpers}
         self.reports: dict[str, ParticipantReport] = {}
         self._system = SystemState(int(State.CREATED), "", "")
         for name, spec in graph.participants.items():
@@ -117,7 +122,8 @@ class RecorderNode:
         while True:
             bound = min((c.promise for c in self._channels), default=FOREVER)
             self._sink.advance(bound)
-            if bound > self._told and self._told < self._horizon:
+            news = min(self._told + self._quantum, self._horizon, self._end)
+            if bound > self._told and self._told < self._horizon and bound >= news:
                 self._told = bound
                 self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self.reports.keys() >= self._expected:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -26,6 +27,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 #: More messages than this are never under way on one topic: the run-ahead window sees to it.
 HISTORY_DEPTH = 2000
+#: A reader that has not answered by then is gone.
+_FLUSH = Duration(seconds=2)
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -72,6 +75,10 @@ class Writer:
     def send_bytes(self, data: bytes) -> None:
         """Publish a message that is encoded already."""
         self._publisher.publish(data)
+
+    def flush(self) -> None:
+        """Wait until every reader has what was sent: last words of a process that ends."""
+        self._publisher.wait_for_all_acked(_FLUSH)
 
     @property
     def readers(self) -> int:

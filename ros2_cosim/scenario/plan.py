@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bring-up plan: which processes a scenario needs in the shape ``ros``.
+"""The bring-up plan: which processes a scenario needs in the shapes ``ros`` and ``composed``.
 
 One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these processes.
 """
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
@@ -25,9 +28,10 @@ _ATTEMPTS = 50
 class Process:
     """One process of a run.
 
-    ``executable`` is the node's module in ``ros2_cosim.nodes`` and its ROS executable name;
-    ``parameters`` are ROS parameters of a ROS node, ``arguments`` plain ones of any other
-    program. A ``required`` process that ends ends the run.
+    ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
+    the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
+    the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
+    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Process:
     arguments: tuple[str, ...] = ()
     is_ros: bool = True
     required: bool = True
+    package: str = PACKAGE
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,11 @@ class RunOptions:
     """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
 
     output: Path
+    shape: str = "ros"
     rate: float | None = None
     record: bool = True
     visualise: bool = False
     rviz: bool = False
-    rviz_config: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -55,12 +60,14 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
 
     The resolved scenario must have been written to ``options.output``; servers first, the
     clock last.
+
+    :raises ConfigurationError: a participant's node, or RViz, is not there
     """
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     processes: list[Process] = []
     simulator = scenario.simulator
-    if simulator.kind == "headless":
+    if simulator.kind == "headless" and dcp_participants(scenario):
         processes.append(
             Process(
                 "simulator",
@@ -76,31 +83,43 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 is_ros=False,
             )
         )
-    for name, participant in scenario.participants.items():
-        bridge = participant.parameters.get("dcp")
-        if bridge is not None:
-            processes.append(
-                Process(f"{name}_slave", "carla_slave", parameters={**common, "participant": name})
-            )
-    for name, participant in scenario.participants.items():
+    for name in dcp_participants(scenario):
         processes.append(
-            Process(name, participant.node, parameters={**common, "participant": name})
+            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
         )
+    if options.shape == "ros":
+        for name, participant in scenario.participants.items():
+            package, executable = find_node(
+                participant.node, Path(scenario.base_directory), f"participants.{name}.node"
+            )
+            parameters = {**common, "participant": name}
+            processes.append(Process(name, executable, parameters=parameters, package=package))
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    processes.append(Process("recorder", "recorder", parameters={**common, **record}))
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.shape == "ros":
+        processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
         )
     if options.rviz:
-        config = str(options.rviz_config) if options.rviz_config else ""
-        arguments = ("-d", config) if config else ()
-        processes.append(
-            Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False)
-        )
-    rate = "max" if options.rate is None else repr(options.rate)
-    processes.append(Process("clock", "clock", parameters={**common, "rate": rate}))
+        processes.append(_rviz())
+    if options.shape == "ros":
+        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+    else:
+        parameters = {**common, **record, **rate}
+        processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _rviz() -> Process:
+    if shutil.which("rviz2") is None:
+        raise ConfigurationError(
+            "rviz: the program rviz2 is not on the PATH; source a ROS installation that has it, "
+            "or look at the bag and the report instead"
+        )
+    arguments = ("-d", str(share_file("rviz/platoon.rviz")))
+    return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
 def _drawing(scenario: Scenario) -> dict[str, Any]:
@@ -121,6 +140,16 @@ def _drawing(scenario: Scenario) -> dict[str, Any]:
     return parameters
 
 
+def dcp_participants(scenario: Scenario) -> list[str]:
+    """Participants whose plant is a DCP slave in a process of its own."""
+    return [n for n, p in scenario.participants.items() if p.parameters.get("dcp") is not None]
+
+
+def slave_name(participant: str) -> str:
+    """Name of the slave process of a participant."""
+    return f"{participant}_slave"
+
+
 def resolve_ports(scenario: Scenario) -> Scenario:
     """Give every server of the plan that asked for port 0 a free one.
 
@@ -133,7 +162,7 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     simulator = data["simulator"]
     held: list[socket.socket] = []
     try:
-        if simulator["kind"] == "headless":
+        if simulator["kind"] == "headless" and dcp_participants(scenario):
             simulator["port"] = _reserve(
                 held, simulator["host"], simulator["port"], "simulator", pair=True
             )

@@ -107,8 +107,10 @@ class Scenario(_Section):
     duration: PositiveDuration
     #: A stop requested at t ends the run at t + this.
     stop_latency: PositiveDuration = 500_000_000
-    #: How far a participant may be ahead of the clock; 0 is lockstep. At most stop_latency.
-    run_ahead: Duration = 500_000_000
+    #: How far a participant may be ahead of the clock.
+    run_ahead: PositiveDuration = 500_000_000
+    #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
+    clock_step: PositiveDuration = 50_000_000
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
     simulator: SimulatorSettings = SimulatorSettings()
@@ -117,15 +119,18 @@ class Scenario(_Section):
     #: Directory that relative file names of the scenario refer to.
     base_directory: str = "."
 
-    @model_validator(mode="after")
-    def _check(self) -> Scenario:
-        if self.run_ahead > self.stop_latency:
-            raise ValueError(
-                f"run_ahead is {format_ns(self.run_ahead)}; it must be at most stop_latency "
-                f"({format_ns(self.stop_latency)}), or a participant could pass the end of the "
-                "run before it is known"
-            )
-        return self
+
+def _check_times(scenario: Scenario, origin: str) -> None:
+    if scenario.run_ahead > scenario.stop_latency:
+        raise ConfigurationError(
+            f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
+            f"most stop_latency ({format_ns(scenario.stop_latency)})"
+        )
+    if 2 * scenario.clock_step > scenario.run_ahead:
+        raise ConfigurationError(
+            f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
+            f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
+        )
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -154,11 +159,13 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     if isinstance(participants, dict):
         data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
     try:
-        return Scenario.model_validate(data)
+        scenario = Scenario.model_validate(data)
     except ValidationError as error:
         raise ConfigurationError(
             "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
         ) from None
+    _check_times(scenario, origin)
+    return scenario
 
 
 def save_scenario(scenario: Scenario, path: Path) -> None:

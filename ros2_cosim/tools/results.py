@@ -15,6 +15,7 @@ import ros2_cosim
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
 from ros2_cosim.tools.report import render_report
@@ -54,6 +55,24 @@ def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
     return BagWriter(output / BAG, topics, custom_data=facts)
 
 
+class NoBag:
+    """Takes what a bag would take, and forgets it."""
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Drop a message."""
+
+    def advance(self, time_ns: int) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
+    """The bag of a run, or what stands for it when none is wanted."""
+    return open_bag(output, scenario, graph) if record else NoBag()
+
+
 def write_results(
     output: Path,
     scenario: Scenario,
@@ -72,7 +91,7 @@ def write_results(
         order=sum(r.order for r in reports.values()),
         loss=sum(r.loss for r in reports.values()),
     )
-    participants = tuple(_participant(reports[name]) for name in sorted(reports))
+    participants = tuple(_participant(r) for r in _own_times(reports))
     wall_s = facts.wall_ns / _NS
     sim_s = facts.end_ns / _NS
     summary = Summary(
@@ -86,7 +105,8 @@ def write_results(
         startup_time_s=facts.startup_ns / _NS,
         rtf=sim_s / wall_s if wall_s > 0 else 0.0,
         end_reason=facts.end_reason,
-        trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items()}),
+        # A helper process (a DCP slave) has no trace of its own: its participant has.
+        trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
         repeatable=True,
         causality=counts,
         participants=participants,
@@ -105,6 +125,19 @@ def write_results(
     if (output / BAG).is_dir():
         render_report(output)
     return summary
+
+
+def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
+    """Reports by name; what a slave does itself is not transport of its participant."""
+    result = []
+    for name in sorted(reports):
+        report = reports[name]
+        slave = reports.get(slave_name(name))
+        if slave is not None:
+            inside = slave.compute_ns + slave.transport_ns
+            report = report._replace(transport_ns=max(0, report.transport_ns - inside))
+        result.append(report)
+    return result
 
 
 def _participant(report: ParticipantReport) -> ParticipantSummary:

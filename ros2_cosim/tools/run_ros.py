@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run shape ``ros``: one process per node of the bring-up plan, DDS between them."""
+"""Run shapes ``ros`` (one process per node) and ``composed`` (one for all participants)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run_ros(
     plan = make_plan(scenario, options)
 
     def listen(name: str, line: str) -> None:
-        if name == "clock" and (match := _TIME.fullmatch(line)):
+        if name in ("clock", "composed") and (match := _TIME.fullmatch(line)):
             progress(round(float(match[1]) * 1e9))
         else:
             on_line(name, line)

@@ -44,11 +44,28 @@ def test_a_foreign_simulator_is_not_started(platoon: Scenario) -> None:
     assert names(make_scenario(data, "test"))[0] == "world_slave"
 
 
-def test_what_is_only_looked_at_may_end_without_ending_the_run(platoon: Scenario) -> None:
+def test_what_is_only_looked_at_may_end_without_ending_the_run(
+    platoon: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rviz2").write_text("#!/bin/sh\n")
+    (tmp_path / "rviz2").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     plan = make_plan(platoon, RunOptions(OUTPUT, visualise=True, rviz=True))
     assert {p.name for p in plan if not p.required} == {"visualisation", "rviz"}
     assert [p.name for p in plan][-1] == "clock"
     assert {p.name for p in plan if not p.is_ros} == {"simulator", "rviz"}
+
+
+def test_without_rviz_on_the_path_asking_for_it_is_refused(
+    platoon: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigurationError, match="rviz2 is not on the PATH"):
+        make_plan(platoon, RunOptions(OUTPUT, rviz=True))
+
+
+def test_in_shape_composed_one_process_holds_all_participants(platoon: Scenario) -> None:
+    assert names(platoon, shape="composed") == ["simulator", "world_slave", "composed"]
 
 
 def test_every_participant_gets_its_name_and_the_resolved_scenario(platoon: Scenario) -> None:
