@@ -21,6 +21,7 @@ from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
+_ATTEMPTS = 50
 
 
 @dataclass(frozen=True)
@@ -162,12 +163,15 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     held: list[socket.socket] = []
     try:
         if simulator["kind"] == "headless" and dcp_participants(scenario):
-            simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
+            simulator["port"] = _reserve(
+                held, simulator["host"], simulator["port"], "simulator", pair=True
+            )
         for name, participant in data["participants"].items():
             bridge = participant["parameters"].get("dcp")
             if isinstance(bridge, dict):
+                place = f"participants.{name}.parameters.dcp"
                 bridge["host"] = bridge.get("host", "127.0.0.1")
-                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), what=name)
+                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
     finally:
         for held_socket in held:
             held_socket.close()
@@ -175,21 +179,34 @@ def resolve_ports(scenario: Scenario) -> Scenario:
 
 
 def _reserve(
-    held: list[socket.socket], host: str, port: int, *, pair: bool = False, what: str = "simulator"
+    held: list[socket.socket], host: Any, port: Any, place: str, *, pair: bool = False
 ) -> int:
     """Find a free port (with ``pair`` also the next one) and keep it until all are found."""
-    for _ in range(50):
+    highest = 65534 if pair else 65535
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
+        raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
+    if not isinstance(host, str):
+        raise ConfigurationError(f"{place}.host: found {host!r}; allowed is a host name")
+    for _ in range(_ATTEMPTS):
         try:
             found = _bind(held, host, port)
-            if pair:
-                _bind(held, host, found + 1)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{place}: port {port} on {host} cannot be used: {error.strerror or error}"
+            ) from None
+        if not pair:
             return found
+        try:
+            if found <= highest:
+                _bind(held, host, found + 1)
+                return found
         except OSError as error:
             if port != 0:
                 raise ConfigurationError(
-                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error}"
+                    f"{place}: port {port + 1} on {host}, needed beside {port}, cannot be used: "
+                    f"{error.strerror or error}"
                 ) from None
-    raise ConfigurationError(f"{what}: found no free port on {host}")
+    raise ConfigurationError(f"{place}: found no two free ports side by side on {host}")
 
 
 def _bind(held: list[socket.socket], host: str, port: int) -> int:

@@ -127,8 +127,11 @@ def _find_factory(participant: str, model: str) -> Any:
             )
     module_name, _, attribute = target.partition(":")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+        factory = getattr(importlib.import_module(module_name), attribute)
+        if not callable(factory):
+            raise TypeError(f"it is no factory but of type {type(factory).__name__}")
+        return factory
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigurationError(
             f"participant '{participant}': model '{model}' cannot be loaded: {error}"
         ) from None
@@ -174,12 +177,14 @@ def _activation(name: str, value: Any) -> Activation | None:
     where = f"participants.{name}.activation"
     if isinstance(value, dict) and len(value) == 1:
         ((kind, body),) = value.items()
-        if kind in ("any", "all") and isinstance(body, list) and body:
+        named = isinstance(body, list) and body and all(isinstance(port, str) for port in body)
+        if kind in ("any", "all") and named:
             return any_of(body) if kind == "any" else all_of(body)
         if kind == "every" and isinstance(body, dict) and len(body) == 1:
             ((port, count),) = body.items()
-            if isinstance(count, int) and not isinstance(count, bool):
+            if isinstance(count, int) and not isinstance(count, bool) and count > 0:
                 return Count(port, count)
     raise ConfigurationError(
-        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}}"
+        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}} "
+        "with n above 0"
     )
