@@ -61,13 +61,15 @@ def _compose(started: Started) -> None:
 
 
 _told = 0
+_told_at = 0
 
 
 def _tell(time_ns: int) -> None:
-    """Read by whoever started the run, for its progress bar."""
-    global _told
-    if time_ns // _SECOND > _told:
-        _told = time_ns // _SECOND
+    """Read by whoever started the run: its progress bar, and a sign of life every second."""
+    global _told, _told_at
+    now = time.perf_counter_ns()
+    if time_ns // _SECOND > _told or now - _told_at > _SECOND:
+        _told, _told_at = time_ns // _SECOND, now
         print(f"time {time_ns / 1e9:.3f} s", flush=True)
 
 
