@@ -8,6 +8,7 @@ from pathlib import Path
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.scenario.system import build_model
@@ -55,7 +56,9 @@ def _compose(started: Started) -> None:
             if close:
                 close()
     reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-    reason = scheduler.stop_reason or f"end of the run at {end / 1e9:g} s"
+    reason = f"end of the run at {format_ns(end)}"
+    if scheduler.stop_reason is not None and end < scenario.duration:
+        reason = scheduler.stop_reason
     facts = RunFacts("composed", end, reason, wall_ns, began - created)
     write_results(output, scenario, reports, facts)
 

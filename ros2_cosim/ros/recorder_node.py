@@ -175,14 +175,15 @@ class RecorderNode:
     def _receiver(
         self, topic: str, codec: Codec, channel: Channel, numbering: Numbering
     ) -> Callable[[bytes], None]:
-        sink, counts, decode = self._sink, self._counts, codec.decode
+        sink, counts, decode = self._sink, self._counts, codec.decode_measured
 
         def receive(data: bytes) -> None:
-            stamp, seq, _ = decode(data)
+            stamp, seq, _, length = decode(data)
             if seq is None:
                 seq = numbering.number(stamp, channel.received)
             channel.push(Sample(stamp, seq, None), NAME, counts)
-            sink.write(topic, stamp, seq, data)
+            # Without the transport's padding: the same bytes as in every other run shape.
+            sink.write(topic, stamp, seq, data[:length])
 
         return receive
 

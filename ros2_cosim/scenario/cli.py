@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import typer
@@ -29,6 +31,8 @@ app = typer.Typer(
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
 EXIT_VERDICT = 2
+#: Ended by a signal: this plus the number of the signal, as shells have it.
+EXIT_SIGNAL = 128
 _RESULTS = ("bag", "summary.json", "report.html", "activations.json", RESOLVED_SCENARIO)
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
@@ -61,6 +65,7 @@ def run(
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
+    _end_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with _clear_errors():
         loaded = adjusted(
             load_scenario(scenario, settings or ()),
@@ -189,9 +194,23 @@ def _clear_errors() -> Iterator[None]:
     except CosimError as error:
         print(f"cosim: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("cosim: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+def _end_in_order(*numbers: signal.Signals) -> None:
+    """Treat these signals like Ctrl-C: what has been started is ended before this process."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        # Once is enough; a second one must not cut the tidying up short.
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt(signal.Signals(number))
+
+    for number in numbers:
+        signal.signal(number, interrupt)
 
 
 def _rate(text: str) -> float | None:
