@@ -23,7 +23,7 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import Session, data_qos, message_class
+from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 
 #: How the reason of a participant's state begins that does not advance for want of something.
 WAITS = "waits "
@@ -109,10 +109,12 @@ class ClockNode:
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
-            raise
-        finally:
-            # The last word has to reach everybody before this process ends.
+            if isinstance(error, Stopped):
+                raise  # whoever ended this process ends the others, too
             self._system.flush()
+            raise
+        # The last word has to reach everybody before this process ends.
+        self._system.flush()
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
