@@ -40,6 +40,10 @@ class Activation:
         """Make a fresh evaluator."""
         raise NotImplementedError(type(self).__name__)
 
+    def can_hold(self, fed: frozenset[str]) -> bool:
+        """Whether alpha can ever hold when only the ports ``fed`` get samples."""
+        return bool(self.ports & fed)
+
     def minimum_samples(self, port: str) -> int:
         """At least so many samples of ``port`` are consumed by each activation (0: unknown)."""
         return 0
@@ -195,6 +199,11 @@ class Combination(Activation):
     def evaluator(self) -> Evaluator:
         """Make an evaluator of fresh parts."""
         return _CombinationEvaluator([part.evaluator() for part in self.parts], self.require_all)
+
+    def can_hold(self, fed: frozenset[str]) -> bool:
+        """Whether enough of the parts can hold."""
+        results = [part.can_hold(fed) for part in self.parts]
+        return all(results) if self.require_all else any(results)
 
     def minimum_samples(self, port: str) -> int:
         """What the most (all) or least (any) demanding part needs."""

@@ -20,22 +20,19 @@ from ros2_cosim.kernel.time import format_ns, parse_duration
 
 
 def _positive(value: object) -> int:
-    duration = _duration(value)
-    if duration == 0:
-        raise ValueError("must be above zero")
-    return duration
+    return _duration(value, minimum=1)
 
 
-def _duration(value: object) -> int:
+def _duration(value: object, minimum: int = 0) -> int:
     try:
-        return parse_duration(value)
+        return parse_duration(value, minimum=minimum)
     except ConfigurationError as error:
         # pydantic adds the place; only the rest of the message is wanted here.
         raise ValueError(str(error).removeprefix("duration: ")) from None
 
 
 #: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
-Duration = Annotated[int, BeforeValidator(_duration)]
+Duration = Annotated[int, BeforeValidator(lambda value: _duration(value))]
 PositiveDuration = Annotated[int, BeforeValidator(_positive)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -202,7 +199,11 @@ def _apply(data: dict[str, Any], override: str) -> None:
         node = node[part]
     if not isinstance(node, dict):
         raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
-    node[last] = yaml.safe_load(text)
+    try:
+        node[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        place = " ".join(str(getattr(error, "problem", error)).split())
+        raise ConfigurationError(f"--set {override}: the value is no YAML: {place}") from None
 
 
 def _describe(error: Any) -> str:
@@ -212,5 +213,7 @@ def _describe(error: Any) -> str:
         return f"{place}: unknown key"
     if error["type"] == "missing":
         return f"{place}: missing"
+    if message.startswith("found "):
+        return f"{place}: {message}"
     found = error.get("input")
     return f"{place}: found {found!r}; {message[0].lower() + message[1:]}"

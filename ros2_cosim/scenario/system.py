@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
     Connection,
     Graph,
@@ -22,6 +23,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 
 #: Models of this project by the name that scenarios use: ``module:factory``.
@@ -33,6 +35,8 @@ BUILT_IN_MODELS: Mapping[str, str] = {
     "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
 }
 MODEL_GROUP = "ros2_cosim.models"
+#: The model whose law ``controllers`` changes.
+CONTROLLER_MODEL = "cacc_controller"
 
 
 def build_graph(scenario: Scenario) -> Graph:
@@ -71,17 +75,63 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     """
     settings = scenario.participants[name]
     factory = _find_factory(name, settings.model)
-    context = ModelContext(
+    context = model_context(scenario, name, shape)
+    if shape == "inproc" and is_own(settings.node):
+        context = replace(context, parameters=_law_of_node(scenario, name))
+    behaviour: Behaviour = factory(context)
+    return behaviour
+
+
+def check_models(scenario: Scenario, shape: str) -> None:
+    """Make every model once, so that what is wrong with one shows before anything is started.
+
+    Left out are the nodes of users where they run as processes, and the scene where only the
+    simulator knows its map.
+
+    :param shape: the run shape
+    :raises ConfigurationError: a model is unknown, or its parameters are wrong
+    """
+    for name, settings in scenario.participants.items():
+        foreign = is_own(settings.node) and shape != "inproc"
+        if foreign or (scenario.simulator.kind == "carla" and "dcp" in settings.parameters):
+            continue
+        try:
+            model = build_model(scenario, name, "inproc")
+        except CosimError as error:
+            text = str(error)
+            placed = text.startswith("scene") or name in text.split(": ")[0]
+            raise ConfigurationError(text if placed else f"participant '{name}': {text}") from None
+        close = getattr(model, "close", None)
+        if close:
+            close()
+
+
+def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
+    """What the model of a participant is made from."""
+    return ModelContext(
         name=name,
-        parameters=settings.parameters,
+        parameters=scenario.participants[name].parameters,
         scene=scenario.scene,
         run_seed=scenario.seed,
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
+        period_ns=scenario.participants[name].period,
     )
-    behaviour: Behaviour = factory(context)
-    return behaviour
+
+
+def _law_of_node(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Parameters by which a controller drives with the law of its user's node, in process."""
+    settings = scenario.participants[name]
+    where = f"participants.{name}.node"
+    node = find_node(settings.node, Path(scenario.base_directory), where)
+    if settings.model != CONTROLLER_MODEL or not node.is_script:
+        raise ConfigurationError(
+            f"{where}: '{settings.node}' runs in shape ros only; in shape inproc a node of your "
+            f"own can be a Python script that calls run_controller, for model {CONTROLLER_MODEL}"
+        )
+    parameters = {k: v for k, v in settings.parameters.items() if k != "law_parameters"}
+    return {**parameters, "law": node.name}
 
 
 def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSettings:

@@ -2,8 +2,7 @@
 """Starting, watching and ending the processes of a plan.
 
 Each process gets its own process group and dies with this one. The first process that ends
-before its time ends the run; what it said last is its reason. Lines of the form ``NAME: text``
-are a node's own word about its failure: they are the reason of the run's end and not echoed.
+before its time ends the run; what it said of its failure is the reason.
 """
 
 from __future__ import annotations
@@ -16,54 +15,33 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.scenario.executables import PACKAGE, find_installed
 from ros2_cosim.scenario.plan import Process
+from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
-#: How long the others may take to end when the last process of the plan has ended, and it to
-#: end when one of the others has.
-_SETTLE_S = 12.0
-#: Processes that fail one after the other have one cause; so long we listen for it.
-_GATHER_S = 0.7
-#: Exit code of a process that ended because another one failed (see nodes/_start.py).
-_ABORTED = 3
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing should be.
 _LIBC = ctypes.CDLL(None)
-_KEPT_LINES = 20
 
 
 @dataclass
 class _Child:
     process: Process
     popen: subprocess.Popen[bytes]
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     reader: threading.Thread | None = None
-    #: When it was first seen to have ended [monotonic s].
-    ended: float | None = None
-
-    def code(self) -> int | None:
-        """Exit code, None while it runs."""
-        code = self.popen.poll()
-        if code is not None and self.ended is None:
-            self.ended = time.monotonic()
-        return code
-
-    def ended_for(self) -> float:
-        """Seconds since its end, zero while it runs."""
-        return 0.0 if self.code() is None else time.monotonic() - (self.ended or 0.0)
 
 
 class ProcessGroup:
     """The running processes of one plan; use as a context manager.
 
-    :param plan: what to start, in this order; the run is over when the last one has ended
+    :param plan: what to start, in this order
     :param environment: for all of them
     :param on_line: called with (process name, line) of everything they print
     """
@@ -78,6 +56,8 @@ class ProcessGroup:
         self._environment = dict(environment)
         self._on_line = on_line
         self._children: list[_Child] = []
+        self._watch = RunWatch(plan)
+        self._first_end: float | None = None
 
     def __enter__(self) -> ProcessGroup:
         try:
@@ -96,41 +76,45 @@ class ProcessGroup:
         return {child.process.name: child.popen.pid for child in self._children}
 
     def failure(self) -> str | None:
-        """One line about the first required process that ended with an error, else None."""
-        if not any(self._failed(child) for child in self._children):
-            return self._left_early()
-        time.sleep(_GATHER_S)
-        failed = [child for child in self._children if self._failed(child)]
-        # Whoever was killed, or failed without having been told to end, is the cause; of
-        # several the one that comes first in the plan, for the others depend on it.
-        causes = [child for child in failed if child.popen.returncode != _ABORTED]
-        return self._describe((causes or failed)[0])
+        """One line about the first required process that ended before its time, else None."""
+        self._look()
+        if self._watch.some_failed:
+            time.sleep(GATHER_S)
+            self._look()
+            self._hear_out()
+            return self._watch.failure()
+        if self._watch.some_ended and not self._watch.complete:
+            now = time.monotonic()
+            self._first_end = self._first_end or now
+            if now - self._first_end > EARLY_S:
+                return self._watch.early()
+        return None
 
     def ended(self) -> bool:
         """Whether all required ROS nodes have ended; servers go on until they are told.
 
-        When the last process of the plan, the clock, has ended in order, the results are
-        complete; a node that has not heard of it by then is ended.
+        When the clock has ended in order, the results are complete: a node that has not heard
+        of it after a while needs not be waited for.
         """
-        if self._children[-1].code() == 0 and self._children[-1].ended_for() > _SETTLE_S:
-            return True
-        return all(child.code() is not None for child in self._nodes())
+        self._look()
+        late = self._first_end is not None and time.monotonic() - self._first_end > EARLY_S
+        return self._watch.complete or (self._watch.clock_done and late)
 
     def stopped(self) -> list[str]:
         """Names of the processes that somebody has stopped (SIGSTOP); only Linux tells."""
         return [child.process.name for child in self._children if _is_stopped(child.popen.pid)]
 
-    def _nodes(self) -> list[_Child]:
-        return [c for c in self._children if c.process.required and c.process.is_ros]
+    def _hear_out(self) -> None:
+        """Read what the processes said before they ended."""
+        for child in self._children:
+            if child.popen.poll() is not None and child.reader is not None:
+                child.reader.join(1.0)
 
-    def _left_early(self) -> str | None:
-        """A node that ended in order, though the run is not over."""
-        if self._children[-1].code() is not None:
-            return None
-        for child in self._nodes():
-            if child.ended_for() > _SETTLE_S:
-                return f"process '{child.process.name}' ended before the run was over"
-        return None
+    def _look(self) -> None:
+        for child in self._children:
+            code = child.popen.poll()
+            if code is not None:
+                self._watch.ended(child.process.name, code)
 
     def end(self) -> None:
         """Ask all processes to end, the first started last; kill those that do not."""
@@ -157,23 +141,6 @@ class ProcessGroup:
             except ProcessLookupError:
                 return
 
-    @staticmethod
-    def _failed(child: _Child) -> bool:
-        return child.process.required and child.code() not in (None, 0)
-
-    @staticmethod
-    def _describe(child: _Child) -> str:
-        name, code = child.process.name, child.popen.returncode
-        if code < 0:
-            return f"process '{name}' was killed by {signal.Signals(-code).name}"
-        if child.reader is not None:
-            child.reader.join(1.0)
-        own = [line for line in child.lines if line.startswith(f"{name}: ")]
-        if own:
-            return own[-1]
-        last = child.lines[-1] if child.lines else "it printed nothing"
-        return f"process '{name}' ended with exit code {code}: {last}"
-
     def _start(self, process: Process) -> None:
         popen = subprocess.Popen(
             command_of(process),
@@ -194,25 +161,30 @@ class ProcessGroup:
         for raw in child.popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                child.lines.append(line)
-                if line.startswith(f"{child.process.name}: "):
-                    continue
+                self._watch.said(child.process.name, line)
                 self._on_line(child.process.name, line)
         child.popen.stdout.close()
 
 
 def command_of(process: Process) -> list[str]:
     """The command line of a process of a plan."""
-    if process.executable == "rviz2":
-        return ["rviz2", *process.arguments]
-    command = [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
-    command += process.arguments
+    command = [*_program(process), *process.arguments]
     if process.is_ros:
         command += ["--ros-args", "-r", f"__node:={process.name}"]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.
             command += ["-p", f"{name}:={json.dumps(value)}"]
     return command
+
+
+def _program(process: Process) -> list[str]:
+    if process.package == PACKAGE:
+        return [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
+    if process.package:
+        return [str(find_installed(process.package, process.executable, process.name))]
+    if process.executable.endswith(".py"):
+        return [sys.executable, process.executable]
+    return [process.executable]
 
 
 def _die_with(parent: int) -> None:

@@ -19,7 +19,6 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER
 
 UNTIL = 200
 
@@ -76,19 +75,6 @@ def test_once_needs_a_promise_only_where_the_first_activation_is_not_known() -> 
     output = (OutputPort("out", schedule="once"),)
     assert not Graph([ParticipantSpec("a", 10, outputs=output)], []).needs_promises("a", "out")
     assert chain(Count("a"), schedule="once").needs_promises("middle", "out")
-
-
-def test_a_loop_that_nobody_starts_never_sends() -> None:
-    specs = [
-        ParticipantSpec(
-            name, None, 0, Count("in"), (InputPort("in"),), (OutputPort("out", Latency(5)),)
-        )
-        for name in ("a", "b")
-    ]
-    edges = [Connection("a", "out", "b", "in"), Connection("b", "out", "a", "in")]
-    graph = Graph(specs, edges)
-    assert graph.first_stamp("a", "out") == FOREVER
-    assert graph.separation("a", "out") is None
 
 
 def _entry(name: str, **changes: object) -> dict[str, object]:
