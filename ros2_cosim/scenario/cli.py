@@ -68,8 +68,7 @@ def run(
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    _end_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    with _clear_errors():
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
             load_scenario(scenario, settings or ()),
             seed=seed,
@@ -203,7 +202,8 @@ def _clear_errors() -> Iterator[None]:
         raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
-def _end_in_order(*numbers: signal.Signals) -> None:
+@contextlib.contextmanager
+def _ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -212,8 +212,12 @@ def _end_in_order(*numbers: signal.Signals) -> None:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt(signal.Signals(number))
 
-    for number in numbers:
-        signal.signal(number, interrupt)
+    former = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _rate(text: str) -> float | None:

@@ -7,6 +7,7 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 from __future__ import annotations
 
 import shutil
+import errno
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -185,9 +186,10 @@ def _reserve(
                 _bind(held, host, found + 1)
             return found
         except OSError as error:
-            if port != 0:
+            if port != 0 or error.errno != errno.EADDRINUSE:
                 raise ConfigurationError(
-                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error}"
+                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error} "
+                    "(port 0 takes a free one)"
                 ) from None
     raise ConfigurationError(f"{what}: found no free port on {host}")
 

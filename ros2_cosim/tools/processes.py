@@ -43,7 +43,8 @@ class ProcessGroup:
 
     :param plan: what to start, in this order
     :param environment: for all of them
-    :param on_line: called with (process name, line) of everything they print
+    :param on_line: called with (process name, line) of everything they print, but for a node's
+        word about its own failure: that is what :meth:`failure` is for
     """
 
     def __init__(
@@ -161,8 +162,8 @@ class ProcessGroup:
         for raw in child.popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                self._watch.said(child.process.name, line)
-                self._on_line(child.process.name, line)
+                if not self._watch.said(child.process.name, line):
+                    self._on_line(child.process.name, line)
         child.popen.stdout.close()
 
 
