@@ -192,7 +192,8 @@ def _reserve(
             found = _bind(held, host, port)
         except OSError as error:
             raise ConfigurationError(
-                f"{place}: port {port} on {host} cannot be used: {error.strerror or error}"
+                f"{place}: port {port} on {host} cannot be used: {error.strerror or error} "
+                "(port 0 takes a free one)"
             ) from None
         if not pair:
             return found

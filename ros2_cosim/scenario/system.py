@@ -12,7 +12,7 @@ from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
     Connection,
     Graph,
@@ -82,6 +82,30 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     return behaviour
 
 
+def check_models(scenario: Scenario, shape: str) -> None:
+    """Make every model once, so that what is wrong with one shows before anything is started.
+
+    Left out are the nodes of users where they run as processes, and the scene where only the
+    simulator knows its map.
+
+    :param shape: the run shape
+    :raises ConfigurationError: a model is unknown, or its parameters are wrong
+    """
+    for name, settings in scenario.participants.items():
+        foreign = is_own(settings.node) and shape != "inproc"
+        if foreign or (scenario.simulator.kind == "carla" and "dcp" in settings.parameters):
+            continue
+        try:
+            model = build_model(scenario, name, "inproc")
+        except CosimError as error:
+            text = str(error)
+            placed = text.startswith("scene") or name in text.split(": ")[0]
+            raise ConfigurationError(text if placed else f"participant '{name}': {text}") from None
+        close = getattr(model, "close", None)
+        if close:
+            close()
+
+
 def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
     """What the model of a participant is made from."""
     return ModelContext(
@@ -92,6 +116,7 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
+        period_ns=scenario.participants[name].period,
     )
 
 
