@@ -25,7 +25,6 @@ from ros2_cosim.carla_headless.world import World
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
 
-
 _VECTOR = struct.Struct("<3f")
 
 

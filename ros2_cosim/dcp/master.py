@@ -77,10 +77,10 @@ class Master(MasterSetup):
             at once
         """
         with self._lock:
-            extra = start_time.to_bytes(8, "little", signed=True)
-            for state in (State.SYNCHRONIZED, State.RUNNING):
+            # The start time belongs to the first STC_run; at the second it has passed.
+            for state, start in ((State.SYNCHRONIZED, start_time), (State.RUNNING, 0)):
                 for slave in self._all():
-                    self._stc(slave, PduType.STC_run, extra)
+                    self._stc(slave, PduType.STC_run, start.to_bytes(8, "little", signed=True))
                 self._await_run(state, start_time)
             self.steps_done = 0
             self.plan = TickPlan()

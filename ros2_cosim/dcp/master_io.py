@@ -225,7 +225,7 @@ class MasterIO(MasterSockets):
 
     def error_of(self, slave: RemoteSlave) -> DcpError:
         """The error that says why a slave is in its error state (asks it, INF_error)."""
-        code = 0
+        code, text = 0, ""
         with suppress(DcpError):
             limit = min(self.timeout_s, 10.0)
             self.wait(
@@ -246,11 +246,24 @@ class MasterIO(MasterSockets):
                 errors=False,
             )
             code = slave.error_code or 0
+            text = self._error_text(slave, limit)
         return DcpError(
-            f"slave {slave.name!r} went to its error state: {code_name(code)}",
+            f"slave {slave.name!r} went to its error state: {code_name(code)}{text}",
             slave=slave.name,
             code=code,
         )
+
+    def _error_text(self, slave: RemoteSlave, limit: float) -> str:
+        """What the slave has logged about its error, if it can."""
+        template = slave.description.error_template()
+        if template is None or not slave.description.capabilities.can_provide_log_on_request:
+            return ""
+        before = len(slave.log)
+        extra = bytes((template.category, 255))
+        self.request(slave, PduType.INF_log, slave.next_inf(PduType.INF_log, extra), ErrorCode)
+        self.wait([slave], lambda: not slave.pending, "RSP_log_ack", timeout_s=limit, errors=False)
+        texts = [entry.text for entry in slave.log[before:]]
+        return f": {texts[-1]}" if texts else ""
 
     def _timeout(self, slaves: list[RemoteSlave], what: str) -> DcpTimeoutError:
         guilty = next((s for s in slaves if s.pending), None)

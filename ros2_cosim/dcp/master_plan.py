@@ -225,8 +225,11 @@ def tunable_names(slave: RemoteSlave) -> list[str]:
 
 
 def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:
-    """Port on which a slave shall receive data: a given one, its control port, or one of
-    those it offers.
+    """Port on which a slave shall receive data: a given one, one of those it offers, or
+    its control port.
+
+    Over TCP an offered port is preferred, because some slaves close their control
+    connection together with the data connections on the same port.
 
     :raises WiringError: all offered ports are taken by other slaves of the same host
     """
@@ -234,11 +237,15 @@ def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple
         return slave.data_port
     transport = slave.description.transport(protocol)
     ports = transport.data if transport else None
-    if protocol is slave.protocol and (ports is None or ports.allows(slave.port)):
+    on_udp = protocol is TransportProtocol.UDP_IPv4
+    own = ports is None or ports.allows(slave.port)
+    if on_udp and own:
         return slave.port
     for low, high in ports.ranges if ports else ():
         for port in range(low, high + 1):
-            if (slave.host, port) not in used:
+            if port != slave.port and (slave.host, port) not in used:
                 used.add((slave.host, port))
                 return port
+    if own:
+        return slave.port
     raise WiringError(f"slave {slave.name!r} offers no free port for data")

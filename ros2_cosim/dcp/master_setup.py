@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ros2_cosim.dcp.data_path import OutputPdu
 from ros2_cosim.dcp.enums import (
     ErrorCode,
+    LogMode,
     OpMode,
     PduType,
     State,
@@ -189,6 +190,15 @@ class MasterSetup(MasterCore):
             *tunable_settings(slave, tunable_names(slave), *addresses[slave.name]),
             *((PduType.CFG_logging, fields) for fields in slave.logging),
         ]
+        template = slave.description.error_template()
+        if template is not None and slave.description.capabilities.can_provide_log_on_request:
+            switch = {
+                "log_category": template.category,
+                "log_level": template.level,
+                "log_mode": LogMode.ON_REQUEST,
+            }
+            request = slave.next_cfg(PduType.CFG_logging, **switch)
+            self._io.request(slave, PduType.CFG_logging, request, ErrorCode)
         for kind, fields in settings:
             tolerated: frozenset[Any] = frozenset()
             if kind is PduType.CFG_steps and self.op_mode is OpMode.NRT:

@@ -194,6 +194,9 @@ class MasterSockets:
             self._take(slave, frame)
 
     def _take(self, slave: RemoteSlave, frame: bytes) -> None:
+        if not frame:
+            slave.take_empty()
+            return
         if frame[0] >= 0xF0:
             self._take_data(frame)
             return
@@ -208,15 +211,14 @@ class MasterSockets:
 
     def _read_udp(self) -> None:
         assert self._udp is not None
-        for data, _ in udp_read(self._udp):
-            if not data:
-                continue
-            kind = data[0]
-            if kind >= 0xF0:
+        for data, address in udp_read(self._udp):
+            if data and data[0] >= 0xF0:
                 self._take_data(data)
                 continue
-            at = 1 if kind >= 0xE0 else 3
+            at = 1 if data and data[0] >= 0xE0 else 3
             slave = self._by_id.get(data[at]) if len(data) > at else None
+            if slave is None:  # sent in ALIVE, or an empty answer: the address tells
+                slave = next((s for s in self.slaves.values() if s.address == address), None)
             if slave is None:
                 self.dropped += 1
             else:

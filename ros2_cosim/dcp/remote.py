@@ -247,6 +247,12 @@ class RemoteSlave:
             self.log_answer = data[4:]
             self._take_log(data[4:])
 
+    def take_empty(self) -> None:
+        """An empty PDU is how some slaves say that they have no log entries."""
+        for seq, request in list(self.pending.items()):
+            if request.kind is PduType.INF_log:
+                del self.pending[seq]
+
     def _take_log(self, data: bytes) -> None:
         """Entries one after the other; a cut-off or unknown one ends the reading."""
         templates = {t.id: t for t in self.description.log_templates}

@@ -217,6 +217,8 @@ def serve(
 ) -> None:
     """Run a slave until it is deregistered; SIGTERM and SIGINT end it cleanly.
 
+    A callback of the model that is running then may finish; a second signal interrupts it.
+
     :param port: control port, 0 for a free one, None for that of the description
     :param on_ready: called with the server when it listens (``server.port``)
     :raises OSError: the address cannot be used
@@ -232,9 +234,19 @@ def serve(
         responsive=responsive,
     )
     former: dict[int, Any] = {}
+    told = False
+
+    def end(number: int, frame: object) -> None:
+        """The first signal lets a running callback finish, a second one interrupts it."""
+        nonlocal told
+        if told:
+            raise KeyboardInterrupt
+        told = True
+        server.stop()
+
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
-            former[int(number)] = signal.signal(number, lambda *_: server.stop())
+            former[int(number)] = signal.signal(number, end)
     logging.getLogger("ros2_cosim.dcp.slave").info(
         "slave %s listens on %s:%d", server.description.name, server.host, server.port
     )

@@ -145,6 +145,8 @@ class SlaveSockets:
             return
         receive = self.slave.receive
         for frame in frames:
+            if not frame:
+                continue
             if frame[0] in _COMPUTING:
                 self._drain(link)
             if control or frame[0] >= 0xF0:

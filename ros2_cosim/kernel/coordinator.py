@@ -21,9 +21,10 @@ class Coordinator:
     :param participants: names of the participants that gate the clock; of simultaneous stop
         requests that of the first one in this order counts
     :param duration_ns: the run ends here at the latest
-    :param run_ahead_ns: how far a participant may be ahead of the clock
+    :param run_ahead_ns: how far a participant may be ahead of the clock; 0 is lockstep: only
+        what is due at the time shown may run
     :param stop_latency_ns: a stop requested at t ends the run at t + this
-    :raises ConfigurationError: the window is not positive or exceeds the stop latency
+    :raises ConfigurationError: the window is negative or exceeds the stop latency
     """
 
     def __init__(
@@ -34,16 +35,21 @@ class Coordinator:
         run_ahead_ns: int,
         stop_latency_ns: int,
     ) -> None:
-        if not 0 < run_ahead_ns <= stop_latency_ns:
+        if stop_latency_ns <= 0:
             raise ConfigurationError(
-                f"run_ahead is {format_ns(run_ahead_ns)}; it must be above zero and at most "
+                f"stop_latency is {format_ns(stop_latency_ns)}; it must be above zero"
+            )
+        if not 0 <= run_ahead_ns <= stop_latency_ns:
+            raise ConfigurationError(
+                f"run_ahead is {format_ns(run_ahead_ns)}; it must not be negative and at most "
                 f"stop_latency ({format_ns(stop_latency_ns)}), or a participant could pass the "
                 "end of the run before it is known"
             )
         self.end = duration_ns
         self.stop_reason = f"end of the run at {format_ns(duration_ns)}"
         self._bounds = dict.fromkeys(participants, NEVER)
-        self.window_ns = run_ahead_ns
+        # The horizon is exclusive: one nanosecond lets run what is due now.
+        self.window_ns = max(run_ahead_ns, 1)
         self._duration_ns = duration_ns
         self._stop_latency_ns = stop_latency_ns
         self._position = {name: i for i, name in enumerate(self._bounds)}

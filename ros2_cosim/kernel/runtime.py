@@ -183,7 +183,8 @@ class ParticipantRuntime:
             self.compute_ns += timer() - started
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
-            self.stop_time = time
+            if self.stop_reason is not None:
+                self.stop_time = time
         return self._send(time, values)
 
     def _send(self, time: int, values: Any) -> list[Output]:

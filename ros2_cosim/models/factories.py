@@ -12,7 +12,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.cacc import CaccBehaviour
-from ros2_cosim.models.controllers import make_law
+from ros2_cosim.models.controllers import LongitudinalLaw, make_law
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
@@ -90,17 +90,19 @@ def make_v2v_channel(context: ModelContext) -> V2VChannel:
     )
 
 
-def make_cacc_controller(context: ModelContext) -> CaccBehaviour:
+def make_cacc_controller(
+    context: ModelContext, own_law: LongitudinalLaw | None = None
+) -> CaccBehaviour:
     """Make a follower's controller; ``law`` names the control law, ``law_parameters`` its own.
 
     ``vehicle`` names the vehicle parameters that the pedals are computed for.
+
+    :param own_law: drives instead of the one that the parameters name
     """
     parameters = dict(context.parameters)
-    law = make_law(
-        parameters.pop("law", "path_cacc"),
-        parameters.pop("law_parameters", None),
-        base_directory=context.base_directory,
-    )
+    name = parameters.pop("law", "path_cacc")
+    law_parameters = parameters.pop("law_parameters", None)
+    law = own_law or make_law(name, law_parameters, base_directory=context.base_directory)
     kind = parameters.pop("vehicle", "sedan")
     if kind not in VEHICLES:
         raise ConfigurationError(

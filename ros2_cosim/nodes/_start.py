@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -60,8 +61,13 @@ def run_node(default_name: str, body: Callable[[Started], None]) -> int:
     return 0
 
 
-def run_participant(default_name: str) -> int:
-    """The main of every participant: which one it is says the ROS parameter ``participant``."""
+def run_participant(
+    default_name: str, build: Callable[[Started, str], Behaviour] | None = None
+) -> int:
+    """The main of every participant: which one it is says the ROS parameter ``participant``.
+
+    :param build: makes the behaviour of the participant named; None: as the scenario says
+    """
 
     def body(started: Started) -> None:
         session, scenario, graph = started
@@ -71,11 +77,12 @@ def run_participant(default_name: str) -> int:
                 f"parameter participant: found '{name}'; the scenario has "
                 f"{', '.join(scenario.participants)}"
             )
+        behaviour = build(started, name) if build else build_model(scenario, name, "ros")
         ParticipantNode(
             session,
             graph,
             name,
-            build_model(scenario, name, "ros"),
+            behaviour,
             topic_of=started.topic_of,
             recorded=True,
             quantum_ns=scenario.clock_step,

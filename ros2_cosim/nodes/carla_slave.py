@@ -4,7 +4,6 @@
 import logging
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
@@ -15,12 +14,12 @@ from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.slave_server import serve
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.system import model_context
 
 
 def main() -> int:
@@ -34,15 +33,7 @@ def _serve(started: Started) -> None:
     session, scenario, _ = started
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
-    context = ModelContext(
-        name=name,
-        parameters=scenario.participants[name].parameters,
-        scene=scenario.scene,
-        run_seed=scenario.seed,
-        base_directory=Path(scenario.base_directory),
-        shape="ros",
-        simulator=simulator.model_dump(),
-    )
+    context = model_context(scenario, name, "ros")
     parameters = scene_parameters(context, plant_step_ns(context))
     dcp = context.parameters["dcp"]
     slave = SceneSlave(

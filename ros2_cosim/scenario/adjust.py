@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import Scenario, make_scenario
-
-CONTROLLER_MODEL = "cacc_controller"
+from ros2_cosim.scenario.system import CONTROLLER_MODEL
 
 
 def adjusted(
@@ -24,7 +24,8 @@ def adjusted(
     """A scenario with the given things changed; None leaves a thing as it is.
 
     :param controllers: control law of all controllers: a name, ``package.module:Class`` or
-        ``path/to/file.py:Class`` (relative to the working directory)
+        ``path/to/file.py:Class`` (relative to the working directory); or the controllers' node,
+        ``path/to/script.py`` or ``package/executable``
     :raises ConfigurationError: a value is not allowed
     """
     data: dict[str, Any] = scenario.model_dump(by_alias=True)
@@ -42,8 +43,7 @@ def adjusted(
         changed = False
         for participant in data["participants"].values():
             if participant["model"] == CONTROLLER_MODEL:
-                participant["parameters"]["law"] = _absolute(controllers)
-                participant["parameters"].pop("law_parameters", None)
+                _change_controller(participant, controllers)
                 changed = True
         if not changed:
             raise ConfigurationError(
@@ -53,9 +53,14 @@ def adjusted(
     return make_scenario(data, scenario.name)
 
 
-def _absolute(law: str) -> str:
-    """Nodes run elsewhere: a file of the working directory is named in full."""
-    path, separator, name = law.rpartition(":")
+def _change_controller(participant: dict[str, Any], controllers: str) -> None:
+    if ":" not in controllers and is_own(controllers):
+        # Nodes run elsewhere: a file of the working directory is named in full.
+        package, name = find_node(controllers, Path.cwd(), "controllers")
+        participant["node"] = f"{package}/{name}" if package else name
+        return
+    path, separator, law = controllers.rpartition(":")
     if separator and path.endswith(".py"):
-        return f"{Path(path).resolve()}:{name}"
-    return law
+        controllers = f"{Path(path).resolve()}:{law}"
+    participant["parameters"]["law"] = controllers
+    participant["parameters"].pop("law_parameters", None)

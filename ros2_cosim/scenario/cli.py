@@ -15,7 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.output_directory import prepare_output
+from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -29,7 +30,6 @@ app = typer.Typer(
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
 EXIT_VERDICT = 2
-_RESULTS = ("bag", "summary.json", "report.html", "activations.json", RESOLVED_SCENARIO)
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -39,7 +39,10 @@ Settings = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
 Controllers = Annotated[
     str | None,
-    typer.Option(help="Control law of all controllers: name, module:Class or file.py:Class."),
+    typer.Option(
+        help="Control law of all controllers: a name, module:Class or file.py:Class. Or a "
+        "controller node of your own: script.py or package/executable."
+    ),
 ]
 Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
 
@@ -78,7 +81,18 @@ def run(
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
-        output = _prepare(out or Path("out") / loaded.name)
+        output = out or Path("out") / loaded.name
+        options = RunOptions(
+            output,
+            shape=shape,
+            rate=factor,
+            record=bag,
+            visualise=visualise or rviz,
+            rviz=rviz,
+        )
+        if shape != "inproc":
+            make_plan(loaded, options)
+        prepare_output(output)
         with _progress(loaded) as progress:
             if shape == "inproc":
                 from ros2_cosim.tools.run_inproc import run_inproc
@@ -87,14 +101,6 @@ def run(
             else:
                 from ros2_cosim.tools.run_ros import run_ros
 
-                options = RunOptions(
-                    output,
-                    shape=shape,
-                    rate=factor,
-                    record=bag,
-                    visualise=visualise or rviz,
-                    rviz=rviz,
-                )
                 summary = run_ros(loaded, options, progress=progress, on_line=_print_line)
     print(
         f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
@@ -198,28 +204,6 @@ def _rate(text: str) -> float | None:
     from ros2_cosim.kernel.rate import parse_rate
 
     return parse_rate(text)
-
-
-def _prepare(output: Path) -> Path:
-    """Make the output directory; results of an earlier run in it are replaced."""
-    import shutil
-
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        if any(output.iterdir()) and not (output / RESOLVED_SCENARIO).exists():
-            raise ConfigurationError(
-                f"--out {output}: not empty, and not the output of an earlier run; "
-                "name another directory"
-            )
-        for name in _RESULTS:
-            path = output / name
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"--out {output}: {error.strerror or error}") from None
-    return output
 
 
 def _print_line(name: str, line: str) -> None:

@@ -6,6 +6,7 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
@@ -24,9 +27,10 @@ RESOLVED_SCENARIO = "scenario.json"
 class Process:
     """One process of a run.
 
-    ``executable`` is the node's module in ``ros2_cosim.nodes`` and its ROS executable name;
-    ``parameters`` are ROS parameters of a ROS node, ``arguments`` plain ones of any other
-    program. A ``required`` process that ends ends the run.
+    ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
+    the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
+    the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
+    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Process:
     arguments: tuple[str, ...] = ()
     is_ros: bool = True
     required: bool = True
+    package: str = PACKAGE
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,6 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
-    rviz_config: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -55,6 +59,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
 
     The resolved scenario must have been written to ``options.output``; servers first, the
     clock last.
+
+    :raises ConfigurationError: a participant's node, or RViz, is not there
     """
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
@@ -82,9 +88,11 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         )
     if options.shape == "ros":
         for name, participant in scenario.participants.items():
-            processes.append(
-                Process(name, participant.node, parameters={**common, "participant": name})
+            package, executable = find_node(
+                participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
+            parameters = {**common, "participant": name}
+            processes.append(Process(name, executable, parameters=parameters, package=package))
     record = {"output": str(options.output), "bag": str(options.record).lower()}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.shape == "ros":
@@ -94,17 +102,23 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
         )
     if options.rviz:
-        config = str(options.rviz_config) if options.rviz_config else ""
-        arguments = ("-d", config) if config else ()
-        processes.append(
-            Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False)
-        )
+        processes.append(_rviz())
     if options.shape == "ros":
         processes.append(Process("clock", "clock", parameters={**common, **rate}))
     else:
         parameters = {**common, **record, **rate}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _rviz() -> Process:
+    if shutil.which("rviz2") is None:
+        raise ConfigurationError(
+            "rviz: the program rviz2 is not on the PATH; source a ROS installation that has it, "
+            "or look at the bag and the report instead"
+        )
+    arguments = ("-d", str(share_file("rviz/platoon.rviz")))
+    return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
 def _drawing(scenario: Scenario) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 
 #: Models of this project by the name that scenarios use: ``module:factory``.
@@ -33,6 +35,8 @@ BUILT_IN_MODELS: Mapping[str, str] = {
     "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
 }
 MODEL_GROUP = "ros2_cosim.models"
+#: The model whose law ``controllers`` changes.
+CONTROLLER_MODEL = "cacc_controller"
 
 
 def build_graph(scenario: Scenario) -> Graph:
@@ -71,17 +75,38 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     """
     settings = scenario.participants[name]
     factory = _find_factory(name, settings.model)
-    context = ModelContext(
+    context = model_context(scenario, name, shape)
+    if shape == "inproc" and is_own(settings.node):
+        context = replace(context, parameters=_law_of_node(scenario, name))
+    behaviour: Behaviour = factory(context)
+    return behaviour
+
+
+def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
+    """What the model of a participant is made from."""
+    return ModelContext(
         name=name,
-        parameters=settings.parameters,
+        parameters=scenario.participants[name].parameters,
         scene=scenario.scene,
         run_seed=scenario.seed,
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
     )
-    behaviour: Behaviour = factory(context)
-    return behaviour
+
+
+def _law_of_node(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Parameters by which a controller drives with the law of its user's node, in process."""
+    settings = scenario.participants[name]
+    where = f"participants.{name}.node"
+    node = find_node(settings.node, Path(scenario.base_directory), where)
+    if settings.model != CONTROLLER_MODEL or not node.is_script:
+        raise ConfigurationError(
+            f"{where}: '{settings.node}' runs in shape ros only; in shape inproc a node of your "
+            f"own can be a Python script that calls run_controller, for model {CONTROLLER_MODEL}"
+        )
+    parameters = {k: v for k, v in settings.parameters.items() if k != "law_parameters"}
+    return {**parameters, "law": node.name}
 
 
 def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSettings:

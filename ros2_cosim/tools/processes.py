@@ -15,27 +15,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from ros2_cosim.scenario.executables import PACKAGE, find_installed
 from ros2_cosim.scenario.plan import Process
+from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
-#: Processes that fail one after the other have one cause; so long we listen for it.
-_GATHER_S = 0.7
-#: Exit code of a process that ended because another one failed (see nodes/_start.py).
-_ABORTED = 3
 _PR_SET_PDEATHSIG = 1
-_KEPT_LINES = 20
 
 
 @dataclass
 class _Child:
     process: Process
     popen: subprocess.Popen[bytes]
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     reader: threading.Thread | None = None
 
 
@@ -57,6 +52,8 @@ class ProcessGroup:
         self._environment = dict(environment)
         self._on_line = on_line
         self._children: list[_Child] = []
+        self._watch = RunWatch(plan)
+        self._first_end: float | None = None
 
     def __enter__(self) -> ProcessGroup:
         try:
@@ -75,23 +72,29 @@ class ProcessGroup:
         return {child.process.name: child.popen.pid for child in self._children}
 
     def failure(self) -> str | None:
-        """One line about the first required process that ended with an error, else None."""
-        if not any(self._failed(child) for child in self._children):
-            return None
-        time.sleep(_GATHER_S)
-        failed = [child for child in self._children if self._failed(child)]
-        # Whoever was killed, or failed without having been told to end, is the cause; of
-        # several the one that comes first in the plan, for the others depend on it.
-        causes = [child for child in failed if child.popen.returncode != _ABORTED]
-        return self._describe((causes or failed)[0])
+        """One line about the first required process that ended before its time, else None."""
+        self._look()
+        if self._watch.some_failed:
+            time.sleep(GATHER_S)
+            self._look()
+            return self._watch.failure()
+        if self._watch.some_ended and not self._watch.complete:
+            now = time.monotonic()
+            self._first_end = self._first_end or now
+            if now - self._first_end > EARLY_S:
+                return self._watch.early()
+        return None
 
     def ended(self) -> bool:
         """Whether all required ROS nodes have ended; servers go on until they are told."""
-        return all(
-            child.popen.poll() is not None
-            for child in self._children
-            if child.process.required and child.process.is_ros
-        )
+        self._look()
+        return self._watch.complete
+
+    def _look(self) -> None:
+        for child in self._children:
+            code = child.popen.poll()
+            if code is not None:
+                self._watch.ended(child.process.name, code)
 
     def end(self) -> None:
         """Ask all processes to end, the first started last; kill those that do not."""
@@ -116,18 +119,6 @@ class ProcessGroup:
             except ProcessLookupError:
                 return
 
-    @staticmethod
-    def _failed(child: _Child) -> bool:
-        return child.process.required and child.popen.poll() not in (None, 0)
-
-    @staticmethod
-    def _describe(child: _Child) -> str:
-        name, code = child.process.name, child.popen.returncode
-        if code < 0:
-            return f"process '{name}' was killed by {signal.Signals(-code).name}"
-        last = child.lines[-1] if child.lines else "it printed nothing"
-        return f"process '{name}' ended with exit code {code}: {last}"
-
     def _start(self, process: Process) -> None:
         popen = subprocess.Popen(
             command_of(process),
@@ -148,23 +139,30 @@ class ProcessGroup:
         for raw in child.popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                child.lines.append(line)
+                self._watch.said(child.process.name, line)
                 self._on_line(child.process.name, line)
         child.popen.stdout.close()
 
 
 def command_of(process: Process) -> list[str]:
     """The command line of a process of a plan."""
-    if process.executable == "rviz2":
-        return ["rviz2", *process.arguments]
-    command = [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
-    command += process.arguments
+    command = [*_program(process), *process.arguments]
     if process.is_ros:
         command += ["--ros-args", "-r", f"__node:={process.name}"]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.
             command += ["-p", f"{name}:={json.dumps(value)}"]
     return command
+
+
+def _program(process: Process) -> list[str]:
+    if process.package == PACKAGE:
+        return [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
+    if process.package:
+        return [str(find_installed(process.package, process.executable, process.name))]
+    if process.executable.endswith(".py"):
+        return [sys.executable, process.executable]
+    return [process.executable]
 
 
 def _die_with_parent() -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from support.behaviours import wire
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of
 from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
-    Connection,
     Graph,
     InputPort,
     Latency,
@@ -30,15 +30,6 @@ def triggered(name: str, activation: Activation, *inputs: str) -> ParticipantSpe
     """A data-triggered participant with one output ``out``."""
     ports = tuple(InputPort(p) for p in inputs)
     return ParticipantSpec(name, None, 0, activation, ports, (OutputPort("out"),))
-
-
-def wire(text: str) -> list[Connection]:
-    """Connections from ``a.out>b.in`` texts."""
-    connections = []
-    for edge in text.split():
-        (source, source_port), (target, target_port) = (end.split(".") for end in edge.split(">"))
-        connections.append(Connection(source, source_port, target, target_port))
-    return connections
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {

@@ -14,6 +14,7 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw
+from ros2_cosim.models.controllers.script import law_of_script
 
 ENTRY_POINT_GROUP = "ros2_cosim.controllers"
 
@@ -48,8 +49,8 @@ def make_law(
 ) -> LongitudinalLaw:
     """Build a control law.
 
-    :param spec: a name of :func:`available_laws`, ``package.module:Class``, or
-        ``path/to/file.py:Class``
+    :param spec: a name of :func:`available_laws`, ``package.module:Class``,
+        ``path/to/file.py:Class``, or the script of a controller node, ``path/to/script.py``
     :param parameters: keyword arguments of the class
     :param base_directory: what a relative file path is relative to (None: where we run)
     :raises ConfigurationError: unknown name (the message lists the known ones), a module, file
@@ -57,11 +58,15 @@ def make_law(
     """
     if not isinstance(spec, str) or not spec:
         raise ConfigurationError(f"control law: found {spec!r}; {_allowed()}")
-    law_class = _find_class(spec, base_directory)
-    law = _construct(spec, law_class, dict(parameters or {}))
+    script = (base_directory or Path()) / spec
+    if spec.endswith(".py") and script.is_file():
+        law: Any = law_of_script(script)
+    else:
+        law_class = _find_class(spec, base_directory)
+        law = _construct(spec, law_class, dict(parameters or {}))
     if not callable(getattr(law, "acceleration", None)):
         raise ConfigurationError(
-            f"control law '{spec}': {law_class.__name__} has no method"
+            f"control law '{spec}': {type(law).__name__} has no method"
             " acceleration(measurement) -> float"
         )
     return law

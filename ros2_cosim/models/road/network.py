@@ -63,8 +63,6 @@ class RoadNetwork:
         self.source = source
         self._check_links()
         self._stations = Stations(self.roads)
-        #: The height of all roads [m] if it is everywhere the same, else None.
-        self.level = _common_level(roads)
         self._samples = [
             (point.x, point.y, road.id, s)
             for road in roads
@@ -218,7 +216,7 @@ class RoadNetwork:
     ) -> RoadPosition | None:
         """Newton's method on the distance along the road; None if it leads nowhere."""
         road = self.roads[road_id]
-        line = road.line
+        line, length = road.line, road.line.length
         hops = 0
         for _ in range(_MAX_ITERATIONS):
             px, py, cos, sin, curvature = line.frame(s)
@@ -226,28 +224,26 @@ class RoadNetwork:
             along = dx * cos + dy * sin
             across = dy * cos - dx * sin
             if -_CONVERGED < along < _CONVERGED:
-                if not -limit < across < limit:
-                    return None
-                return self._finish(road, s, across)
+                return self._finish(road, s, across) if -limit < across < limit else None
             shrink = 1.0 - curvature * across
             if shrink < 0.1:
                 return None
             s += along / shrink
-            if 0.0 <= s <= line.length:
+            if 0.0 <= s <= length:
                 continue
             forward = s > 0.0
-            overshoot = s - line.length if forward else -s
+            overshoot = s - length if forward else -s
             link = road.link(forward)
             if link is None or hops > 1000:
-                end = line.length if forward else 0.0
+                end = length if forward else 0.0
                 if overshoot > limit:
                     return None
                 return self._position(road, end, x, y)
             hops += 1
             road = self.roads[link.road_id]
-            line = road.line
-            overshoot = min(overshoot, line.length)
-            s = overshoot if link.at_start else line.length - overshoot
+            line, length = road.line, road.line.length
+            overshoot = min(overshoot, length)
+            s = overshoot if link.at_start else length - overshoot
         return None
 
     def _position(self, road: Road, s: float, x: float, y: float) -> RoadPosition:
@@ -255,7 +251,9 @@ class RoadNetwork:
         return self._finish(road, s, (y - py) * cos - (x - px) * sin)
 
     def _finish(self, road: Road, s: float, t: float) -> RoadPosition:
-        heading = wrap_angle(road.line.heading(s))
+        heading = road.line.heading(s)
+        if not -PI < heading <= PI:
+            heading = wrap_angle(heading)
         return RoadPosition(road.id, s, t, road.lanes.lane_at(s, t), heading)
 
     def distance(self, a: RoadPosition, b: RoadPosition) -> float:
@@ -348,11 +346,6 @@ def lateral_error(network: RoadNetwork, position: RoadPosition, lane_id: int) ->
     """Distance of a position from the centre of a lane [m], positive to the lane's left."""
     error = position.t - network.lane_centre(position.road_id, lane_id, position.s)
     return error if lane_id < 0 else -error
-
-
-def _common_level(roads: list[Road]) -> float | None:
-    levels = {road.elevation.constant for road in roads}
-    return levels.pop() if len(levels) == 1 else None
 
 
 def _stations(length: float, step: float) -> list[float]:

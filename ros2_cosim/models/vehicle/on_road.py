@@ -18,13 +18,12 @@ class RoadVehicle:
     from the road under the reference point.
     """
 
-    __slots__ = ("_here", "_moved", "_slope", "network", "pitch", "roll", "vehicle", "z")
+    __slots__ = ("_slope", "network", "pitch", "position", "roll", "vehicle", "z")
 
     def __init__(self, network: RoadNetwork, vehicle: Vehicle) -> None:
         self.network = network
         self.vehicle = vehicle
-        self._here = network.project(vehicle.x, vehicle.y)
-        self._moved = True
+        self.position = network.project(vehicle.x, vehicle.y)
         self.z = self.pitch = self.roll = self._slope = 0.0
         self._settle()
 
@@ -57,30 +56,18 @@ class RoadVehicle:
 
     def _settle(self) -> None:
         """Find the road below and lie down on it."""
-        self._moved = True
-        level = self.network.level
-        if level is not None:
-            self.z = level  # wherever on the road the vehicle is
-            return
-        position = self.position
+        vehicle = self.vehicle
+        position = self.position = self.network.project(vehicle.x, vehicle.y, self.position)
         road = self.network.roads[position.road_id]
         self.z = road.elevation.value(position.s)
         slope = road.elevation.slope(position.s)
         if slope == 0.0:
             self.pitch = self.roll = self._slope = 0.0
             return
-        s, c = sincos(self.vehicle.yaw - position.heading)
+        s, c = sincos(vehicle.yaw - position.heading)
         self._slope = slope * c
         self.pitch = 0.0 - atan(self._slope)
         self.roll = 0.0 - atan(slope * s)
-
-    @property
-    def position(self) -> RoadPosition:
-        """Where on the road the vehicle is, looked for when asked."""
-        if self._moved:
-            self._here = self.network.project(self.vehicle.x, self.vehicle.y, self._here)
-            self._moved = False
-        return self._here
 
     @property
     def heading_error(self) -> float:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start the platoon, or any other scenario: ``ros2 launch ros2_cosim platoon.launch.py``.
+
+The processes are those of the bring-up plan that ``cosim run`` executes, too. Launch ends with
+the run: when the clock is done, or when a process ends that the run cannot do without.
+"""
+
+import sys
+from pathlib import Path
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    ExecuteProcess,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    TimerAction,
+)
+from launch.event_handlers import OnProcessExit, OnProcessIO
+from launch.events import Shutdown
+from launch.events.process import ProcessExited, ProcessIO
+from launch_ros.actions import Node
+
+from ros2_cosim.kernel.errors import CosimError, RunError
+from ros2_cosim.scenario.plan import Process
+from ros2_cosim.tools.launch_request import (
+    LaunchRequest,
+    check_names,
+    launch_arguments,
+    prepare_launch,
+)
+from ros2_cosim.tools.processes import command_of
+from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
+
+# Launch turns an exception into one line and an exit code other than 0.
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments; everything else depends on their values."""
+    arguments = [
+        DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
+        for a in launch_arguments()
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=bring_up)])
+
+
+def bring_up(context: LaunchContext) -> list:
+    """Prepare the run that the arguments ask for, and start its processes."""
+    if any(Path(argument).name == Path(__file__).name for argument in sys.argv):
+        # Started directly: arguments that are not ours are nobody's.
+        names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
+        check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
+    values = {a.name: context.launch_configurations[a.name] for a in launch_arguments()}
+    request = prepare_launch(values)
+    run = Run(request)
+    actions = []
+    for process in request.plan:
+        action = start_action(process, request)
+        actions += [*run.handlers(process, action), action]
+    return actions
+
+
+def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
+    """Translate one process of the plan; a ``Node`` is an ``ExecuteProcess``, too."""
+    common = {"output": "screen", "additional_env": request.environment}
+    if not process.is_ros:
+        return ExecuteProcess(name=process.name, cmd=command_of(process), **common)
+    if process.package:
+        program = {"package": process.package, "executable": process.executable}
+    else:
+        program = {"executable": sys.executable, "arguments": [process.executable]}
+    return Node(
+        name=process.name,
+        exec_name=process.name,
+        parameters=[request.parameter_file],
+        **program,
+        **common,
+    )
+
+
+class Run:
+    """Watches the processes of one run and ends launch with it."""
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self._request = request
+        self._watch = RunWatch(request.plan)
+        self._waiting = False
+
+    def handlers(self, process: Process, action: ExecuteProcess) -> list[RegisterEventHandler]:
+        """Make the event handlers for one process."""
+
+        def listen(event: ProcessIO) -> None:
+            for line in event.text.decode(errors="replace").splitlines():
+                if line.strip():
+                    self._watch.said(process.name, line.strip())
+
+        def exited(event: ProcessExited, context: LaunchContext) -> list:
+            self._watch.ended(process.name, event.returncode)
+            if self._watch.all_ended:
+                self._request.release()
+            return [] if context.is_shutdown else self._after_exit()
+
+        return [
+            RegisterEventHandler(
+                OnProcessIO(target_action=action, on_stdout=listen, on_stderr=listen)
+            ),
+            RegisterEventHandler(OnProcessExit(target_action=action, on_exit=exited)),
+        ]
+
+    def _after_exit(self) -> list:
+        if self._watch.some_failed:
+            return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
+        if self._watch.complete:
+            return [OpaqueFunction(function=self._conclude)]
+        if self._watch.some_ended and not self._waiting:
+            self._waiting = True
+            return [TimerAction(period=EARLY_S, actions=[OpaqueFunction(function=self._fail)])]
+        return []
+
+    def _fail(self, context: LaunchContext) -> None:
+        reason = self._watch.failure() or self._watch.early()
+        if reason is not None and not context.is_shutdown:
+            raise RunError(reason)
+
+    def _conclude(self, context: LaunchContext) -> list:
+        try:
+            summary = self._request.summary()
+        except CosimError as error:
+            raise RunError(f"the run left no summary: {error}") from None
+        lines = [
+            f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in "
+            f"{summary.wall_time_s:.2f} s: {summary.end_reason}",
+            f"results in {self._request.output}",
+        ]
+        failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
+        if failed:
+            raise RunError(f"verdict not met: {', '.join(failed)}; {lines[-1]}")
+        messages = [LogInfo(msg=line) for line in lines]
+        return [*messages, EmitEvent(event=Shutdown(reason="the run is complete"))]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a participant's ``node`` names: a node of this package, or one of the user's own.
+
+======================  ==============================================================
+``cacc_controller``     a node of this package
+``my_node.py``          a Python script, relative to the scenario (``controllers``: to the
+                        working directory)
+``my_package/my_node``  an executable of a ROS package, as ``ros2 run`` finds it
+======================  ==============================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import ros2_cosim
+from ros2_cosim.kernel.errors import ConfigurationError
+
+PACKAGE = "ros2_cosim"
+
+
+class Executable(NamedTuple):
+    """``package`` is empty if ``name`` is the absolute path of a Python script."""
+
+    package: str
+    name: str
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it is a Python script of the user."""
+        return not self.package
+
+
+def is_own(node: str) -> bool:
+    """Whether ``node`` names something other than a node of this package."""
+    return "/" in node or node.endswith(".py")
+
+
+def find_node(node: str, directory: Path, where: str) -> Executable:
+    """Find what ``node`` names.
+
+    :param directory: what a script's path is relative to
+    :param where: how messages call the place that names it
+    :raises ConfigurationError: it is not there
+    """
+    if not is_own(node):
+        known = _own_package_nodes()
+        if node not in known:
+            raise ConfigurationError(
+                f"{where}: found '{node}'; allowed are {', '.join(known)}, path/to/script.py and "
+                "package/executable"
+            )
+        return Executable(PACKAGE, node)
+    script = (directory / node).absolute()
+    if node.endswith(".py") and script.is_file():
+        return Executable("", str(script))
+    package, slash, name = node.partition("/")
+    if not slash or "/" in name or package in ("", ".", ".."):
+        raise ConfigurationError(f"{where}: there is no file {script}")
+    find_installed(package, name, where)
+    return Executable(package, name)
+
+
+def find_installed(package: str, name: str, where: str) -> Path:
+    """Find an executable of an installed ROS package.
+
+    :raises ConfigurationError: no prefix on AMENT_PREFIX_PATH has it
+    """
+    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+    for prefix in [*prefixes, sys.prefix]:
+        path = Path(prefix) / "lib" / package / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise ConfigurationError(
+        f"{where}: there is neither a file {package}/{name} nor an executable '{name}' of an "
+        f"installed ROS package '{package}'; is its workspace sourced?"
+    )
+
+
+def _own_package_nodes() -> list[str]:
+    directory = Path(ros2_cosim.__file__).parent / "nodes"
+    return sorted(p.stem for p in directory.glob("*.py") if not p.stem.startswith("_"))

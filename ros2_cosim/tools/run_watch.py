@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the endings of its processes say about a run; serves ``cosim run`` and ``ros2 launch``.
+
+Knows no way of starting processes: whoever starts them tells what they said and when they
+ended, and asks what that means.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from ros2_cosim.scenario.plan import Process
+
+#: Processes that fail one after the other have one cause; so long [s] we listen for it.
+GATHER_S = 0.7
+#: All nodes end together; one that has ended so long [s] before the others was not done.
+EARLY_S = 10.0
+#: Exit code of a process that ended because another one failed (see nodes/_start.py).
+_ABORTED = 3
+
+
+class RunWatch:
+    """The endings of the processes of one plan.
+
+    :param plan: in order; those that come first are needed by those that follow
+    """
+
+    def __init__(self, plan: Sequence[Process]) -> None:
+        self._processes = {process.name: process for process in plan}
+        self._codes: dict[str, int] = {}
+        self._last_lines: dict[str, str] = {}
+
+    def said(self, name: str, line: str) -> None:
+        """Take a line that a process printed."""
+        self._last_lines[name] = line
+
+    def ended(self, name: str, code: int) -> None:
+        """Take the exit code of a process; below zero: minus the signal that killed it."""
+        self._codes[name] = code
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether nothing runs any more."""
+        return self._codes.keys() == self._processes.keys()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all required ROS nodes have ended; servers go on until they are told."""
+        return not any(name not in self._codes for name in self._nodes())
+
+    @property
+    def some_ended(self) -> bool:
+        """Whether a required process has ended, be it without an error."""
+        return any(process.required for process in map(self._processes.get, self._codes) if process)
+
+    @property
+    def some_failed(self) -> bool:
+        """Whether a required process has ended with an error."""
+        return bool(self._failed())
+
+    def failure(self) -> str | None:
+        """One line about the required process that failed; None if none has.
+
+        Whoever was killed, or failed without having been told to end, is the cause; of several
+        the one that comes first in the plan, for the others depend on it.
+        """
+        failed = self._failed()
+        causes = [name for name in failed if self._codes[name] != _ABORTED]
+        return self._describe((causes or failed)[0]) if failed else None
+
+    def early(self) -> str | None:
+        """One line about a required process that ended though others still run."""
+        if self.complete:
+            return None
+        for name in self._codes:
+            if self._processes[name].required:
+                return (
+                    f"process '{name}' ended before the run was over (exit code "
+                    f"{self._codes[name]}): {self._last_line(name)}"
+                )
+        return None
+
+    def _nodes(self) -> list[str]:
+        return [name for name, p in self._processes.items() if p.required and p.is_ros]
+
+    def _failed(self) -> list[str]:
+        return [
+            name
+            for name, process in self._processes.items()
+            if process.required and self._codes.get(name, 0) != 0
+        ]
+
+    def _describe(self, name: str) -> str:
+        code = self._codes[name]
+        if code < 0:
+            return f"process '{name}' was killed by {signal.Signals(-code).name}"
+        return f"process '{name}' ended with exit code {code}: {self._last_line(name)}"
+
+    def _last_line(self, name: str) -> str:
+        return self._last_lines.get(name, "it printed nothing")
