@@ -143,7 +143,7 @@ class RemoteSlave:
     def structural(self) -> dict[int, int]:
         """Values of the structural parameters by value reference."""
         return {
-            v.value_reference: int(self.parameters.get(v.name, v.start) or 1)
+            v.value_reference: int((self.parameters | self.tuned).get(v.name, v.start) or 1)
             for v in self.description.of(Causality.STRUCTURAL)
         }
 

@@ -213,6 +213,32 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
     assert bench.slave.state is State.RUNNING
 
 
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_a_master_tunes_the_size_of_arrays(transport: TransportProtocol) -> None:
+    description = describe(Growing)
+    with running(Growing(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure({"Growing": {"n": 3}})
+        master.run()
+        remote.set_inputs([(1.0, 2.0, 3.0)])
+        master.do_step()
+        assert remote.outputs == [(2.0, 4.0, 6.0)]
+        for size in (5, 2, 4):
+            master.tune({"Growing": {"n": size}})
+            assert len(remote.inputs[0]) == size
+            values = tuple(float(size * 10 + i) for i in range(size))
+            remote.set_inputs([values])
+            master.do_step()
+            assert remote.outputs == [tuple(2.0 * x for x in values)]
+        master.stop()
+        master.reset()
+        assert len(remote.inputs[0]) == 3
+        master.run()
+        master.do_step()
+        assert remote.outputs == [(0.0, 0.0, 0.0)]
+        master.stop()
+
+
 def test_model_errors_in_declarations() -> None:
     class Twice(SlaveModel):
         a = Output("float64", name="x")
