@@ -30,6 +30,8 @@ from ros2_cosim.tools.launch_request import launch_arguments
 from ros2_cosim.tools.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[2]
+CLOCK = "docs/clock.md"
+REFERENCE = "docs/reference.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -167,23 +169,23 @@ def test_commands_in_the_text_exist(page: Path) -> None:
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
-    text = section("docs/reference.md", "Command line")
+    text = section(REFERENCE, "Command line")
     headings = {"run": "cosim run", "carla-headless": "cosim carla-headless"}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
         place = headings.get(command)
         if place:
-            listed = [names(row[0]) for row in rows(section("docs/reference.md", place))]
+            listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
             options = [option for cells in listed for option in cells]
         else:
-            table = rows(section("docs/reference.md", "cosim check, plan, report"))
+            table = rows(section(REFERENCE, "cosim check, plan, report"))
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
 
 
 def test_launch_arguments_are_those_of_the_launch_file() -> None:
-    table = rows(section("docs/reference.md", "Launch arguments"))
+    table = rows(section(REFERENCE, "Launch arguments"))
     documented = [name for row in table for name in names(row[0])]
     actual = [argument.name for argument in launch_arguments()]
     assert sorted(documented) == sorted(actual)
@@ -194,12 +196,12 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
 @pytest.mark.parametrize(
     ("page", "heading", "model"),
     [
-        ("docs/reference.md", "The scenario", schema.Scenario),
-        ("docs/reference.md", "The scenario", schema.SimulatorSettings),
-        ("docs/clock.md", "Keys of a participant", schema.ParticipantSettings),
-        ("docs/clock.md", "Keys of an input", schema.InputSettings),
-        ("docs/clock.md", "Keys of an output", schema.OutputSettings),
-        ("docs/reference.md", "summary.json", Summary),
+        (REFERENCE, "The scenario", schema.Scenario),
+        (REFERENCE, "The scenario", schema.SimulatorSettings),
+        (CLOCK, "Keys of a participant", schema.ParticipantSettings),
+        (CLOCK, "Keys of an input", schema.InputSettings),
+        (CLOCK, "Keys of an output", schema.OutputSettings),
+        (REFERENCE, "summary.json", Summary),
     ],
 )
 def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:
@@ -212,16 +214,16 @@ def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
     known |= {"map", "weather", "vehicles", "objects", "roadblock", "platoon", "id", "length"}
     known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
-    for row in rows(section("docs/reference.md", "The scenario")):
+    for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):
             assert name in known, f"the scenario has no key {name}"
-    scene = section("docs/reference.md", "Scene")
+    scene = section(REFERENCE, "Scene")
     for field in (*fields(VehicleSpec), *fields(DriverSpec)):
         assert f"`{field.name}`" in scene or field.name == "name"
 
 
 def test_defaults_of_durations_are_those_of_the_schema() -> None:
-    for row in rows(section("docs/reference.md", "The scenario")):
+    for row in rows(section(REFERENCE, "The scenario")):
         (name, *_), given = names(row[0]), re.fullmatch(r"duration, `(.+)`", row[1])
         if given:
             default = schema.Scenario.model_fields[name].default
@@ -229,13 +231,13 @@ def test_defaults_of_durations_are_those_of_the_schema() -> None:
 
 
 def test_models_laws_and_entry_points_are_documented() -> None:
-    table = rows(section("docs/reference.md", "Models"))
+    table = rows(section(REFERENCE, "Models"))
     first = {name for row in table for name in names(row[0])}
     assert first == {*BUILT_IN_MODELS, *LAWS, ENTRY_POINT_GROUP, MODEL_GROUP}
 
 
 def test_nodes_are_documented() -> None:
-    table = rows(section("docs/reference.md", "Nodes and their ROS parameters"))
+    table = rows(section(REFERENCE, "Nodes and their ROS parameters"))
     documented = {name for row in table for name in names(row[0])}
     modules = (ROOT / "ros2_cosim" / "nodes").glob("[!_]*.py")
     assert documented == {module.stem for module in modules}
@@ -274,7 +276,7 @@ def test_make_targets_exist(page: Path) -> None:
 
 def test_check_prints_what_the_page_shows() -> None:
     shown = re.search(
-        r"\$ cosim (check config/platoon\.yaml)\n(.*?)^```", text_of("docs/clock.md"), re.S | re.M
+        r"\$ cosim (check config/platoon\.yaml)\n(.*?)^```", text_of(CLOCK), re.S | re.M
     )
     assert shown
     assert cosim(*shown[1].split(), directory=ROOT) == shown[2]
@@ -282,7 +284,7 @@ def test_check_prints_what_the_page_shows() -> None:
 
 def test_the_example_of_the_clock_page_runs(tmp_path: Path) -> None:
     for name in ("demo.yaml", "demo.py"):
-        (tmp_path / name).write_text(example("docs/clock.md", name), encoding="utf-8")
+        (tmp_path / name).write_text(example(CLOCK, name), encoding="utf-8")
     cosim("run", "demo.yaml", "--shape", "inproc", "--out", "out", directory=tmp_path)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     activations = {p["name"]: p["activations"] for p in summary["participants"]}
@@ -291,9 +293,6 @@ def test_the_example_of_the_clock_page_runs(tmp_path: Path) -> None:
     assert activations == {"wave": int(said[1]), "mean": int(said[2])}
     times = json.loads((tmp_path / "out" / "activations.json").read_text(encoding="utf-8"))
     assert times["mean"][:2] == [13_000_000, 33_000_000]
-
-
-CLOCK = "docs/clock.md"
 
 
 def test_the_law_of_the_readme_computes() -> None:
