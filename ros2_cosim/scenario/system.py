@@ -76,8 +76,8 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     settings = scenario.participants[name]
     factory = _find_factory(name, settings.model)
     context = model_context(scenario, name, shape)
-    if shape == "inproc" and is_own(settings.node):
-        context = replace(context, parameters=_law_of_node(scenario, name))
+    if shape != "ros" and is_own(settings.node):
+        context = replace(context, parameters=_law_of_node(scenario, name, shape))
     behaviour: Behaviour = factory(context)
     return behaviour
 
@@ -120,14 +120,14 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
     )
 
 
-def _law_of_node(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Parameters by which a controller drives with the law of its user's node, in process."""
+def _law_of_node(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
+    """Parameters by which a controller drives with the law of its user's node, without it."""
     settings = scenario.participants[name]
     where = f"participants.{name}.node"
     node = find_node(settings.node, Path(scenario.base_directory), where)
     if settings.model != CONTROLLER_MODEL or not node.is_script:
         raise ConfigurationError(
-            f"{where}: '{settings.node}' runs in shape ros only; in shape inproc a node of your "
+            f"{where}: '{settings.node}' runs in shape ros only; in shape {shape} a node of your "
             f"own can be a Python script that calls run_controller, for model {CONTROLLER_MODEL}"
         )
     parameters = {k: v for k, v in settings.parameters.items() if k != "law_parameters"}
