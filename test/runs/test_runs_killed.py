@@ -23,9 +23,7 @@ PACE = ("--rate", "4")
 
 
 @contextmanager
-def under_way(
-    environment: dict[str, str], output: Path, *options: object
-) -> Iterator[Running]:
+def under_way(environment: dict[str, str], output: Path, *options: object) -> Iterator[Running]:
     """A run in its middle."""
     with Running(environment, PLATOON, "--out", output, *PACE, *options) as running:
         running.wait_until_recorded(output)
@@ -112,9 +110,7 @@ def test_a_failing_controller_is_named(environment: dict[str, str], tmp_path: Pa
         "        return 1.0 / (100 - self.count)\n"
     )
     output = tmp_path / "out"
-    result = cosim(
-        environment, PLATOON, "--out", output, "--controllers", f"{law}:Broken"
-    )
+    result = cosim(environment, PLATOON, "--out", output, "--controllers", f"{law}:Broken")
     assert "'cacc1'" in result.error() or "'cacc2'" in result.error()
     assert "ZeroDivisionError: float division by zero" in result.error()
     assert_bag_readable(output)
