@@ -194,13 +194,13 @@ class ParticipantRuntime:
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
                 f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
             )
-        if None in map(values.get, self._every):
-            port = next(port for port in self._every if values.get(port) is None)
-            raise ParticipantError(
-                f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
-                "port is declared to send at every activation (declare it 'sparse' if it "
-                "may stay silent)"
-            )
+        for port in self._every:
+            if values.get(port) is None:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
+                    "port is declared to send at every activation (declare it 'sparse' if it "
+                    "may stay silent)"
+                )
         if self._once and self.trace.activations == 1:
             for port in self._once:
                 if values.get(port) is None:
@@ -223,26 +223,31 @@ class ParticipantRuntime:
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
                     "declared to send once, at the first activation"
                 )
-            delay = sender.latency_draw() if sender.latency_draw else sender.latency_ns
-            if delay < sender.latency_ns:
-                # Readers build on the minimum: a shorter delay would break promises made.
-                raise ParticipantError(
-                    f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
-                    f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
-                )
+            delay = sender.latency_ns
+            if sender.latency_draw:
+                delay = sender.latency_draw()
+                if delay < sender.latency_ns:
+                    # Readers build on the minimum: a shorter delay would break promises made.
+                    raise ParticipantError(
+                        f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
+                        f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                    )
             # A later message never overtakes an earlier one of the same port.
-            stamp = max(time + delay, sender.stamp)
+            stamp = time + delay
+            if stamp < sender.stamp:
+                stamp = sender.stamp
             sender.stamp = stamp
+            seq = sender.seq
             try:
-                data = sender.encode(stamp, sender.seq, value)
+                data = sender.encode(stamp, seq, value)
             except Exception as error:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
                 ) from error
-            self.trace.output(index, stamp, sender.seq, data)
-            outputs.append(Output(index, Sample(stamp, sender.seq, value), data))
-            sender.seq += 1
+            self.trace.output(index, stamp, seq, data)
+            outputs.append(Output(index, Sample(stamp, seq, value), data))
+            sender.seq = seq + 1
         return outputs
 
     def sent(self, port: str) -> tuple[int, int]:
