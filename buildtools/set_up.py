@@ -34,6 +34,7 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "setup-stamp.json"
 LOG = VENV / "setup.log"
 BUILD_TREE = VENV / "build"
+SHARE = VENV / "share" / "ros2_cosim"
 LOCK = ROOT / "requirements.lock"
 
 # Locked distributions that exist as source archives only. They are built with the locked
@@ -201,18 +202,36 @@ def make_environment() -> None:
 
 
 def install_package() -> None:
-    """Build the messages and install this package, its modules used from the checkout."""
+    """Build the messages and install this package; its modules stay in the checkout."""
     run_logged(
         "building and installing ros2_cosim",
         pip("install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
     )
-    share = VENV / "share" / "ros2_cosim"
+
+
+def link_data() -> None:
+    """Let the ROS prefix show the launch files and configuration of the checkout.
+
+    Links lead to single files, because ``ros2 launch`` does not look behind linked directories.
+    They are cheap, so each call looks after them; what is right is not touched, since a run may
+    be reading it.
+    """
+    wanted = {
+        SHARE / source.relative_to(ROOT): source
+        for name in LINKED_DATA
+        for source in (ROOT / name).rglob("*")
+        if source.is_file() and "__pycache__" not in source.parts
+    }
     for name in LINKED_DATA:
-        link = share / name
-        if link.is_symlink():
-            link.unlink()
-        if (ROOT / name).is_dir():
-            link.symlink_to(os.path.relpath(ROOT / name, share), target_is_directory=True)
+        for path in (SHARE / name).rglob("*"):
+            if not path.is_dir() and path not in wanted:
+                path.unlink()
+    for link, source in wanted.items():
+        if link.is_symlink() and os.readlink(link) == str(source):
+            continue
+        link.unlink(missing_ok=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(source)
 
 
 def find_fault() -> str | None:
@@ -237,13 +256,13 @@ def find_fault() -> str | None:
 
 def write_stamp(environment_digest: str, package_digest: str) -> None:
     """Declare the set-up finished; must come last."""
+    passing = [BUILD_TREE, LOG, *(SHARE / name for name in LINKED_DATA)]
+    prefixes = tuple(str(path.relative_to(VENV)) for path in passing)
     stamp = {
         "environment": environment_digest,
         "package": package_digest,
         "files": {
-            path: size
-            for path, size in list_files(VENV).items()
-            if not path.startswith(BUILD_TREE.name + os.sep) and path != LOG.name
+            path: size for path, size in list_files(VENV).items() if not path.startswith(prefixes)
         },
     }
     partial = STAMP.with_suffix(".partial")
@@ -282,6 +301,7 @@ def set_up() -> None:
         if reason is None and stamp.get("package") == digests[1]:
             reason = find_fault()
             if reason is None:
+                link_data()
                 print("The set-up in .venv is up to date.")
                 return
     STAMP.unlink(missing_ok=True)
@@ -291,6 +311,7 @@ def set_up() -> None:
     else:
         print("Updating .venv: what the package is built from changed.", flush=True)
     install_package()
+    link_data()
     fault = find_fault()
     if fault is not None:
         raise SetUpError(f"the finished environment does not work: {fault}")

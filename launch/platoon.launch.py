@@ -119,10 +119,14 @@ class Run:
             return [TimerAction(period=EARLY_S, actions=[OpaqueFunction(function=self._fail)])]
         return []
 
-    def _fail(self, context: LaunchContext) -> None:
+    def _fail(self, context: LaunchContext) -> list:
+        if context.is_shutdown:
+            return []
         reason = self._watch.failure() or self._watch.early()
-        if reason is not None and not context.is_shutdown:
+        if reason is not None:
             raise RunError(reason)
+        # A node that has not heard the clock's last word does not hold up the end.
+        return self._conclude(context) if self._watch.clock_done else []
 
     def _conclude(self, context: LaunchContext) -> list:
         try:

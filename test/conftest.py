@@ -11,6 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine that does other work, too.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 # Domains whose ports stay below the range that Linux hands out to clients.
 ROS_DOMAINS = range(1, 102)

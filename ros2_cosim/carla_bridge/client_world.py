@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A CARLA server, real or headless, through the ``carla`` client package.
 
-Contacts reach the client on a thread of its own, from one socket per sensor. They are
-attributed to the tick whose frame number they carry and handed out one tick later; the client
-runs with a single network thread, which takes the sockets in the order in which the server
-wrote to them, so the snapshot of a tick cannot overtake the contacts of the tick before.
-Should one be late all the same, the run ends with an error instead of another result.
+Contacts reach the client on a thread of its own, from one socket per sensor, while snapshots
+come from another: nothing in the protocol says when the last contact of a tick has arrived.
+They are therefore attributed to the tick whose frame number they carry, and handed out a fixed
+number of ticks later. With the headless server that is always enough: its sensors send at most
+one contact per frame, and a client with a single network thread takes turns between sockets
+that have data, so the snapshots cannot run ahead by more than one. Should a contact be late
+all the same (a real CARLA may send several per frame), the run ends with an error instead of
+another result.
 """
 
 from __future__ import annotations
@@ -258,7 +261,10 @@ class ClientWorld:
 
     def _listener(self, actor: int) -> Any:
         def heard(event: Any) -> None:
-            contact = Contact(0, actor, event.other_actor.id, _triple(event.normal_impulse))
+            try:
+                contact = Contact(0, actor, event.other_actor.id, _triple(event.normal_impulse))
+            except RuntimeError:  # the world of the event is gone: nobody waits for it any more
+                return
             with self._lock:
                 self._arrived.append((event.frame, contact))
 

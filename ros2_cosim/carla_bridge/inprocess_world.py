@@ -7,6 +7,7 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 from ros2_cosim.carla_bridge.simulator import (
@@ -23,6 +24,8 @@ from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, Ve
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
+
+_VECTOR = struct.Struct("<3f")
 
 
 class InProcessWorld:
@@ -76,12 +79,13 @@ class InProcessWorld:
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
         """Set controls, limited to their ranges as the server limits them."""
+        throttle, steer, brake = _narrow((throttle, steer, brake))
         self.world.apply_control(
             actor,
             VehicleControl(
-                min(1.0, max(0.0, float32(throttle))),
-                min(1.0, max(-1.0, float32(steer))),
-                min(1.0, max(0.0, float32(brake))),
+                min(1.0, max(0.0, throttle)),
+                min(1.0, max(-1.0, steer)),
+                min(1.0, max(0.0, brake)),
             ),
         )
 
@@ -97,8 +101,8 @@ class InProcessWorld:
 
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
-        (location, rotation), velocity, angular, acceleration = self.world.state(actor)
-        return Motion(Pose(*location, *rotation), velocity, angular, acceleration)
+        n = self.world.require(actor).exposed_numbers()
+        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:15])
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
@@ -118,5 +122,5 @@ def _transform(pose: Pose) -> Transform:
 
 
 def _narrow(values: tuple[float, float, float]) -> tuple[float, float, float]:
-    x, y, z = values
-    return float32(x), float32(y), float32(z)
+    x, y, z = _VECTOR.unpack(_VECTOR.pack(*values))
+    return x, y, z

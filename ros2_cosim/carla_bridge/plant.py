@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
@@ -18,7 +19,7 @@ from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles, scene_par
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import format_ns, parse_duration
 
 #: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
 SIZE_TOLERANCE = 0.05
@@ -54,7 +55,7 @@ class SceneRun:
         """One step. Steering is the lane keeping's: the commands' ``steer`` is not used."""
         self._scene.step(
             {
-                name: None if command is None else command._replace(steer=float("nan"))
+                name: None if command is None else _without_steer(command)
                 for name, command in commands.items()
             }
         )
@@ -75,6 +76,11 @@ class SceneRun:
     def close(self) -> None:
         """Dismantle the scene."""
         self._scene.dismantle()
+
+
+def _without_steer(command: ControlCommand) -> ControlCommand:
+    """The command with the steering left to the lane keeping."""
+    return ControlCommand(command.acceleration, command.throttle, command.brake, nan)
 
 
 class ScenePlant:
@@ -107,10 +113,19 @@ def latest_commands(step: Step, vehicles: list[str]) -> dict[str, ControlCommand
 
 
 def plant_step_ns(context: ModelContext) -> int:
-    """The step of the plant: parameter ``step``, which must be the participant's period."""
-    return parse_duration(
-        context.parameters.get("step", "10ms"), f"participants.{context.name}.parameters.step"
-    )
+    """The step of the plant: the participant's period, which parameter ``step`` may repeat.
+
+    :raises ConfigurationError: ``step`` is another time than the period, or not above zero
+    """
+    where = f"participants.{context.name}.parameters.step"
+    period_ns = context.period_ns or 10_000_000
+    step_ns = parse_duration(context.parameters.get("step", period_ns), where, minimum=1)
+    if step_ns != period_ns:
+        raise ConfigurationError(
+            f"{where}: found {format_ns(step_ns)}; allowed is the period of '{context.name}', "
+            f"{format_ns(period_ns)}"
+        )
+    return step_ns
 
 
 def scene_sizes(context: ModelContext) -> dict[str, tuple[float, float]]:
@@ -126,6 +141,11 @@ def make_plant(context: ModelContext) -> Behaviour:
     """Make the world participant: in process, or as DCP master where processes are used."""
     parameters: SceneParameters = scene_parameters(context, plant_step_ns(context))
     if context.shape == "inproc":
+        if not parameters.map.opendrive:
+            raise ConfigurationError(
+                f"scene.map: found '{parameters.map.name}'; the headless simulator needs an "
+                "OpenDRIVE file (*.xodr), the names of CARLA's own maps need --simulator carla"
+            )
         run = SceneRun(Scene(InProcessWorld(), parameters), scene_sizes(context))
         return ScenePlant(run, commanded_vehicles(parameters))
     from ros2_cosim.carla_bridge.dcp_plant import DcpPlant

@@ -140,8 +140,9 @@ class Scene:
         return StaticObjects(self._objects)
 
     def collisions(self) -> tuple[SceneCollision, ...]:
-        """Contacts that began since the last call, up to one step before the current state.
+        """Contacts that began, as far as known since the last call.
 
+        They are known ``simulator.CONTACT_DELAY_TICKS`` steps after they happened.
         A contact lasts as long as it is felt step after step; only its begin is reported.
         Ids are those of vehicles and static objects, 0 stands for anything else.
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-CONTACT_DELAY_TICKS = 1
+CONTACT_DELAY_TICKS = 3
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
 WEATHER_PRESETS = tuple(

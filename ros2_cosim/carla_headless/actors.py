@@ -8,10 +8,13 @@ from ros2_cosim.carla_headless.body import Body
 from ros2_cosim.carla_headless.contact import Box
 from ros2_cosim.carla_headless.snapshot import (
     ActorState,
+    Numbers,
     VehicleStatus,
-    narrow,
+    narrow_numbers,
+    numbers_of,
     pack_record,
     pack_vehicle_record,
+    state_of,
 )
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
@@ -39,6 +42,7 @@ def box_at(pose: Transform, extent: Vector) -> Box:
 class Actor:
     """One actor; ``state`` is in CARLA's frame and units, in double precision.
 
+    It is kept as ``numbers``, because most of what reads it packs them at once.
     ``relative`` is the pose on the parent for attached actors; their ``state`` is then that
     of the moment they were spawned or lost their parent.
     """
@@ -57,12 +61,21 @@ class Actor:
         self.description = description
         self.parent = parent
         self.relative = relative
-        self.state = ActorState(pose, *AT_REST)
+        self.numbers: Numbers = numbers_of(ActorState(pose, *AT_REST))
         self.bounding_box: BoundingBox = blueprint.bounding_box(actor_id)
         self.collides = blueprint.extent.x > 0.0
         self.simulates_physics = True
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: Box | None = None
+
+    @property
+    def state(self) -> ActorState:
+        """The state, in double precision."""
+        return state_of(self.numbers)
+
+    @state.setter
+    def state(self, state: ActorState) -> None:
+        self.numbers = numbers_of(state)
 
     def attribute(self, name: str) -> str | None:
         """Value of an attribute, None if the actor has none of this name."""
@@ -74,7 +87,11 @@ class Actor:
 
     def exposed(self) -> ActorState:
         """The state as clients see it, rounded to float32."""
-        return narrow(self.state)
+        return state_of(self.exposed_numbers())
+
+    def exposed_numbers(self) -> Numbers:
+        """The numbers of the state as clients see them, rounded to float32."""
+        return narrow_numbers(self.numbers)
 
     def place(self, pose: Transform) -> None:
         """Teleport."""
@@ -87,9 +104,15 @@ class Actor:
             self._box = box_at(self.state.transform, self.blueprint.extent)
         return self._box
 
+    def x_span(self) -> tuple[float, float]:
+        """Lowest and highest x of a circle around the box."""
+        box = self.box()
+        reach = box.half_length + box.half_width
+        return box.x - reach, box.x + reach
+
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the given world pose."""
-        return pack_record(self.id, self.state._replace(transform=pose))
+        return pack_record(self.id, (*pose.location, *pose.rotation, *self.numbers[6:]))
 
 
 class Vehicle(Actor):
@@ -109,7 +132,7 @@ class Vehicle(Actor):
         self.ackermann: AckermannControl | None = None
         self.ackermann_settings = AckermannSettings()
         self.lights = 0
-        self.state = body.state()
+        self.take_state()
 
     @property
     def steer_angle_degrees(self) -> float:
@@ -119,13 +142,21 @@ class Vehicle(Actor):
     def place(self, pose: Transform) -> None:
         """Teleport; the vehicle keeps its speed and settles on the road below."""
         self.body.place(pose)
-        self.state = self.body.state()
+        self.take_state()
+
+    def take_state(self) -> None:
+        """Make the body's present state the one that is seen."""
+        self.numbers = self.body.numbers()
 
     def box(self) -> Box:
         """Box in the map frame of the roads, for contacts."""
         return self.body.box()
 
+    def x_span(self) -> tuple[float, float]:
+        """Lowest and highest x of a circle around the box."""
+        return self.body.x_span()
+
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with controls and speed limit."""
         status = VehicleStatus(self.control, self.body.speed_limit_kmh())
-        return pack_vehicle_record(self.id, self.state, status)
+        return pack_vehicle_record(self.id, self.numbers, status)

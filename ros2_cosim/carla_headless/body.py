@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import Box
-from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
-    Rotation,
     Transform,
     Vector,
     VehicleControl,
@@ -45,6 +44,7 @@ class Body:
         self.mass = self.parameters.mass
         self._network = network
         self._extent = blueprint.extent
+        self._reach = blueprint.extent.x + blueprint.extent.y
         self._held: tuple[float, float] | None = None
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = (0.0, 0.0, 0.0)
@@ -127,19 +127,27 @@ class Body:
         steer = min(1.0, max(-1.0, demand.steer / self.parameters.max_steer_angle))
         return VehicleControl(throttle, steer, brake, reverse=reverse)
 
-    def state(self) -> ActorState:
+    def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""
         road, vehicle = self._on_road, self._vehicle
         if road.pitch == 0.0 and road.roll == 0.0:
-            rotation = Rotation(0.0, frames.yaw_to_carla(vehicle.yaw), 0.0)
+            pitch, yaw, roll = 0.0, frames.yaw_to_carla(vehicle.yaw), 0.0
         else:
-            rotation = Rotation(*frames.rotation_to_carla(*road.orientation()))
-        return ActorState(
-            Transform(Vector(*frames.vector_to_carla(vehicle.x, vehicle.y, road.z)), rotation),
-            Vector(*frames.vector_to_carla(*self._world_velocity())),
-            Vector(*frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate)),
-            Vector(*frames.vector_to_carla(*self._acceleration)),
+            pitch, yaw, roll = frames.rotation_to_carla(*road.orientation())
+        return (
+            *frames.vector_to_carla(vehicle.x, vehicle.y, road.z),
+            pitch,
+            yaw,
+            roll,
+            *frames.vector_to_carla(*self._world_velocity()),
+            *frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate),
+            *frames.vector_to_carla(*self._acceleration),
         )
+
+    def x_span(self) -> tuple[float, float]:
+        """Lowest and highest x of a circle around the box, in the map frame."""
+        x, reach = self._vehicle.x, self._reach
+        return x - reach, x + reach
 
     def box(self) -> Box:
         """Box in the map frame."""

@@ -50,6 +50,30 @@ class ActorState(NamedTuple):
     acceleration: Vector
 
 
+#: The numbers of an ``ActorState`` in the order in which they travel: x, y, z, pitch, yaw, roll,
+#: then velocity, angular velocity and acceleration.
+Numbers = tuple[
+    float, float, float, float, float, float, float, float, float, float, float, float, float,
+    float, float
+]  # fmt: skip
+
+
+def numbers_of(state: ActorState) -> Numbers:
+    """A state as numbers."""
+    (location, rotation), velocity, angular, acceleration = state
+    return (*location, *rotation, *velocity, *angular, *acceleration)
+
+
+def state_of(n: Numbers) -> ActorState:
+    """Numbers as a state."""
+    return ActorState(
+        Transform(Vector(n[0], n[1], n[2]), Rotation(n[3], n[4], n[5])),
+        Vector(n[6], n[7], n[8]),
+        Vector(n[9], n[10], n[11]),
+        Vector(n[12], n[13], n[14]),
+    )
+
+
 class VehicleStatus(NamedTuple):
     """The vehicle part of an actor record; speed limit in km/h."""
 
@@ -65,14 +89,13 @@ def float32(value: float) -> float:
 
 def narrow(state: ActorState) -> ActorState:
     """The state as a snapshot carries it: every number rounded to float32."""
-    (location, rotation), velocity, angular, acceleration = state
-    n = _MOTION.unpack(_MOTION.pack(*location, *rotation, *velocity, *angular, *acceleration))
-    return ActorState(
-        Transform(Vector(n[0], n[1], n[2]), Rotation(n[3], n[4], n[5])),
-        Vector(n[6], n[7], n[8]),
-        Vector(n[9], n[10], n[11]),
-        Vector(n[12], n[13], n[14]),
-    )
+    return state_of(narrow_numbers(numbers_of(state)))
+
+
+def narrow_numbers(numbers: Numbers) -> Numbers:
+    """``narrow`` for the numbers of a state."""
+    narrowed: Numbers = _MOTION.unpack(_MOTION.pack(*numbers))
+    return narrowed
 
 
 def pack_sensor_header(
@@ -96,24 +119,18 @@ def pack_world(
     return b"".join((pack_sensor_header(SENSOR_WORLD, frame, elapsed), header, *records))
 
 
-def pack_record(actor_id: int, state: ActorState) -> bytes:
-    """Record of an actor without a type-dependent part."""
-    (location, rotation), velocity, angular, acceleration = state
-    return _RECORD.pack(actor_id, _ACTIVE, *location, *rotation, *velocity, *angular, *acceleration)
+def pack_record(actor_id: int, numbers: Numbers) -> bytes:
+    """Record of an actor without a type-dependent part, from the numbers of its state."""
+    return _RECORD.pack(actor_id, _ACTIVE, *numbers)
 
 
-def pack_vehicle_record(actor_id: int, state: ActorState, status: VehicleStatus) -> bytes:
-    """Record of a vehicle."""
-    (location, rotation), velocity, angular, acceleration = state
+def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) -> bytes:
+    """Record of a vehicle from the numbers of its state."""
     throttle, steer, brake, hand_brake, reverse, manual, gear = status.control
     return _VEHICLE_RECORD.pack(
         actor_id,
         _ACTIVE,
-        *location,
-        *rotation,
-        *velocity,
-        *angular,
-        *acceleration,
+        *numbers,
         throttle,
         steer,
         brake,

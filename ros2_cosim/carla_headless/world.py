@@ -49,7 +49,10 @@ class Collision(NamedTuple):
 class World:
     """Actors on an OpenDRIVE road network.
 
-    ``collisions`` holds the contacts of the last frame, two per pair (one for either side).
+    ``collisions`` holds what the actors report of their contacts in the last frame, by actor
+    id: at most one contact per actor and frame. Who touches several others at once reports
+    them in the following frames, in turn. So a sensor's stream never has more messages than
+    the snapshot stream, and a client that takes messages in turn never falls behind with it.
     """
 
     def __init__(self, opendrive: str, step_s: float) -> None:
@@ -80,6 +83,7 @@ class World:
         self._vehicles: dict[int, Vehicle] = {}
         self._sensors: dict[int, Actor] = {}
         self.collisions: list[Collision] = []
+        self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         start = self.spawn_points()[:1] or [Transform()]
         raised = start[0].location._replace(z=start[0].location.z + 10.0)
         self.spectator = self._add(SPECTATOR, Transform(raised, start[0].rotation), {}, 0)
@@ -125,6 +129,9 @@ class World:
             if other.parent == actor_id:
                 other.state = ActorState(self.pose(other), *AT_REST)
                 other.parent = 0
+        self._contacts.pop(actor_id, None)
+        for contacts in self._contacts.values():
+            contacts.pop(actor_id, None)
         del self.actors[actor_id]
         self._vehicles.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
@@ -202,7 +209,7 @@ class World:
         _require_below(_MAX_SPEED, "velocity", velocity)
         if isinstance(actor, Vehicle):
             actor.body.set_velocity(velocity)
-            actor.state = actor.body.state()
+            actor.take_state()
         else:
             actor.state = actor.state._replace(velocity=velocity)
 
@@ -250,14 +257,25 @@ class World:
             vehicle.body.step(self.step_s, vehicle.control)
         self.frame += 1
         self._elapsed_ns += int(self.step_s * _NS + 0.5)
-        self.collisions = [
-            Collision(self.frame, actor, other, impulse)
-            for actor, other, impulse in collisions.resolve(self.collidable())
-        ]
+        for actor, other, impulse in collisions.resolve(self.collidable()):
+            self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+        self.collisions = self._next_reports() if self._contacts else []
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
-            vehicle.state = vehicle.body.state()
+            vehicle.take_state()
         return self.frame
+
+    def _next_reports(self) -> list[Collision]:
+        """Take the oldest unreported contact of every actor."""
+        reports = []
+        for actor in sorted(self._contacts):
+            contacts = self._contacts[actor]
+            if contacts:
+                other = next(iter(contacts))
+                reports.append(Collision(self.frame, actor, other, contacts.pop(other)))
+            if not contacts:
+                del self._contacts[actor]
+        return reports
 
     # Map ---------------------------------------------------------------------------------
 

@@ -29,12 +29,14 @@ from ros2_cosim.dcp.description import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.enums import OpMode
+from ros2_cosim.dcp.enums import LogLevel, OpMode
 from ros2_cosim.dcp.errors import DescriptionError
 from ros2_cosim.dcp.model import Declaration, SlaveModel
 
 _TYPE_FIELDS = {f.name for f in fields(TypeAttributes)}
 _NAMESPACE = uuid_module.UUID("6f3c1a52-58a5-5d0c-9c1c-0d3f4b1f7a10")
+ERROR_LOG_ID = 255
+"""Id of the category and template for the text of errors."""
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -53,6 +55,7 @@ def describe(
     data_ports: Sequence[tuple[int, int]] = (),
     can_handle_reset: bool = True,
     can_handle_variable_steps: bool = True,
+    error_log: bool = True,
     log_categories: Sequence[LogCategory] = (),
     log_templates: Sequence[LogTemplate] = (),
     units: Sequence[Unit] = (),
@@ -65,6 +68,8 @@ def describe(
     :param resolutions: one resolution is fixed; of several the master chooses
     :param host, port: where the slave's control port is, if that is known beforehand
     :param data_ports: (from, to) pairs of ports for data PDUs; none = any
+    :param error_log: add a log category and template by which the text of an error reaches
+        the master
     :param more: further fields of ``SlaveDescription``
     :raises DescriptionError: the result breaks a rule of the standard
     """
@@ -76,6 +81,10 @@ def describe(
         for r in resolutions
     )
     ports = DataPorts(ranges=tuple(data_ports))
+    if error_log:
+        log_categories = (*log_categories, LogCategory(ERROR_LOG_ID, "errors"))
+        template = LogTemplate(ERROR_LOG_ID, ERROR_LOG_ID, LogLevel.ERROR, "%string")
+        log_templates = (*log_templates, template)
     logs = bool(log_categories)
     description = SlaveDescription(
         name=name or (model.__name__ if isinstance(model, type) else "slave"),

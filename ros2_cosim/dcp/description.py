@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from ros2_cosim.dcp.enums import DataType, OpMode, TransportProtocol
+from ros2_cosim.dcp.enums import DataType, LogLevel, OpMode, TransportProtocol
 from ros2_cosim.dcp.errors import DescriptionError
 from ros2_cosim.dcp.values import SIZED, Value
 
@@ -354,6 +354,13 @@ class SlaveDescription:
         if protocol == TransportProtocol.TCP_IPv4:
             return self.tcp
         return self.udp if protocol == TransportProtocol.UDP_IPv4 else None
+
+    def error_template(self) -> LogTemplate | None:
+        """The template that takes the text of an error: level at least ERROR, one string."""
+        for template in self.log_templates:
+            if template.level <= LogLevel.ERROR and template.arguments == (DataType.string,):
+                return template
+        return None
 
     def fixed_resolution(self) -> Fraction | None:
         """The resolution that holds without CFG_time_res (fixed, else recommended)."""

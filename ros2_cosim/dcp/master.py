@@ -17,55 +17,30 @@ Example::
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from fractions import Fraction
-from pathlib import Path
-from types import TracebackType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ros2_cosim.dcp.data_path import Missing, OutputPdu
-from ros2_cosim.dcp.dcpx import read_description
-from ros2_cosim.dcp.description import SlaveDescription
+from ros2_cosim.dcp.data_path import Missing
+from ros2_cosim.dcp.description import Causality
 from ros2_cosim.dcp.enums import (
-    ErrorCode,
-    LogMode,
     OpMode,
     PduType,
     State,
     TransportProtocol,
 )
-from ros2_cosim.dcp.errors import DcpError, DcpPeerLostError, DcpTimeoutError, WiringError
-from ros2_cosim.dcp.master_io import MasterIO
-from ros2_cosim.dcp.master_plan import (
-    choose_port,
-    data_settings,
-    make_groups,
-    parameter_settings,
-    prepare_data_path,
-    tunable_names,
-    tunable_settings,
-)
-from ros2_cosim.dcp.pdu import encode_address
-from ros2_cosim.dcp.remote import Group, LogEntry, RemoteSlave, codec_for
-from ros2_cosim.dcp.slave_realtime import TickPlan
+from ros2_cosim.dcp.errors import DcpError, DcpTimeoutError, WiringError
+from ros2_cosim.dcp.master_plan import resize_data_path, tunable_names
+from ros2_cosim.dcp.master_setup import MasterSetup
+from ros2_cosim.dcp.remote import RemoteSlave
 from ros2_cosim.dcp.states import ERROR, RUN, STOPPABLE
+from ros2_cosim.dcp.ticks import TickPlan
 from ros2_cosim.dcp.values import Value
-from ros2_cosim.dcp.wiring import Wire, common_step
 
-_TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
-_STEPS_REFUSALS = frozenset(
-    {
-        ErrorCode.NOT_SUPPORTED_PDU,
-        ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE,
-        ErrorCode.INVALID_STEPS,
-    }
-)
+_UDP = TransportProtocol.UDP_IPv4
 
 
-class Master:
+class Master(MasterSetup):
     """A master of any number of slaves in one operating mode.
 
     :param op_mode: operating mode of all slaves
@@ -84,161 +59,6 @@ class Master:
     :ivar steps_done: master steps since ``run``
     """
 
-    def __init__(
-        self,
-        *,
-        op_mode: OpMode = OpMode.NRT,
-        resolution: Fraction | None = None,
-        timeout_s: float = 30.0,
-        retry_s: float = 0.1,
-        connect_wait_s: float = 0.0,
-        stepping: str = "parallel",
-        data_synchronisation: bool = False,
-        missing: Missing = Missing.HOLD,
-        data_wait_s: float = 0.2,
-        acceptable_loss: float | None = None,
-        on_log: Callable[[LogEntry], None] | None = None,
-    ) -> None:
-        if stepping not in ("parallel", "sequential"):
-            raise WiringError(f"stepping is parallel or sequential, not {stepping!r}")
-        self.op_mode = op_mode
-        self.stepping = stepping
-        self.plan = TickPlan()
-        self.steps_done = 0
-        self._resolution = resolution
-        self._data_sync = data_synchronisation
-        self._missing = missing
-        self._data_wait_s = data_wait_s
-        self._acceptable_loss = acceptable_loss
-        self._on_log = on_log
-        self._io = MasterIO(timeout_s, retry_s, connect_wait_s)
-        self._wires: list[Wire] = []
-        self._groups: list[Group] = []
-        self._step: Fraction = Fraction(0)
-        self._lock = threading.RLock()
-        self._beating: threading.Thread | None = None
-        self._closed = threading.Event()
-        self._background: Exception | None = None
-
-    @property
-    def slaves(self) -> Mapping[str, RemoteSlave]:
-        """The slaves by name."""
-        return self._io.slaves
-
-    @property
-    def step_size(self) -> Fraction:
-        """Length of one master step in seconds (known after ``configure``)."""
-        return self._step
-
-    # -- building ----------------------------------------------------------------------------
-
-    def add_slave(
-        self,
-        description: SlaveDescription | str | Path,
-        host: str | None = None,
-        port: int | None = None,
-        *,
-        name: str | None = None,
-        transport: TransportProtocol | None = None,
-        resolution: Fraction | None = None,
-        every: int = 1,
-        steps: int | None = None,
-        data_port: int | None = None,
-    ) -> RemoteSlave:
-        """Add a slave; nothing is sent yet.
-
-        :param host, port: its control address, by default that of the description
-        :param transport: TCP_IPv4 or UDP_IPv4, by default TCP where the slave offers it
-        :param every: in NRT the slave steps in every so many-th master step
-        :param steps: resolutions per STC_do_step, by default those of the description
-        :param data_port: port on which it shall receive data, by default its control port
-            or one of those it offers
-        :raises DescriptionError: the description is not valid
-        :raises WiringError: mode, transport, address or name do not fit
-        """
-        if not isinstance(description, SlaveDescription):
-            description = read_description(description)
-        name = name or description.name
-        if transport is None:
-            transport = _TCP if description.tcp is not None else _UDP
-        offer = description.transport(transport)
-        if name in self.slaves:
-            raise WiringError(f"two slaves are named {name!r}")
-        if offer is None:
-            raise WiringError(f"slave {name!r} does not offer {transport.name}")
-        if self.op_mode not in description.op_modes:
-            offered = ", ".join(sorted(m.name for m in description.op_modes))
-            raise WiringError(f"slave {name!r} offers {offered}, not {self.op_mode.name}")
-        port = offer.port if port is None else port
-        if not port:
-            raise WiringError(f"slave {name!r}: its description names no control port; give one")
-        if len(self.slaves) >= 255:
-            raise WiringError("a master has at most 255 slaves")
-        if every < 1:
-            raise WiringError(f"slave {name!r}: every is {every}; it starts at 1")
-        slave = RemoteSlave(
-            name,
-            description,
-            len(self.slaves) + 1,
-            host or offer.host or "127.0.0.1",
-            port,
-            transport,
-            resolution=resolution or self._resolution,
-            every=every,
-            steps=steps,
-            data_port=data_port,
-        )
-        slave.on_log = self._on_log
-        self._io.slaves[name] = slave
-        return slave
-
-    def connect(self, source: str, target: str) -> None:
-        """Wire an output to an input: ``connect("plant.speed", "controller.speed")``.
-
-        Everything is checked in :meth:`configure`, when all slaves are known.
-        """
-        ends = [end.split(".", 1) for end in (source, target)]
-        if any(len(end) != 2 for end in ends):
-            raise WiringError(f"{source} -> {target}: write slave.variable on both sides")
-        self._wires.append(Wire(*ends[0], *ends[1]))
-
-    # -- the phases --------------------------------------------------------------------------
-
-    def configure(self, parameters: Mapping[str, Mapping[str, Value]] | None = None) -> None:
-        """From nothing to CONFIGURED: connect, register, configure, prepare, configure.
-
-        :param parameters: values by slave and parameter name
-        :raises WiringError: the wiring or a parameter does not fit; nothing was sent yet
-        :raises DcpError: a slave refused a request
-        """
-        with self._lock:
-            self._plan(parameters)
-            for slave in self._all():
-                if slave.state is None:
-                    self._io.open(slave)
-                    self._recover(slave)
-            for slave in self._all():
-                self._register(slave)
-            self._io.await_state(self._all(), State.CONFIGURATION)
-            self._send_configuration()
-            self._start_heartbeat()
-
-    def reset(self, parameters: Mapping[str, Mapping[str, Value]] | None = None) -> None:
-        """From STOPPED or the error state back to CONFIGURED, for another run.
-
-        :raises DcpError: a slave cannot be reset
-        """
-        with self._lock:
-            self._plan(parameters)
-            chosen = [s for s in self._all() if s.state is not State.CONFIGURATION]
-            for slave in chosen:
-                self._io.close_data(slave)
-                slave.pending.clear()
-                self._stc(slave, PduType.STC_reset)
-                self._io.await_state([slave], State.CONFIGURATION)
-                self._io.poll_state(slave)
-            self._send_configuration()
-
     def initialise(self, loops: int = 1) -> None:
         """Initialization loop: afterwards ``outputs`` hold static data and initial state."""
         with self._lock:
@@ -256,10 +76,10 @@ class Master:
             at once
         """
         with self._lock:
-            extra = start_time.to_bytes(8, "little", signed=True)
-            for state in (State.SYNCHRONIZED, State.RUNNING):
+            # The start time belongs to the first STC_run; at the second it has passed.
+            for state, start in ((State.SYNCHRONIZED, start_time), (State.RUNNING, 0)):
                 for slave in self._all():
-                    self._stc(slave, PduType.STC_run, extra)
+                    self._stc(slave, PduType.STC_run, start.to_bytes(8, "little", signed=True))
                 self._await_run(state, start_time)
             self.steps_done = 0
             self.plan = TickPlan()
@@ -286,7 +106,8 @@ class Master:
 
     def tune(self, values: Mapping[str, Mapping[str, Value]]) -> None:
         """New values of tunable parameters, by slave and name; all of a slave travel in
-        one DAT_parameter and take effect with its next step.
+        one DAT_parameter and take effect with its next step. A structural parameter resizes
+        the arrays that hang on it; the inputs keep their values as far as they fit.
 
         :raises WiringError: a parameter is not tunable
         """
@@ -305,6 +126,11 @@ class Master:
                 current = [known_values.get(n, slave.description.variable(n).start) for n in names]
                 self._io.send_data(slave, slave.param_pdus[0], current)
                 self._io.flush(slave)
+                if any(self._is_structural(slave, parameter) for parameter in changes):
+                    resize_data_path(slave, self._groups)
+
+    def _is_structural(self, slave: RemoteSlave, parameter: str) -> bool:
+        return slave.description.variable(parameter).causality is Causality.STRUCTURAL
 
     def stop(self) -> None:
         """Every slave that can be stopped to STOPPED."""
@@ -315,183 +141,7 @@ class Master:
                 self._stc(slave, PduType.STC_stop)
             self._io.await_state(chosen, State.STOPPED)
 
-    def deregister(self) -> None:
-        """Every slave back to ALIVE."""
-        with self._lock:
-            places = (State.CONFIGURATION, State.STOPPED, State.ERRORRESOLVED)
-            chosen = [s for s in self._all() if s.state in places]
-            for slave in chosen:
-                self._io.expect_loss(slave, True)
-                self._stc(slave, PduType.STC_deregister)
-            self._io.wait(chosen, lambda: all(s.state is State.ALIVE for s in chosen), "ALIVE")
-            for slave in chosen:
-                slave.pending.clear()
-
-    def close(self) -> None:
-        """Bring every slave back to ALIVE as far as it still answers, close all sockets."""
-        self._closed.set()
-        if self._beating is not None:
-            self._beating.join()
-            self._beating = None
-        with self._lock:
-            for slave in self._all():
-                if slave.state not in (None, State.ALIVE):
-                    with suppress(DcpError, DcpPeerLostError, OSError):
-                        self._to_alive(slave, min(self._io.timeout_s, 5.0))
-            self._io.close()
-
-    def __enter__(self) -> Master:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    # -- information -------------------------------------------------------------------------
-
-    def request_states(self) -> dict[str, State]:
-        """State of every slave, asked now (INF_state)."""
-        with self._lock:
-            return {s.name: self._io.poll_state(s) for s in self._all()}
-
-    def request_log(self, slave: str, category: int = 0, most: int = 255) -> list[LogEntry]:
-        """Log entries that a slave has stored (INF_log); it forgets them."""
-        with self._lock:
-            remote = self._slave(slave)
-            before = len(remote.log)
-            extra = bytes((category, most))
-            self._io.request(remote, PduType.INF_log, remote.next_inf(PduType.INF_log, extra))
-            self._io.wait([remote], lambda: not remote.pending, "RSP_log_ack")
-            return remote.log[before:]
-
-    def set_logging(self, slave: str, level: int, mode: LogMode, category: int = 0) -> None:
-        """Have :meth:`configure` switch logging of a category (0 = all) and level on."""
-        fields = {"log_category": category, "log_level": level, "log_mode": mode}
-        self._slave(slave).logging.append(fields)
-
-    # -- inside: configuration ----------------------------------------------------------------
-
-    def _all(self) -> list[RemoteSlave]:
-        return list(self._io.slaves.values())
-
-    def _slave(self, name: str) -> RemoteSlave:
-        try:
-            return self._io.slaves[name]
-        except KeyError:
-            known = ", ".join(self._io.slaves) or "none"
-            raise WiringError(f"there is no slave {name!r}; there are {known}") from None
-
-    def _plan(self, parameters: Mapping[str, Mapping[str, Value]] | None) -> None:
-        for name, values in (parameters or {}).items():
-            self._slave(name).set_parameters(values)
-        if not self._io.slaves:
-            raise WiringError("the master has no slaves")
-        self._groups = make_groups(self._io.slaves, self._wires)
-        if self._data_sync:
-            # Data PDUs between slaves would make them step each other: the master passes
-            # the values on instead.
-            self._groups = make_groups(self._io.slaves, [])
-        prepare_data_path(self._groups)
-        self._io.route_data()
-        self._step = common_step({s.name: (s.resolution, s.steps, s.every) for s in self._all()})
-
-    def _register(self, slave: RemoteSlave) -> None:
-        if slave.state is State.CONFIGURATION:
-            return
-        description = slave.description
-        extra = description.uuid_bytes + bytes(
-            (self.op_mode, description.major_version, description.minor_version)
-        )
-        self._io.expect_loss(slave, False)
-        self._stc(slave, PduType.STC_register, extra)
-        self._io.flush(slave)
-
-    def _send_configuration(self) -> None:
-        addresses: dict[str | None, tuple[int, bytes]] = {}
-        ports: dict[str, int] = {}
-        used: set[tuple[str, int]] = set()
-        for slave in self._all():
-            ports[slave.name] = choose_port(slave, slave.protocol, used)
-            addresses[slave.name] = (
-                slave.protocol,
-                encode_address(self._ip_of(slave), ports[slave.name]),
-            )
-        for slave in self._all():
-            host, port = self._io.data_address(slave, slave.protocol)
-            addresses[None] = (slave.protocol, encode_address(host, port))
-            self._configure_slave(slave, addresses)
-        self._io.wait(
-            self._all(),
-            lambda: not any(s.pending for s in self._all()),
-            "the answers to the configuration",
-        )
-        self._all_to(PduType.STC_prepare, State.PREPARED)
-        for slave in self._all():
-            self._open_inputs(slave, ports[slave.name])
-        self._all_to(PduType.STC_configure, State.CONFIGURED)
-
-    def _ip_of(self, slave: RemoteSlave) -> str:
-        if slave.control is not None:
-            return str(slave.control.sock.getpeername()[0])
-        return slave.address[0]
-
-    def _configure_slave(
-        self, slave: RemoteSlave, addresses: Mapping[str | None, tuple[int, bytes]]
-    ) -> None:
-        resolution = slave.resolution
-        settings: list[tuple[PduType, Mapping[str, object]]] = [
-            (
-                PduType.CFG_time_res,
-                {"numerator": resolution.numerator, "denominator": resolution.denominator},
-            ),
-            *parameter_settings(slave),
-            *data_settings(slave, self._groups, addresses),
-            *tunable_settings(slave, tunable_names(slave), *addresses[slave.name]),
-            *((PduType.CFG_logging, fields) for fields in slave.logging),
-        ]
-        for kind, fields in settings:
-            tolerated: frozenset[Any] = frozenset()
-            if kind is PduType.CFG_steps and self.op_mode is OpMode.NRT:
-                tolerated = _STEPS_REFUSALS
-            self._io.request(slave, kind, slave.next_cfg(kind, **fields), tolerated)
-        self._io.flush(slave)
-
-    def _open_inputs(self, slave: RemoteSlave, port: int) -> None:
-        names = tunable_names(slave)
-        slave.param_pdus = []
-        if names:
-            variables = [slave.description.variable(n) for n in names]
-            slave.param_pdus.append(
-                OutputPdu(
-                    1,
-                    codec_for(slave, variables),
-                    range(len(names)),
-                    kind=PduType.DAT_parameter,
-                )
-            )
-        target: Any = (self._ip_of(slave), port)
-        if slave.protocol is _TCP:
-            if port == slave.port:
-                target = slave.control
-            elif slave.sent_pdus or slave.param_pdus:
-                self._io.connect_data(slave, *target)
-                target = slave.data_link
-        for pdu in (*slave.sent_pdus, *slave.param_pdus):
-            pdu.targets[:] = [target]
-
-    # -- inside: states -----------------------------------------------------------------------
-
-    def _stc(self, slave: RemoteSlave, kind: PduType, extra: bytes = b"") -> None:
-        self._io.request(slave, kind, slave.next_stc(kind, extra))
-
-    def _all_to(self, kind: PduType, state: State) -> None:
-        for slave in self._all():
-            self._stc(slave, kind)
-        self._io.await_state(self._all(), state)
+    # -- inside ------------------------------------------------------------------------------
 
     def _await_run(self, state: State, start_time: int) -> None:
         """SYNCHRONIZED may take until the start time; then the usual patience begins."""
@@ -503,44 +153,6 @@ class Master:
                 self._io.pump(min(rest, self._io.idle(time.monotonic())))
                 rest = start_time - time.time()
         self._io.await_state(self._all(), state)
-
-    def _recover(self, slave: RemoteSlave) -> None:
-        """A slave may still be registered by a master that is gone: bring it to ALIVE."""
-        if self._io.poll_state(slave) is not State.ALIVE:
-            self._to_alive(slave, self._io.timeout_s)
-
-    def _to_alive(self, slave: RemoteSlave, timeout_s: float) -> None:
-        """Recovery of the standard's appendix: stop, wait, deregister.
-
-        The slave's notifications may still go to an earlier master, so its state is asked.
-        """
-        io = self._io
-        slave.pending.clear()
-        if io.poll_state(slave) in STOPPABLE:
-            self._stc(slave, PduType.STC_stop)
-        until = time.monotonic() + timeout_s
-        rest = (State.STOPPED, State.CONFIGURATION, State.ERRORRESOLVED, State.ALIVE)
-        while (state := io.poll_state(slave)) not in rest:
-            if time.monotonic() >= until:
-                raise DcpTimeoutError(
-                    f"slave {slave.name!r} stays in {state.name}; it cannot be deregistered",
-                    slave=slave.name,
-                )
-            io.pump(0.01)
-        if slave.state is not State.ALIVE:
-            io.expect_loss(slave, True)
-            self._stc(slave, PduType.STC_deregister)
-            io.wait(
-                [slave],
-                lambda: not slave.pending or slave.state is State.ALIVE,
-                "the answer to STC_deregister",
-                timeout_s=timeout_s,
-                errors=False,
-            )
-            slave.state = State.ALIVE
-        slave.pending.clear()
-
-    # -- inside: stepping ----------------------------------------------------------------------
 
     def _send_inputs(self, slave: RemoteSlave) -> None:
         if self._data_sync:
@@ -660,34 +272,3 @@ class Master:
             self._send_inputs(slave)
             self._io.flush(slave)
         self.plan.advance(time.monotonic())
-
-    # -- inside: heartbeat ---------------------------------------------------------------------
-
-    def _start_heartbeat(self) -> None:
-        """While nobody is inside a method of the master, a thread keeps slaves informed."""
-        intervals = [s.description.heartbeat for s in self._all() if s.description.heartbeat]
-        if not intervals or self._beating is not None:
-            return
-        pause = float(min(intervals)) / 6
-
-        def beat() -> None:
-            while not self._closed.wait(pause):
-                if not self._lock.acquire(timeout=pause):
-                    continue
-                try:
-                    self._io.idle(time.monotonic())
-                    self._io.pump(0.0)
-                except (DcpError, DcpPeerLostError) as error:
-                    self._background = error
-                    return
-                finally:
-                    self._lock.release()
-
-        self._beating = threading.Thread(target=beat, name="dcp-heartbeat", daemon=True)
-        self._beating.start()
-
-    def _raise_background(self) -> None:
-        """An error that the heartbeat thread met is raised by the next step."""
-        error, self._background = self._background, None
-        if error is not None:
-            raise error

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ros2_cosim.dcp.data_path import InputPdu, OutputPdu
-from ros2_cosim.dcp.description import Causality, Variable, element_count
+from ros2_cosim.dcp.description import Causality, Variable, element_count, resized
 from ros2_cosim.dcp.enums import PduType, Scope, TransportProtocol
 from ros2_cosim.dcp.errors import WiringError
 from ros2_cosim.dcp.remote import Group, RemoteSlave, codec_for
@@ -44,7 +44,8 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
             element_count(receiver, target.structural()),
         )
         if counts[0] != counts[1]:
-            raise WiringError(f"{wire}: {counts[0]} elements do not fit {counts[1]}")
+            texts = ["a scalar" if n is None else f"{n} elements" for n in counts]
+            raise WiringError(f"{wire}: {texts[0]} cannot feed {texts[1]}")
         key = (wire.source, wire.target, _scope(sender), sender.default_steps)
         bundles.setdefault(key, []).append((sender, receiver))
     for (source_name, target_name, scope, steps), pairs in bundles.items():
@@ -101,6 +102,27 @@ def prepare_data_path(groups: Sequence[Group]) -> None:
             slave.init_pdus.append(pdu)
             if group.scope is not Scope.INITIALIZATION:
                 slave.run_pdus.append(pdu)
+
+
+def resize_data_path(slave: RemoteSlave, groups: Sequence[Group]) -> None:
+    """After a structural parameter has been tuned: the same PDUs with arrays of new sizes."""
+    sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
+    for group in groups:
+        if group.target is slave and group.data_id in sent:
+            variables = [v for _, v in group.pairs if v is not None]
+            sent[group.data_id].codec = codec_for(slave, variables)
+        elif group.source is slave and group.data_id in slave.received:
+            variables = [v for v, _ in group.pairs if v is not None]
+            slave.received[group.data_id].codec = codec_for(slave, variables)
+    sizes = slave.structural()
+    for values, described in (
+        (slave.inputs, slave.input_variables),
+        (slave.outputs, slave.output_variables),
+    ):
+        for at, variable in enumerate(described):
+            count = element_count(variable, sizes)
+            if count is not None:
+                values[at] = resized(tuple(values[at]), count)
 
 
 def data_settings(
@@ -220,12 +242,19 @@ def tunable_settings(
 
 def tunable_names(slave: RemoteSlave) -> list[str]:
     """Parameters that may change during a run."""
-    return [v.name for v in slave.description.of(Causality.PARAMETER) if v.variability == "tunable"]
+    return [
+        v.name
+        for v in slave.description.of(Causality.PARAMETER, Causality.STRUCTURAL)
+        if v.variability == "tunable"
+    ]
 
 
 def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:
-    """Port on which a slave shall receive data: a given one, its control port, or one of
-    those it offers.
+    """Port on which a slave shall receive data: a given one, one of those it offers, or
+    its control port.
+
+    Over TCP an offered port is preferred, because some slaves close their control
+    connection together with the data connections on the same port.
 
     :raises WiringError: all offered ports are taken by other slaves of the same host
     """
@@ -233,11 +262,15 @@ def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple
         return slave.data_port
     transport = slave.description.transport(protocol)
     ports = transport.data if transport else None
-    if protocol is slave.protocol and (ports is None or ports.allows(slave.port)):
+    on_udp = protocol is TransportProtocol.UDP_IPv4
+    own = ports is None or ports.allows(slave.port)
+    if on_udp and own:
         return slave.port
     for low, high in ports.ranges if ports else ():
         for port in range(low, high + 1):
-            if (slave.host, port) not in used:
+            if port != slave.port and (slave.host, port) not in used:
                 used.add((slave.host, port))
                 return port
+    if own:
+        return slave.port
     raise WiringError(f"slave {slave.name!r} offers no free port for data")

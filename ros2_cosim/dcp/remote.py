@@ -143,7 +143,7 @@ class RemoteSlave:
     def structural(self) -> dict[int, int]:
         """Values of the structural parameters by value reference."""
         return {
-            v.value_reference: int(self.parameters.get(v.name, v.start) or 1)
+            v.value_reference: int((self.parameters | self.tuned).get(v.name, v.start) or 1)
             for v in self.description.of(Causality.STRUCTURAL)
         }
 
@@ -246,6 +246,12 @@ class RemoteSlave:
         elif kind == PduType.RSP_log_ack:
             self.log_answer = data[4:]
             self._take_log(data[4:])
+
+    def take_empty(self) -> None:
+        """An empty PDU is how some slaves say that they have no log entries."""
+        for seq, request in list(self.pending.items()):
+            if request.kind is PduType.INF_log:
+                del self.pending[seq]
 
     def _take_log(self, data: bytes) -> None:
         """Entries one after the other; a cut-off or unknown one ends the reading."""

@@ -47,7 +47,7 @@ def state_code(kind: int, data: bytes, state: State, busy: bool) -> ErrorCode:
     :param busy: a callback of the model is running
     """
     is_stc = kind < 0x20
-    if busy and is_stc and kind != _P.STC_stop and state not in RUN:
+    if busy and is_stc and kind != _P.STC_stop and not (kind == _P.STC_run and state in RUN):
         return ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
     if state not in ALLOWED[PduType(kind)]:
         if is_stc and state in TRANSIENT:

@@ -133,14 +133,14 @@ class SlaveConfig:
         reference implementation do; a structural parameter must be tunable, because its
         value changes sizes.
         """
-        code, slot = self._slot(vr, source, (Causality.PARAMETER, Causality.STRUCTURAL))
-        if slot is None:
-            return code
-        variable = self._by_vr[vr]
-        if variable.causality is Causality.STRUCTURAL and variable.variability != "tunable":
+        variable = self._by_vr.get(vr)
+        structural = variable is not None and variable.causality is Causality.STRUCTURAL
+        if variable is not None and structural and variable.variability != "tunable":
             return ErrorCode.INVALID_VALUE_REFERENCE
-        self.tunables.setdefault(param_id, {})[pos] = slot
-        return _OK
+        code, slot = self._slot(vr, source, (Causality.PARAMETER, Causality.STRUCTURAL))
+        if slot is not None:
+            self.tunables.setdefault(param_id, {})[pos] = slot
+        return code
 
     def set_target(self, data_id: int, protocol: int, address: bytes) -> ErrorCode:
         """CFG_target_network_information; several targets of one data_id add up."""

@@ -20,13 +20,15 @@ from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.slave_config import Endpoint, SlaveConfig
 from ros2_cosim.dcp.slave_log import SlaveLog
-from ros2_cosim.dcp.slave_realtime import TickPlan
 from ros2_cosim.dcp.states import ERROR, NORMAL_OPERATION, RUN
+from ros2_cosim.dcp.ticks import TickPlan
 
 logger = logging.getLogger("ros2_cosim.dcp.slave")
 
 ACK = struct.Struct("<BHB")
 NACK = struct.Struct("<BHBHH")
+MAX_ERROR_TEXT = 1000
+"""Characters of an error that go into the log."""
 _OK = ErrorCode.NONE
 
 
@@ -193,6 +195,9 @@ class SlaveCore:
         self.error_code, self.error_text = int(code), text
         self.plan.stop()
         self._heartbeat_until = None
+        template = self.description.error_template()
+        if template is not None:
+            self.log.write(template.id, text[:MAX_ERROR_TEXT])
         self._enter(State.ERRORHANDLING)
         self._when_idle(self._finish_error)
 

@@ -68,6 +68,8 @@ class SlaveLog:
         while self._stored:
             entry = self._stored.popleft()
             wanted = category in (0, entry[0])
+            if wanted and not taken and len(entry[1]) > room:
+                continue  # it can never be sent
             full = full or (wanted and (len(taken) >= most or len(entry[1]) > room))
             if wanted and not full:
                 taken.append(entry[1])

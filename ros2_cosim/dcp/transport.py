@@ -30,28 +30,36 @@ class FrameReader:
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self.limit = limit
-        self._rest = b""
+        self._rest = bytearray()
+        self._needed = 4
 
     def feed(self, data: bytes) -> list[bytes]:
-        """PDUs that are complete with ``data``, in order.
+        """PDUs that are complete with ``data``, in order; an announced length of 0 gives b"".
 
         :raises DcpPeerLostError: the length prefix is not believable, so that the stream
             cannot be followed any further
         """
         if self._rest:
-            data = self._rest + data
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []
+            data = bytes(self._rest)
+            self._rest.clear()
         frames = []
         at, end = 0, len(data)
+        self._needed = 4
         while end - at >= 4:
             (length,) = PREFIX.unpack_from(data, at)
-            if length > self.limit or length == 0:
+            if length > self.limit:
                 raise DcpPeerLostError(f"a PDU of {length} bytes was announced on the connection")
             stop = at + 4 + length
             if stop > end:
+                self._needed = 4 + length
                 break
             frames.append(data[at + 4 : stop])
             at = stop
-        self._rest = data[at:]
+        if at < end:
+            self._rest += data[at:]
         return frames
 
 

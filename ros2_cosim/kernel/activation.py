@@ -40,9 +40,22 @@ class Activation:
         """Make a fresh evaluator."""
         raise NotImplementedError(type(self).__name__)
 
+    def can_hold(self, fed: frozenset[str]) -> bool:
+        """Whether alpha can ever hold when only the ports ``fed`` get samples."""
+        return bool(self.ports & fed)
+
     def minimum_samples(self, port: str) -> int:
-        """At least so many samples of ``port`` lie between two activations (0: unknown)."""
+        """At least so many samples of ``port`` are consumed by each activation (0: unknown)."""
         return 0
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether each activation consumes the same number of samples, whatever they hold.
+
+        Only counting functions of a single port are: what the values decide, and how the
+        samples of several ports interleave, is not known before the run.
+        """
+        return False
 
     def __and__(self, other: Activation) -> Activation:
         return Combination((self, other), require_all=True)
@@ -62,11 +75,13 @@ class _CountEvaluator:
         self._count = 0
 
     def feed(self, port: str, sample: Sample) -> bool:
+        """Count the sample if it is of the port."""
         if port == self._port:
             self._count += 1
         return self._count >= self._needed
 
     def reset(self) -> None:
+        """Count from 0 again."""
         self._count = 0
 
 
@@ -85,13 +100,21 @@ class Count(Activation):
 
     @property
     def ports(self) -> frozenset[str]:
+        """The one port whose samples are counted."""
         return frozenset((self.port,))
 
     def evaluator(self) -> Evaluator:
+        """Make a counter that stands at 0."""
         return _CountEvaluator(self.port, self.n)
 
     def minimum_samples(self, port: str) -> int:
+        """Exactly ``n`` samples of its port."""
         return self.n if port == self.port else 0
+
+    @property
+    def is_regular(self) -> bool:
+        """Every activation consumes ``n`` samples."""
+        return True
 
 
 class _PredicateEvaluator:
@@ -105,11 +128,13 @@ class _PredicateEvaluator:
         self._holds = False
 
     def feed(self, port: str, sample: Sample) -> bool:
+        """Ask about the sample if it is of the port and no earlier one was enough."""
         if port == self._port and not self._holds:
             self._holds = bool(self._predicate(sample))
         return self._holds
 
     def reset(self) -> None:
+        """Wait for the next sample that is enough."""
         self._holds = False
 
 
@@ -122,12 +147,15 @@ class Predicate(Activation):
 
     @property
     def ports(self) -> frozenset[str]:
+        """The one port whose samples are asked about."""
         return frozenset((self.port,))
 
     def evaluator(self) -> Evaluator:
+        """Make an evaluator that has seen nothing yet."""
         return _PredicateEvaluator(self.port, self.predicate)
 
     def minimum_samples(self, port: str) -> int:
+        """At least the one that is enough."""
         return 1 if port == self.port else 0
 
 
@@ -141,11 +169,13 @@ class _CombinationEvaluator:
         self._require_all = require_all
 
     def feed(self, port: str, sample: Sample) -> bool:
+        """Show the sample to every part."""
         # A list, not a generator: every part must see the sample.
         results = [part.feed(port, sample) for part in self._parts]
         return all(results) if self._require_all else any(results)
 
     def reset(self) -> None:
+        """Let every part start anew."""
         for part in self._parts:
             part.reset()
 
@@ -163,14 +193,27 @@ class Combination(Activation):
 
     @property
     def ports(self) -> frozenset[str]:
+        """The ports of all parts."""
         return frozenset().union(*(part.ports for part in self.parts))
 
     def evaluator(self) -> Evaluator:
+        """Make an evaluator of fresh parts."""
         return _CombinationEvaluator([part.evaluator() for part in self.parts], self.require_all)
 
+    def can_hold(self, fed: frozenset[str]) -> bool:
+        """Whether enough of the parts can hold."""
+        results = [part.can_hold(fed) for part in self.parts]
+        return all(results) if self.require_all else any(results)
+
     def minimum_samples(self, port: str) -> int:
+        """What the most (all) or least (any) demanding part needs."""
         counts = [part.minimum_samples(port) for part in self.parts]
         return max(counts) if self.require_all else min(counts)
+
+    @property
+    def is_regular(self) -> bool:
+        """Counts of one port: the largest (all) or smallest (any) of them decides alone."""
+        return len(self.ports) == 1 and all(part.is_regular for part in self.parts)
 
 
 def any_of(ports: Iterable[str]) -> Activation:

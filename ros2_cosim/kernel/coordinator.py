@@ -18,11 +18,13 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 class Coordinator:
     """Progress of a whole system.
 
-    :param participants: names of the participants that gate the clock
+    :param participants: names of the participants that gate the clock; of simultaneous stop
+        requests that of the first one in this order counts
     :param duration_ns: the run ends here at the latest
-    :param run_ahead_ns: how far a participant may be ahead of the clock
+    :param run_ahead_ns: how far a participant may be ahead of the clock; 0 is lockstep: only
+        what is due at the time shown may run
     :param stop_latency_ns: a stop requested at t ends the run at t + this
-    :raises ConfigurationError: the window is not positive or exceeds the stop latency
+    :raises ConfigurationError: the window is negative or exceeds the stop latency
     """
 
     def __init__(
@@ -33,18 +35,26 @@ class Coordinator:
         run_ahead_ns: int,
         stop_latency_ns: int,
     ) -> None:
-        if not 0 < run_ahead_ns <= stop_latency_ns:
+        if stop_latency_ns <= 0:
             raise ConfigurationError(
-                f"run_ahead is {format_ns(run_ahead_ns)}; it must be above zero and at most "
+                f"stop_latency is {format_ns(stop_latency_ns)}; it must be above zero"
+            )
+        if not 0 <= run_ahead_ns <= stop_latency_ns:
+            raise ConfigurationError(
+                f"run_ahead is {format_ns(run_ahead_ns)}; it must not be negative and at most "
                 f"stop_latency ({format_ns(stop_latency_ns)}), or a participant could pass the "
                 "end of the run before it is known"
             )
         self.end = duration_ns
         self.stop_reason = f"end of the run at {format_ns(duration_ns)}"
         self._bounds = dict.fromkeys(participants, NEVER)
-        self.window_ns = run_ahead_ns
+        # The horizon is exclusive: one nanosecond lets run what is due now.
+        self.window_ns = max(run_ahead_ns, 1)
+        self._duration_ns = duration_ns
         self._stop_latency_ns = stop_latency_ns
-        self._stop_time = FOREVER
+        self._position = {name: i for i, name in enumerate(self._bounds)}
+        #: (time, position of the participant) of the stop request that counts.
+        self._stop = (FOREVER, len(self._position))
 
     @property
     def time(self) -> int:
@@ -63,8 +73,12 @@ class Coordinator:
 
     @property
     def end_is_final(self) -> bool:
-        """Whether no request can change the end any more: everybody may know it."""
-        return self._stop_time != FOREVER or self.horizon >= self.end
+        """Whether no request can change the end any more: everybody may know it.
+
+        A stop requested after ``time`` ends the run at or after the horizon; an earlier one
+        has been reported, because each participant reports it with its progress.
+        """
+        return self.horizon >= self.end
 
     def bound_of(self, participant: str) -> int:
         """The last reported bound of a participant."""
@@ -80,10 +94,14 @@ class Coordinator:
             self._bounds[participant] = bound
 
     def stop_requested(self, participant: str, time: int, reason: str) -> None:
-        """A participant asked at ``time`` to end the run; the earliest request counts."""
-        if time < self._stop_time:
-            self._stop_time = time
+        """A participant asked at ``time`` to end the run; the earliest request counts.
+
+        Which one that is does not depend on the order in which requests arrive.
+        """
+        request = (time, self._position[participant])
+        if request < self._stop:
+            self._stop = request
             end = saturating_add(time, self._stop_latency_ns)
-            if end < self.end:
+            if end < self._duration_ns:
                 self.end = end
                 self.stop_reason = f"{participant}: {reason}"

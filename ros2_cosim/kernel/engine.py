@@ -32,7 +32,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 class Promise(NamedTuple):
     """After the first ``count`` messages nothing on this port is stamped before ``time``."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
     time: int
 
 

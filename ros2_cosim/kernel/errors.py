@@ -19,6 +19,10 @@ class ZeroDelayLoopError(ConfigurationError):
     """Participants form a cycle of connections without any delay."""
 
 
+class DeadEndError(ConfigurationError):
+    """Participants wait for each other's first message: none of them can ever run."""
+
+
 class RunError(CosimError):
     """A run could not go on."""
 

@@ -59,6 +59,7 @@ _ldexp = math.ldexp
 _frexp = math.frexp
 _sqrt = math.sqrt
 _isnan = math.isnan
+_INF = math.inf
 
 _RADIANS_PER_DEGREE = 0.017453292519943295
 _DEGREES_PER_RADIAN = 57.29577951308232
@@ -158,7 +159,14 @@ def cos(x: float) -> float:
 def sincos(x: float) -> tuple[float, float]:
     """(sin x, cos x), the same bits as the two functions, with one argument reduction."""
     if -_QUARTER_PI <= x <= _QUARTER_PI:
-        return sin(x), _cos_kernel(x, 0.0)
+        # The kernels written out: two calls less where most angles are.
+        z = x * x
+        half = 0.5 * z
+        w = 1.0 - half
+        r = z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
+        c = w + (((1.0 - w) - half) + z * r)
+        r = _S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))
+        return (x + z * x * (_S1 + z * r) if z else x), c
     if _isnan(x):
         return x, x
     n, hi, lo = _reduce(x)
@@ -248,24 +256,19 @@ def _is_negative(x: float) -> bool:
 
 def atan2(y: float, x: float) -> float:
     """Angle of the point (x, y), in [-pi, pi], with the signs of zeros and infinities."""
-    if _isnan(x) or _isnan(y):
-        return x + y
     ax = x if x >= 0.0 else -x
     ay = y if y >= 0.0 else -y
-    if ax == 0.0 or ay == 0.0 or ax == math.inf or ay == math.inf:
+    if not (0.0 < ax < _INF and 0.0 < ay < _INF):
+        if _isnan(x) or _isnan(y):
+            return x + y
         angle = _atan2_special(ay, ax, _is_negative(x))
         return -angle if _is_negative(y) else angle
-    angle = _first_quadrant(ay, ax)
+    ratio = ay / ax
+    # A ratio beyond the limit may also be an overflow to infinity.
+    angle = atan(ratio) if ratio <= 1.0e18 else 1.5707963267948966
     if x < 0.0:
         angle = PI - (angle - 1.2246467991473531772e-16)
     return angle if y > 0.0 else -angle
-
-
-def _first_quadrant(ay: float, ax: float) -> float:
-    ratio = ay / ax
-    if ratio > 1.0e18:  # also an overflow to infinity
-        return 1.5707963267948966
-    return atan(ratio)
 
 
 def _atan2_special(ay: float, ax: float, x_negative: bool) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
+from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
 from ros2_cosim.kernel.time import FOREVER, saturating_add
 
 
@@ -105,8 +105,15 @@ class ParticipantSpec:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"
             )
-        for kind, ports in (("input", self.inputs), ("output", self.outputs)):
-            names = [port.name for port in ports]  # type: ignore[attr-defined]
+        if self.offset_ns and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who}: offset is {self.offset_ns} ns, but there is no period; an offset is "
+                "the time of the first periodic activation"
+            )
+        for kind, names in (
+            ("input", [port.name for port in self.inputs]),
+            ("output", [port.name for port in self.outputs]),
+        ):
             for name in names:
                 if names.count(name) > 1:
                     raise ConfigurationError(f"{who}: {kind} port '{name}' is declared twice")
@@ -148,6 +155,7 @@ class Graph:
     :raises ConfigurationError: something is named that does not exist, or an input has no
         writer
     :raises ZeroDelayLoopError: a cycle of connections without delay
+    :raises DeadEndError: participants that can never run
     """
 
     def __init__(
@@ -163,6 +171,7 @@ class Graph:
         self.connections: tuple[Connection, ...] = tuple(connections)
         self._check_connections()
         self.ranks: dict[str, int] = self._rank()
+        self._check_dead_ends()
         self._first_activation = self._first_activations()
         #: Participants in the order in which simultaneous activations run.
         self.order: tuple[str, ...] = tuple(
@@ -184,9 +193,7 @@ class Graph:
         """
         position = {p.name: i for i, p in enumerate(self.participants[participant].inputs)}
         mine = [c for c in self.connections if c.target == participant]
-        return tuple(
-            sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port))
-        )
+        return tuple(sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port)))
 
     def outgoing(self, participant: str) -> tuple[Connection, ...]:
         """Connections out of a participant."""
@@ -199,9 +206,9 @@ class Graph:
         return output.latency.minimum_ns == 0 and not reader.delayed
 
     def separation(self, participant: str, port: str) -> int | None:
-        """Least distance in time between two messages of an output port, if the graph implies it.
+        """Distance in time between two messages of an output port, if the graph implies it.
 
-        With it a reader concludes from a message stamped s that nothing comes before
+        With it a reader concludes from a message stamped s that the next one is stamped
         s + separation; without it (None) the writer has to promise explicitly.
         """
         return self._separation(participant, port, frozenset())
@@ -213,12 +220,14 @@ class Graph:
             return None
         if spec.activation is None:
             return spec.period_ns
-        if spec.period_ns is not None or len(spec.trigger_ports) != 1 or participant in visited:
+        # An activation that is not regular leaves gaps of unknown length: readers would wait
+        # for a message that never comes.
+        if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
             return None
         (trigger,) = spec.trigger_ports
         writers = [c for c in self.incoming(participant) if c.target_port == trigger]
         samples = spec.activation.minimum_samples(trigger)
-        if len(writers) != 1 or samples == 0:
+        if len(writers) != 1:
             return None
         inherited = self._separation(
             writers[0].source, writers[0].source_port, visited | {participant}
@@ -285,8 +294,7 @@ class Graph:
                         f"connection {connection}: there is no participant '{end}'; "
                         f"participants are {', '.join(sorted(self.participants))}"
                     )
-                ports = spec.outputs if kind == "output" else spec.inputs
-                names = [p.name for p in ports]  # type: ignore[attr-defined]
+                names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
                 if port not in names:
                     raise ConfigurationError(
                         f"connection {connection}: participant '{end}' has no {kind} port "
@@ -296,10 +304,10 @@ class Graph:
                 raise ConfigurationError(f"connection {connection} is declared twice")
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
-            for port in spec.inputs:
-                if (spec.name, port.name) not in fed:
+            for reader in spec.inputs:
+                if (spec.name, reader.name) not in fed:
                     raise ConfigurationError(
-                        f"participant '{spec.name}': nothing writes to input port '{port.name}'"
+                        f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
                     )
 
     def _rank(self) -> dict[str, int]:
@@ -318,6 +326,51 @@ class Graph:
                 ranks[name] = 1 + max((ranks[b] for b in before[name]), default=-1)
             remaining = [name for name in remaining if name not in ranks]
         return ranks
+
+    def _check_dead_ends(self) -> None:
+        """Refuse participants that can never run because all wait for somebody's first message."""
+        runs = {name for name, spec in self.participants.items() if spec.period_ns is not None}
+        while True:
+            more = {
+                name
+                for name, spec in self.participants.items()
+                if name not in runs
+                and spec.activation is not None
+                and spec.activation.can_hold(self._fed_ports(name, runs))
+            }
+            if not more:
+                break
+            runs |= more
+        dead = set(self.participants) - runs
+        if not dead:
+            return
+        # Among those that never run, everyone waits for another one: following that ends in
+        # a cycle.
+        path = [min(dead)]
+        edges: list[str] = []
+        while True:
+            connection = min(
+                (
+                    c
+                    for c in self.incoming(path[-1])
+                    if c.source in dead
+                    and c.target_port in self.participants[path[-1]].trigger_ports
+                ),
+                key=str,
+            )
+            edges.append(f"{path[-1]} waits for {connection.source}.{connection.source_port}")
+            if connection.source in path:
+                edges = edges[path.index(connection.source) :]
+                break
+            path.append(connection.source)
+        raise DeadEndError(
+            f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
+            "One of them needs a period, or a trigger from a participant that runs"
+        )
+
+    def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
+        """Input ports that somebody in ``runs`` writes to."""
+        return frozenset(c.target_port for c in self.incoming(participant) if c.source in runs)
 
     def _describe_loop(self, before: dict[str, set[str]], looping: set[str]) -> str:
         # Walking upstream among the participants that could not be ranked must meet itself.

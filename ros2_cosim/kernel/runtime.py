@@ -8,7 +8,7 @@ Shared by every scheduler: what an activation reads and what it sends is decided
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ParticipantError
@@ -30,21 +30,21 @@ class Output(NamedTuple):
 class LatchedChannel:
     """Zero-order hold over the samples of one connection."""
 
-    __slots__ = ("_current", "_pending", "delayed", "index")
+    __slots__ = ("_current", "_pending", "delayed", "index", "push")
 
     def __init__(self, index: int, delayed: bool) -> None:
         self.index = index
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
-
-    def push(self, sample: Sample) -> None:
-        """Store a sample; stamps on one connection never decrease."""
-        self._pending.append(sample)
+        #: Store a sample; stamps on one connection never decrease.
+        self.push: Callable[[Sample], None] = self._pending.append
 
     def read(self, time: int) -> Sample | None:
         """The newest sample stamped <= time (< time if delayed); ``time`` never decreases."""
         pending = self._pending
+        if not pending:
+            return self._current
         limit = time - 1 if self.delayed else time
         while pending and pending[0].stamp <= limit:
             self._current = pending.popleft()
@@ -183,11 +183,17 @@ class ParticipantRuntime:
             self.compute_ns += timer() - started
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
-            self.stop_time = time
+            if self.stop_reason is not None:
+                self.stop_time = time
         return self._send(time, values)
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []
+        if type(values) is not dict and not isinstance(values, Mapping):
+            raise ParticipantError(
+                f"participant '{self.name}' returned {type(values).__name__} from its activation "
+                f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
+            )
         for port in self._every:
             if values.get(port) is None:
                 raise ParticipantError(
@@ -217,14 +223,31 @@ class ParticipantRuntime:
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
                     "declared to send once, at the first activation"
                 )
-            delay = sender.latency_draw() if sender.latency_draw else sender.latency_ns
+            delay = sender.latency_ns
+            if sender.latency_draw:
+                delay = sender.latency_draw()
+                if delay < sender.latency_ns:
+                    # Readers build on the minimum: a shorter delay would break promises made.
+                    raise ParticipantError(
+                        f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
+                        f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                    )
             # A later message never overtakes an earlier one of the same port.
-            stamp = max(time + delay, sender.stamp)
+            stamp = time + delay
+            if stamp < sender.stamp:
+                stamp = sender.stamp
             sender.stamp = stamp
-            data = sender.encode(stamp, sender.seq, value)
-            self.trace.output(index, stamp, sender.seq, data)
-            outputs.append(Output(index, Sample(stamp, sender.seq, value), data))
-            sender.seq += 1
+            seq = sender.seq
+            try:
+                data = sender.encode(stamp, seq, value)
+            except Exception as error:
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
+                    f"message type cannot hold: {type(error).__name__}: {error}"
+                ) from error
+            self.trace.output(index, stamp, seq, data)
+            outputs.append(Output(index, Sample(stamp, seq, value), data))
+            sender.seq = seq + 1
         return outputs
 
     def sent(self, port: str) -> tuple[int, int]:

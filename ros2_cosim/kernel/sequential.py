@@ -46,6 +46,7 @@ class SequentialScheduler:
         self.stop_reason: str | None = None
         self.now = 0
         self._stop_latency_ns = stop_latency_ns
+        self._stop_end = FOREVER
         self._observer = observer
         self._ordered = [self.runtimes[name] for name in graph.order]
         position = {name: i for i, name in enumerate(graph.order)}
@@ -60,9 +61,7 @@ class SequentialScheduler:
                         reader = self.runtimes[connection.target]
                         channel = reader.channels.index(connection)
                         triggers = connection.target_port in reader.spec.trigger_ports
-                        readers.append(
-                            (reader.receiver(channel), position[reader.name], triggers)
-                        )
+                        readers.append((reader.receiver(channel), position[reader.name], triggers))
                 routes.append(readers)
             self._routes.append(routes)
         self._agenda: list[tuple[int, int]] = []
@@ -74,10 +73,12 @@ class SequentialScheduler:
     def run(self, until: int, end: int | None = None) -> int:
         """Run every activation before ``until`` [ns], or before the end that was requested.
 
+        Several calls, each with a later ``until``, give the same as one.
+
         :param end: the end of the run, where ``until`` is only a part of the way
         :returns: the end of the run in ns, as far as it is known
         """
-        end = until if end is None else end
+        end = min(until if end is None else end, self._stop_end)
         agenda = self._agenda
         while agenda and agenda[0][0] < min(until, end):
             time, index = heappop(agenda)
@@ -99,7 +100,8 @@ class SequentialScheduler:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
                 self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"
-                end = min(end, saturating_add(time, self._stop_latency_ns))
+                self._stop_end = saturating_add(time, self._stop_latency_ns)
+                end = min(end, self._stop_end)
         return end
 
     def _schedule(self, index: int, time: int) -> None:

@@ -4,19 +4,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
-from typing import NamedTuple
+from math import inf, sqrt
 
 from ros2_cosim.kernel.exactmath import PI, TWO_PI, atan2, cos
 from ros2_cosim.models.lane_frame import LaneBox
 
+Corner = tuple[float, float]
 
-class _Seen(NamedTuple):
-    distance: float  # of the nearest corner
-    number: int  # of the box
-    inside: bool  # a corner lies within range and opening angle
-    low: float  # the directions it covers, counter-clockwise from low to high
-    high: float
+
+class _Seen:
+    """A box within reach, in the sensor's frame; its directions are worked out when needed."""
+
+    __slots__ = ("_centre", "_directions", "corners", "distance", "inside", "number")
+
+    def __init__(
+        self, distance: float, number: int, inside: bool, centre: Corner, corners: Sequence[Corner]
+    ) -> None:
+        self.distance = distance  # of the nearest corner
+        self.number = number  # of the box
+        self.inside = inside  # a corner lies within range and opening angle
+        self.corners = corners
+        self._centre = centre
+        self._directions: tuple[float, float] | None = None
+
+    def directions(self) -> tuple[float, float]:
+        """The directions that it covers, counter-clockwise from the first to the second."""
+        if self._directions is None:
+            forward, left = self._centre
+            low = high = 0.0
+            for px, py in self.corners:
+                # Angle of the corner against the direction of the centre: never wraps.
+                offset = atan2(forward * py - left * px, forward * px + left * py)
+                low, high = min(low, offset), max(high, offset)
+            centre = atan2(left, forward)
+            self._directions = centre + low, centre + high
+        return self._directions
+
+    def is_ahead(self) -> bool:
+        """All of it lies ahead of the sensor."""
+        return all(px > 0.0 for px, _ in self.corners)
+
+    def is_behind(self) -> bool:
+        """All of it lies behind the sensor."""
+        return all(px < 0.0 for px, _ in self.corners)
 
 
 class FieldOfView:
@@ -47,14 +77,17 @@ class FieldOfView:
             reach = self._reach + box.length + box.width
             if dx * dx + dy * dy <= reach * reach:
                 seen.append(self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
-        seen.sort()
+        seen.sort(key=_nearest_first)
         result = []
         for rank, item in enumerate(seen):
-            if item.inside and (
-                rank == 0 or _free_share(item, seen[:rank]) >= self._visible_fraction
-            ):
+            if item.inside and self._is_free(item, seen[:rank]):
                 result.append(item.number)
         return result
+
+    def _is_free(self, item: _Seen, nearer: Sequence[_Seen]) -> bool:
+        if nearer and item.is_ahead():
+            nearer = [other for other in nearer if not other.is_behind()]
+        return not nearer or _free_share(item, nearer) >= self._visible_fraction
 
     def _look(
         self, forward: float, left: float, c: float, s: float, box: LaneBox, index: int
@@ -65,41 +98,42 @@ class FieldOfView:
         lx, ly = 0.5 * box.length * cos_r, 0.5 * box.length * sin_r
         wx, wy = -0.5 * box.width * sin_r, 0.5 * box.width * cos_r
         reach, cos_half = self._reach, self._cos_half
-        nearest = None
+        nearest = inf
         inside = False
-        low = high = 0.0
-        for px, py in (
+        corners = (
             (forward + lx + wx, left + ly + wy),
             (forward + lx - wx, left + ly - wy),
             (forward - lx + wx, left - ly + wy),
             (forward - lx - wx, left - ly - wy),
-        ):
+        )
+        for px, py in corners:
             radius = sqrt(px * px + py * py)
-            if nearest is None or radius < nearest:
+            if radius < nearest:
                 nearest = radius
             if radius <= reach and px >= radius * cos_half:
                 inside = True
-            # Angle of the corner against the direction of the centre: never wraps.
-            offset = atan2(forward * py - left * px, forward * px + left * py)
-            low, high = min(low, offset), max(high, offset)
-        assert nearest is not None
-        centre = atan2(left, forward)
-        return _Seen(nearest, index, inside, centre + low, centre + high)
+        return _Seen(nearest, index, inside, (forward, left), corners)
+
+
+def _nearest_first(item: _Seen) -> tuple[float, int]:
+    return item.distance, item.number
 
 
 def _free_share(item: _Seen, nearer: Sequence[_Seen]) -> float:
     """Return the share of the item's angular width that no nearer item covers."""
-    width = item.high - item.low
+    item_low, item_high = item.directions()
+    width = item_high - item_low
     if width >= PI or width <= 0.0:
         return 1.0
     shadows = []
     for other in nearer:
+        other_low, other_high = other.directions()
         for turn in (-TWO_PI, 0.0, TWO_PI):
-            low, high = max(item.low, other.low + turn), min(item.high, other.high + turn)
+            low, high = max(item_low, other_low + turn), min(item_high, other_high + turn)
             if low < high:
                 shadows.append((low, high))
     shadows.sort()
-    covered, end = 0.0, item.low
+    covered, end = 0.0, item_low
     for low, high in shadows:
         if high > end:
             covered += high - max(low, end)

@@ -96,8 +96,11 @@ def quaternion_from_yaw(yaw: float) -> Quaternion:
 
 def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Quaternion:
     """Rotation Rz(yaw) Ry(pitch) Rx(roll) about fixed axes, angles in rad."""
-    sr, cr = sincos(0.5 * roll)
-    sp, cp = sincos(0.5 * pitch)
+    if roll == 0.0 and pitch == 0.0:  # on level ground; the same bits
+        sr, cr, sp, cp = 0.5 * roll, 1.0, 0.5 * pitch, 1.0
+    else:
+        sr, cr = sincos(0.5 * roll)
+        sp, cp = sincos(0.5 * pitch)
     sy, cy = sincos(0.5 * yaw)
     return (
         sr * cp * cy - cr * sp * sy,
@@ -134,16 +137,8 @@ def yaw_from_quaternion(qx: float, qy: float, qz: float, qw: float) -> float:
 
 def body_to_world(q: Quaternion, v: Vector) -> Vector:
     """R v: a vector of the body frame in the world frame."""
-    return _rotate(q[0], q[1], q[2], q[3], v)
-
-
-def world_to_body(q: Quaternion, v: Vector) -> Vector:
-    """R^T v: a vector of the world frame (such as a velocity) in the body frame."""
-    return _rotate(-q[0], -q[1], -q[2], q[3], v)
-
-
-def _rotate(qx: float, qy: float, qz: float, qw: float, v: Vector) -> Vector:
     # v + 2 w (u x v) + 2 u x (u x v), u the vector part
+    qx, qy, qz, qw = q
     x, y, z = v
     tx = 2.0 * (qy * z - qz * y)
     ty = 2.0 * (qz * x - qx * z)
@@ -153,6 +148,16 @@ def _rotate(qx: float, qy: float, qz: float, qw: float, v: Vector) -> Vector:
         y + qw * ty + (qz * tx - qx * tz),
         z + qw * tz + (qx * ty - qy * tx),
     )
+
+
+def world_to_body(q: Quaternion, v: Vector) -> Vector:
+    """R^T v: a vector of the world frame (such as a velocity) in the body frame."""
+    return body_to_world(conjugate(q), v)
+
+
+def conjugate(q: Quaternion) -> Quaternion:
+    """The opposite rotation: ``body_to_world`` with it is ``world_to_body`` with q."""
+    return -q[0], -q[1], -q[2], q[3]
 
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:

@@ -36,7 +36,15 @@ class LaneKeeper:
     ``position`` and ``lateral_error`` [m, positive to the left] are those of the last call.
     """
 
-    __slots__ = ("_understeer", "lane_id", "lateral_error", "network", "parameters", "position")
+    __slots__ = (
+        "_understeer",
+        "_wheelbase",
+        "lane_id",
+        "lateral_error",
+        "network",
+        "parameters",
+        "position",
+    )
 
     def __init__(self, network: RoadNetwork, parameters: VehicleParameters, lane_id: int) -> None:
         """Keep the lane with this id, and the lanes that follow it.
@@ -51,6 +59,7 @@ class LaneKeeper:
         self.position: RoadPosition | None = None
         self.lateral_error = 0.0
         self._understeer = understeer_gradient(parameters)
+        self._wheelbase = parameters.wheelbase
 
     def steer(self, odometry: Odometry, position: RoadPosition | None = None) -> float:
         """Steering command -1..1, positive to the left.
@@ -65,11 +74,10 @@ class LaneKeeper:
         road_id, lane_id, s = self.network.advance(
             position.road_id, self.lane_id, position.s, lookahead
         )
-        x, y, _, _ = self.network.lane_pose(road_id, lane_id, s)
+        x, y = self.network.lane_point(road_id, lane_id, s)
         curvature = self._pursue(odometry, x - odometry.x, y - odometry.y)
-        p = self.parameters
-        angle = atan(p.wheelbase * curvature) + self._understeer * speed * speed * curvature
-        return min(max(angle / p.max_steer_angle, -1.0), 1.0)
+        angle = atan(self._wheelbase * curvature) + self._understeer * speed * speed * curvature
+        return min(max(angle / self.parameters.max_steer_angle, -1.0), 1.0)
 
     def _locate(self, odometry: Odometry, known: RoadPosition | None) -> RoadPosition:
         """Project onto the road; where the lane's id changes on the way, follow it."""

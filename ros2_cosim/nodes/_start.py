@@ -85,6 +85,7 @@ def run_participant(
             behaviour,
             topic_of=started.topic_of,
             recorded=True,
+            quantum_ns=scenario.clock_step,
             timer=time.perf_counter_ns,
         ).run()
 

@@ -65,6 +65,8 @@ def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
     def report(steps: int, step_ns: int, simulator_ns: int) -> None:
         compute_ns = step_ns - simulator_ns
         writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+        # This process ends soon after, and the recorder waits for its report.
+        writer.flush()
 
     return report
 

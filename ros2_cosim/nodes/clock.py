@@ -18,7 +18,7 @@ def main() -> int:
 
 def _coordinate(started: Started) -> None:
     session, scenario, graph = started
-    names = [*graph.participants, RECORDER]
+    names = [*graph.order, RECORDER]
     coordinator = Coordinator(
         names,
         duration_ns=scenario.duration,

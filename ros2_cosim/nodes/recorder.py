@@ -3,26 +3,13 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.scenario.plan import dcp_participants, slave_name
-from ros2_cosim.tools.bag import BagWriter
-from ros2_cosim.tools.results import RunFacts, open_bag, write_results
-
-
-class _NoBag:
-    """Takes what a bag would take, and forgets it."""
-
-    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
-        """Drop a message."""
-
-    def advance(self, time_ns: int) -> None:
-        """Nothing to write."""
-
-    def close(self) -> None:
-        """Nothing to close."""
+from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
 
 def main() -> int:
@@ -33,15 +20,16 @@ def main() -> int:
 def _record(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
-    wanted = session.parameter("bag", "true") == "true"
-    sink: BagWriter | _NoBag = open_bag(output, scenario, graph) if wanted else _NoBag()
+    sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     try:
         recorder = RecorderNode(
             session,
             graph,
             topic_of=started.topic_of,
             sink=sink,
+            quantum_ns=scenario.clock_step,
             helpers=[slave_name(name) for name in dcp_participants(scenario)],
+            timer=time.perf_counter_ns,
         )
         recorder.record()
     finally:

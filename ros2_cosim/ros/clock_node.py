@@ -23,8 +23,10 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import Session, data_qos, message_class
+from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 
+#: How the reason of a participant's state begins that does not advance for want of something.
+WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
 
@@ -66,6 +68,8 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._shown = NEVER
+        self._told_time = 0
+        self._told_at = self._created
         self._sent_horizon = NEVER
         self._sent_end = NEVER
         latched = data_qos(latched=True)
@@ -105,10 +109,12 @@ class ClockNode:
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
-            raise
-        finally:
-            # The last word has to reach everybody before this process ends.
+            if isinstance(error, Stopped):
+                raise  # whoever ended this process ends the others, too
             self._system.flush()
+            raise
+        # The last word has to reach everybody before this process ends.
+        self._system.flush()
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -117,8 +123,11 @@ class ClockNode:
             self._move_horizon()
             self._session.wait(0.005 if self._rate else _POLL_S)
             self._check_failure()
-            if self._coordinator.time > last_time:
-                last_time, since = self._coordinator.time, self._timer()
+            self._tell_time()
+            time = self._coordinator.time
+            if time > last_time or time >= self._sent_horizon:
+                # At the horizon of a paced run everybody waits, and rightly so.
+                last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
@@ -127,11 +136,15 @@ class ClockNode:
     def _show_time(self) -> None:
         time = self._coordinator.time
         if time > self._shown and time >= 0:
-            if time // _SECOND > max(self._shown, 0) // _SECOND:
-                # Read by whoever started the run, for its progress bar.
-                print(f"time {time / 1e9:.3f} s", flush=True)
             self._shown = time
             self._clock.publish(encode_clock(*split_stamp(time)))
+
+    def _tell_time(self) -> None:
+        """Print the time every second, simulated or real: progress bar and sign of life."""
+        time, now = max(self._shown, 0), self._timer()
+        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
+            self._told_time, self._told_at = time, now
+            print(f"time {time / 1e9:.3f} s", flush=True)
 
     def _move_horizon(self) -> None:
         coordinator = self._coordinator
@@ -157,6 +170,7 @@ class ClockNode:
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
+            self._tell_time()
             if self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(
                     f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
@@ -184,17 +198,23 @@ class ClockNode:
         return f"{', '.join(lines) or 'nobody'} {what}"
 
     def _explain_standstill(self) -> str:
-        coordinator = self._coordinator
-        slowest = coordinator.slowest()
-        reasons = [
-            f"{name} {state.reason}"
+        waiting = {
+            name: state.reason
             for name, state in self._states.items()
-            if state is not None and state.reason.startswith("waits")
-        ]
-        return (
-            f"no progress for {self._watchdog_ns / 1e9:g} s at {format_ns(coordinator.time)}; "
-            f"'{slowest}' is behind" + (f" ({'; '.join(reasons)})" if reasons else "")
+            if state is not None and state.reason.startswith(WAITS)
+        }
+        # Whoever waits says so; whoever does not is frozen or still in an activation.
+        silent = [name for name in self._states if name not in waiting]
+        text = (
+            f"no progress for {self._watchdog_ns / 1e9:g} s at "
+            f"{format_ns(max(self._coordinator.time, 0))}: "
         )
+        if silent:
+            text += f"{_quoted(silent)} neither advances nor says what it waits for"
+        else:
+            text += f"'{self._coordinator.slowest()}' is behind"
+        reasons = [f"{name} {reason}" for name, reason in waiting.items()]
+        return text + (f" ({'; '.join(reasons)})" if reasons else "")
 
     def _check_failure(self) -> None:
         if self._failure is not None:
@@ -229,3 +249,7 @@ class ClockNode:
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         coordinator.completed(completion.participant, completion.bound_ns)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -30,7 +30,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, Writer, data_qos
 
 #: A participant that has not advanced for so long says what it waits for.
-_EXPLAIN_AFTER_NS = 2_000_000_000
+EXPLAIN_AFTER_NS = 2_000_000_000
 _POLL_S = 0.1
 
 
@@ -43,6 +43,7 @@ class ParticipantNode:
     :param behaviour: its model
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param recorded: whether a recorder subscribes to all data topics
+    :param quantum_ns: progress [ns of simulated time] worth telling the clock
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     """
 
@@ -55,12 +56,14 @@ class ParticipantNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         recorded: bool,
+        quantum_ns: int,
         timer: Callable[[], int],
     ) -> None:
         self._session = session
         self._name = name
         self._behaviour = behaviour
         self._timer = timer
+        self._quantum = quantum_ns
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
@@ -111,7 +114,7 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._enter(State.STOPPED, "all activations complete")
-            while self._system not in (State.SHUT_DOWN, State.ABORTING):
+            while self._system not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone():
                 self._session.wait(_POLL_S)
         except Aborted:
             self._enter(State.ABORTING, "the clock ended the run")
@@ -206,7 +209,9 @@ class ParticipantNode:
                 if self._state is State.READY:
                     self._enter(State.RUNNING, "first activation")
                 idle_since = timer()
-                explained = False
+                if explained:
+                    explained = False
+                    self._enter(self._state, "goes on")
             self._tell_progress(blocked=True)
             if engine.bound() >= self._end and engine.horizon >= self._end:
                 break
@@ -214,9 +219,12 @@ class ParticipantNode:
             self._session.wait(_POLL_S)
             self._wait_ns += timer() - started
             self._check_abort()
-            if not explained and timer() - idle_since > _EXPLAIN_AFTER_NS:
-                explained = True
-                self._enter(self._state, self._explain())
+            if timer() - idle_since > EXPLAIN_AFTER_NS:
+                if not explained:
+                    explained = True
+                    self._enter(self._state, self._explain())
+                if self._clock_gone():
+                    raise Aborted("the clock has gone")
         self._tell_progress(blocked=False)
 
     def _explain(self) -> str:
@@ -235,8 +243,13 @@ class ParticipantNode:
         bound = self._engine.bound()
         if bound <= self._reported_bound:
             return
-        if blocked and self._reported_bound >= self._engine.horizon:
-            return
+        if blocked:
+            horizon = self._engine.horizon
+            if self._reported_bound >= horizon:
+                return
+            # Only the clock reads this, and it does not need every step.
+            if not self._explicit and bound < min(self._reported_bound + self._quantum, horizon):
+                return
         self._reported_bound = bound
         ports: tuple[PortPromise, ...] = ()
         if self._explicit:
@@ -287,6 +300,10 @@ class ParticipantNode:
             self._abort_reason = state.reason
 
     _abort_reason = ""
+
+    def _clock_gone(self) -> bool:
+        """Whether the clock was there and is not any more, however it ended."""
+        return self._system is not State.CREATED and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
         if self._system in (State.ABORTING, State.SHUT_DOWN):

@@ -139,6 +139,10 @@ class Session:
         decode = CATALOGUE.codec(type_name).decode
         self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
 
+    def writers(self, topic: str) -> int:
+        """Publishers of a topic that are known to be there."""
+        return int(self.node.count_publishers(topic))
+
     def wait(self, seconds: float) -> None:
         """Handle what arrives, for at most ``seconds``; returns after each event.
 

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import typer
@@ -18,7 +20,7 @@ from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import build_graph, check_models
 
 app = typer.Typer(
     name="cosim",
@@ -30,6 +32,8 @@ app = typer.Typer(
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
 EXIT_VERDICT = 2
+#: Ended by a signal: this plus the number of the signal, as shells have it.
+EXIT_SIGNAL = 128
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -50,7 +54,7 @@ Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Wh
 @app.command()
 def run(
     scenario: ScenarioFile,
-    shape: Annotated[Literal["ros", "inproc"], typer.Option(help="Run shape.")] = "ros",
+    shape: Annotated[Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")] = "ros",
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help="Host of the CARLA server.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the CARLA server.")] = None,
@@ -64,7 +68,7 @@ def run(
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    with _clear_errors():
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
             load_scenario(scenario, settings or ()),
             seed=seed,
@@ -77,15 +81,21 @@ def run(
         if shape == "inproc" and (simulator == "carla" or factor is not None):
             raise ConfigurationError(
                 "shape inproc runs the headless world as fast as possible; --simulator carla and "
-                "--rate need --shape ros"
+                "--rate need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
+        check_models(loaded, shape)
         output = out or Path("out") / loaded.name
         options = RunOptions(
-            output, rate=factor, record=bag, visualise=visualise or rviz, rviz=rviz
+            output,
+            shape=shape,
+            rate=factor,
+            record=bag,
+            visualise=visualise or rviz,
+            rviz=rviz,
         )
-        if shape == "ros":
+        if shape != "inproc":
             make_plan(loaded, options)
         prepare_output(output)
         with _progress(loaded) as progress:
@@ -119,11 +129,7 @@ def check(scenario: ScenarioFile, settings: Settings = None) -> None:
     with _clear_errors():
         loaded = load_scenario(scenario, settings or ())
         graph = build_graph(loaded)
-        for name in graph.order:
-            model = build_model(loaded, name, "inproc")
-            close = getattr(model, "close", None)
-            if close:
-                close()
+        check_models(loaded, "inproc")
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )
@@ -190,9 +196,28 @@ def _clear_errors() -> Iterator[None]:
     except CosimError as error:
         print(f"cosim: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("cosim: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+@contextlib.contextmanager
+def _ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
+    """Treat these signals like Ctrl-C: what has been started is ended before this process."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        # Once is enough; a second one must not cut the tidying up short.
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt(signal.Signals(number))
+
+    former = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _rate(text: str) -> float | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bring-up plan: which processes a scenario needs in the shape ``ros``.
+"""The bring-up plan: which processes a scenario needs in the shapes ``ros`` and ``composed``.
 
 One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these processes.
 """
@@ -21,6 +21,7 @@ from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
+_ATTEMPTS = 50
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class RunOptions:
     """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
 
     output: Path
+    shape: str = "ros"
     rate: float | None = None
     record: bool = True
     visualise: bool = False
@@ -85,22 +87,28 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         processes.append(
             Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
         )
-    for name, participant in scenario.participants.items():
-        package, executable = find_node(
-            participant.node, Path(scenario.base_directory), f"participants.{name}.node"
-        )
-        parameters = {**common, "participant": name}
-        processes.append(Process(name, executable, parameters=parameters, package=package))
+    if options.shape == "ros":
+        for name, participant in scenario.participants.items():
+            package, executable = find_node(
+                participant.node, Path(scenario.base_directory), f"participants.{name}.node"
+            )
+            parameters = {**common, "participant": name}
+            processes.append(Process(name, executable, parameters=parameters, package=package))
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    processes.append(Process("recorder", "recorder", parameters={**common, **record}))
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.shape == "ros":
+        processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
         )
     if options.rviz:
         processes.append(_rviz())
-    rate = "max" if options.rate is None else repr(options.rate)
-    processes.append(Process("clock", "clock", parameters={**common, "rate": rate}))
+    if options.shape == "ros":
+        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+    else:
+        parameters = {**common, **record, **rate}
+        processes.append(Process("composed", "composed", parameters=parameters))
     return processes
 
 
@@ -155,12 +163,15 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     held: list[socket.socket] = []
     try:
         if simulator["kind"] == "headless" and dcp_participants(scenario):
-            simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
+            simulator["port"] = _reserve(
+                held, simulator["host"], simulator["port"], "simulator", pair=True
+            )
         for name, participant in data["participants"].items():
             bridge = participant["parameters"].get("dcp")
             if isinstance(bridge, dict):
+                place = f"participants.{name}.parameters.dcp"
                 bridge["host"] = bridge.get("host", "127.0.0.1")
-                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), what=name)
+                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
     finally:
         for held_socket in held:
             held_socket.close()
@@ -168,21 +179,35 @@ def resolve_ports(scenario: Scenario) -> Scenario:
 
 
 def _reserve(
-    held: list[socket.socket], host: str, port: int, *, pair: bool = False, what: str = "simulator"
+    held: list[socket.socket], host: Any, port: Any, place: str, *, pair: bool = False
 ) -> int:
     """Find a free port (with ``pair`` also the next one) and keep it until all are found."""
-    for _ in range(50):
+    highest = 65534 if pair else 65535
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
+        raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
+    if not isinstance(host, str):
+        raise ConfigurationError(f"{place}.host: found {host!r}; allowed is a host name")
+    for _ in range(_ATTEMPTS):
         try:
             found = _bind(held, host, port)
-            if pair:
-                _bind(held, host, found + 1)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{place}: port {port} on {host} cannot be used: {error.strerror or error} "
+                "(port 0 takes a free one)"
+            ) from None
+        if not pair:
             return found
+        try:
+            if found <= highest:
+                _bind(held, host, found + 1)
+                return found
         except OSError as error:
             if port != 0:
                 raise ConfigurationError(
-                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error}"
+                    f"{place}: port {port + 1} on {host}, needed beside {port}, cannot be used: "
+                    f"{error.strerror or error}"
                 ) from None
-    raise ConfigurationError(f"{what}: found no free port on {host}")
+    raise ConfigurationError(f"{place}: found no two free ports side by side on {host}")
 
 
 def _bind(held: list[socket.socket], host: str, port: int) -> int:

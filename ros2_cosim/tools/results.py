@@ -55,6 +55,24 @@ def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
     return BagWriter(output / BAG, topics, custom_data=facts)
 
 
+class NoBag:
+    """Takes what a bag would take, and forgets it."""
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Drop a message."""
+
+    def advance(self, time_ns: int) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
+    """The bag of a run, or what stands for it when none is wanted."""
+    return open_bag(output, scenario, graph) if record else NoBag()
+
+
 def write_results(
     output: Path,
     scenario: Scenario,

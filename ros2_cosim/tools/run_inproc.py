@@ -10,6 +10,7 @@ from pathlib import Path
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -80,6 +81,8 @@ def run_inproc(
             if close:
                 close()
     reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-    reason = scheduler.stop_reason or f"end of the run at {end} ns"
+    reason = f"end of the run at {format_ns(end)}"
+    if scheduler.stop_reason is not None and end < scenario.duration:
+        reason = scheduler.stop_reason
     facts = RunFacts("inproc", end, reason, wall_ns, startup_ns)
     return write_results(output, scenario, reports, facts)

@@ -12,7 +12,7 @@ from bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, platoon, r
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene
-from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.carla_bridge.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 
@@ -98,13 +98,13 @@ def test_steering_commands_are_positive_to_the_left() -> None:
     assert odometry.wz > 0.0
 
 
-def test_a_collision_is_reported_once_one_step_later() -> None:
+def test_a_collision_is_reported_once_after_a_fixed_delay() -> None:
     scene = _started(platoon(leader_s=300.0))
     seen = []
     for step in range(1000):
         scene.step(careless_commands(step))
         for collision in scene.collisions():
-            assert collision.step == step  # states count from 0: the newest is step + 1
+            assert collision.step == step + 1 - CONTACT_DELAY_TICKS
             seen.append(collision)
     first, second = seen[0].event, seen[1].event
     assert {(first.vehicle, first.other), (second.vehicle, second.other)} == {(2, 3), (3, 2)}

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from headless_process import start_server
+
+# Lets the tests of this room share a module; its name is unique in the project.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
 def server_port() -> Iterator[int]:
     """RPC port of a fresh server, which must end cleanly."""
+    from headless_process import start_server
+
     process, port = start_server()
     yield port
     process.terminate()

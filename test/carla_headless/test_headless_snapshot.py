@@ -13,6 +13,7 @@ from ros2_cosim.carla_headless.snapshot import (
     ActorState,
     VehicleStatus,
     narrow,
+    numbers_of,
     pack_record,
     pack_sensor_header,
     pack_vehicle_record,
@@ -33,7 +34,7 @@ _STATE = st.builds(
 
 @given(_STATE)
 def test_narrow_is_what_a_record_carries(state: ActorState) -> None:
-    record = pack_record(9, state)
+    record = pack_record(9, numbers_of(state))
     assert len(record) == RECORD_BYTES == 119
     narrowed = narrow(state)
     (location, rotation), velocity, angular, acceleration = narrowed
@@ -46,7 +47,7 @@ def test_narrow_is_what_a_record_carries(state: ActorState) -> None:
 def test_vehicle_record_offsets() -> None:
     state = ActorState(Transform(), Vector(), Vector(), Vector())
     control = VehicleControl(0.5, -0.25, 0.75, True, False, True, 3)
-    record = pack_vehicle_record(4, state, VehicleStatus(control, 90.0))
+    record = pack_vehicle_record(4, numbers_of(state), VehicleStatus(control, 90.0))
     assert len(record) == 119
     assert struct.unpack_from("<fff???if", record, 65) == (
         0.5, -0.25, 0.75, True, False, True, 3, 90.0,

@@ -158,6 +158,26 @@ def test_momentum_is_kept_between_vehicles(world: World) -> None:
     assert rear.body.velocity()[0] < front.body.velocity()[0]
 
 
+def test_an_actor_between_two_others_reports_them_in_turn(world: World) -> None:
+    middle = world.spawn(CAR, _at(100.0))
+    others = [world.spawn(CAR, _at(94.0)).id, world.spawn(CAR, _at(106.0)).id]
+    for other, speed in zip(others, (8.0, -8.0), strict=True):
+        world.set_target_velocity(other, Vector(speed, 0.0, 0.0))
+    seen = []
+    for _ in range(100):
+        world.tick()
+        reports = [event for event in world.collisions if event.actor == middle.id]
+        assert len(reports) <= 1
+        seen += [(event.frame, event.other) for event in reports]
+    (first_frame, first), (second_frame, second) = seen[:2]
+    assert [first, second] == others
+    assert second_frame == first_frame + 1
+    world.destroy(others[0])
+    for _ in range(5):
+        world.tick()
+        assert all(others[0] not in event for event in world.collisions)
+
+
 def test_switched_off_collisions_and_physics(world: World) -> None:
     car = world.spawn(CAR, _at(100.0))
     world.spawn(BARRIER, _at(110.0))

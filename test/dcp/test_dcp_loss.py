@@ -290,3 +290,37 @@ def test_outputs_that_never_come_name_the_slave() -> None:
             with pytest.raises(DcpTimeoutError, match="'Offset'.*its outputs"):
                 master.do_step()
             assert remote.outputs == [1.0]
+
+
+def test_a_step_may_wait_for_its_inputs() -> None:
+    import struct
+    import time
+
+    description = describe(Offset)
+    options = SlaveOptions(input_wait_s=20.0)
+    with (
+        running(Offset(), description, options=options) as slave,
+        Master(timeout_s=30) as master,
+        socket.create_connection(("127.0.0.1", slave.port)) as other,
+    ):
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        data_id = remote.sent_pdus.pop().data_id  # the inputs come from elsewhere, and late
+
+        def send_late() -> None:
+            time.sleep(0.1)
+            pdu = make(
+                PduType.DAT_input_output,
+                pdu_seq_id=0,
+                data_id=data_id,
+                payload=struct.pack("<d", 41.0),
+            )
+            other.sendall(struct.pack("<I", len(pdu)) + pdu)
+
+        thread = threading.Thread(target=send_late)
+        thread.start()
+        master.do_step()
+        thread.join()
+        assert remote.outputs == [42.0]
+        master.stop()

@@ -172,6 +172,7 @@ def test_exception_in_a_callback_names_the_slave_and_can_be_reset(place: str) ->
             go()
         code = ErrorCode.PROTOCOL_ERROR_GENERIC if "bug" in place else 0x5001
         assert caught.value.code == code
+        assert f"{place.split()[-1]} in " in str(caught.value)
         assert place.split()[-1] in slave.server.slave.error_text
         master.reset({"fragile": {"where": ""}})
         go()

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.slave_core import SlaveOptions
-from ros2_cosim.dcp.slave_realtime import TickPlan
+from ros2_cosim.dcp.ticks import TickPlan
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 BOTH = pytest.mark.parametrize("transport", [TCP, UDP])
@@ -38,7 +38,9 @@ class TracedSine(Sine):
 @BOTH
 @pytest.mark.parametrize("mode", [OpMode.SRT, OpMode.HRT])
 def test_sine_fed_back_in_real_time(transport: TransportProtocol, mode: OpMode) -> None:
-    description = sine_description(resolutions=(Fraction(1, 20),))
+    # A late tick is an error in HRT: there the ticks are slow enough for a busy machine.
+    resolution = Fraction(1, 20) if mode is OpMode.SRT else Fraction(1, 2)
+    description = sine_description(resolutions=(resolution,))
     model = TracedSine()
     with running(model, description) as slave, Master(op_mode=mode, timeout_s=10) as master:
         remote = master.add_slave(description, port=slave.port, name="sine", transport=transport)
@@ -46,11 +48,11 @@ def test_sine_fed_back_in_real_time(transport: TransportProtocol, mode: OpMode) 
         master.configure({"sine": {"amplitude": 2.0}})
         master.initialise()
         master.run()
-        master.do_step(6)
+        master.do_step(6 if mode is OpMode.SRT else 3)
         assert remote.outputs[0] != 0.0
         master.stop()
         assert master.plan.due is None
-    assert len(model.trace) >= 4
+    assert len(model.trace) >= 2
     assert all(y == 2.0 * math.sin(a) for a, y in model.trace)
     assert all(later[0] == now[1] for now, later in zip(model.trace, model.trace[1:], strict=False))
 

@@ -3,7 +3,7 @@
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernel_systems import Interleaving, System, run_sequential, systems
+from support.kernel_systems import Interleaving, System, run_sequential, systems
 
 UNTIL = 200
 

@@ -96,7 +96,8 @@ while not received:
 print(received[0].seq, received[0].acceleration)
 rclpy.shutdown()
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     with subprocess.Popen([sys.executable, "-c", talker], env=environment) as process:
         done = subprocess.run(
             [sys.executable, "-c", listener],

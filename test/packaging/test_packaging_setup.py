@@ -91,6 +91,26 @@ def test_fingerprint_depends_on_the_messages(monkeypatch, tmp_path):
     assert set_up.fingerprint_of([tmp_path / "a.msg"]) != one
 
 
+def test_data_links_follow_the_checkout(monkeypatch, tmp_path):
+    set_up = load("set_up", monkeypatch)
+    root, share = tmp_path / "root", tmp_path / "share"
+    monkeypatch.setattr(set_up, "ROOT", root)
+    monkeypatch.setattr(set_up, "SHARE", share)
+    (root / "config" / "more").mkdir(parents=True)
+    (root / "config" / "a.yaml").write_text("a: 1\n")
+    (root / "config" / "more" / "b.yaml").write_text("b: 1\n")
+    set_up.link_data()
+    assert (share / "config" / "a.yaml").read_text() == "a: 1\n"
+    assert (share / "config" / "more" / "b.yaml").read_text() == "b: 1\n"
+
+    kept = (share / "config" / "more" / "b.yaml").lstat().st_mtime_ns
+    (root / "config" / "a.yaml").rename(root / "config" / "c.yaml")
+    set_up.link_data()
+    assert sorted(path.name for path in (share / "config").iterdir()) == ["c.yaml", "more"]
+    assert (share / "config" / "c.yaml").read_text() == "a: 1\n"
+    assert (share / "config" / "more" / "b.yaml").lstat().st_mtime_ns == kept
+
+
 def test_missing_system_packages_are_named_in_one_message(monkeypatch, tmp_path):
     check = load("system_check", monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -28,20 +28,54 @@ class Lane(NamedTuple):
     successor: int | None
 
 
+class _Side:
+    """The lanes on one side of lane 0, from the inside out.
+
+    Where no width changes along the section, the borders are found once.
+    """
+
+    __slots__ = ("_lanes", "fixed")
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self.fixed: list[tuple[int, float, float]] | None = None
+        if all(lane.width.constant is not None for lane in lanes):
+            self.fixed = self.all_borders(0.0)
+
+    def all_borders(self, ds: float) -> list[tuple[int, float, float]]:
+        """(lane, inner, outer border) of every lane, distances from lane 0."""
+        found = []
+        outer = 0.0
+        for lane in self._lanes:
+            inner = outer
+            outer += max(lane.width.value(ds), 0.0)
+            found.append((lane.id, inner, outer))
+        return found
+
+    def borders(self, lane_id: int, ds: float) -> tuple[float, float]:
+        """Inner and outer border of a lane; RoadError if it does not lie on this side."""
+        for found, inner, outer in self.fixed or self.all_borders(ds):
+            if found == lane_id:
+                return inner, outer
+        raise RoadError(f"no lane {lane_id} on this side")
+
+
 class LaneSection:
     """The lanes between two stations; they neither begin nor end inside."""
 
-    __slots__ = ("_left", "_right", "end", "lanes", "start")
+    __slots__ = ("_left", "_right", "end", "fixed_centres", "lanes", "start")
 
     def __init__(self, start: float, end: float, lanes: Mapping[int, Lane]) -> None:
         self.start = start
         self.end = end
         self.lanes = dict(lanes)
-        self._left = [lanes[i] for i in sorted(i for i in lanes if i > 0)]
-        self._right = [lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)]
-
-    def _side(self, lane_id: int) -> list[Lane]:
-        return self._left if lane_id > 0 else self._right
+        self._left = _Side([lanes[i] for i in sorted(i for i in lanes if i > 0)])
+        self._right = _Side([lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)])
+        #: Distance of the centre from lane 0, negative to the right, where widths are fixed.
+        self.fixed_centres: dict[int, float] = {}
+        for side, sign in ((self._left, 1.0), (self._right, -1.0)):
+            for lane_id, inner, outer in side.fixed or ():
+                self.fixed_centres[lane_id] = sign * (0.5 * (inner + outer))
 
     def width(self, lane_id: int, s: float) -> float:
         """Width of a lane at station s [m]."""
@@ -49,24 +83,18 @@ class LaneSection:
 
     def borders(self, lane_id: int, s: float) -> tuple[float, float]:
         """Distance from lane 0 of the inner and the outer border [m], both non-negative."""
-        ds = s - self.start
-        inner = outer = 0.0
-        for lane in self._side(lane_id):
-            inner = outer
-            outer += max(lane.width.value(ds), 0.0)
-            if lane.id == lane_id:
-                break
-        return inner, outer
+        side = self._left if lane_id > 0 else self._right
+        return side.borders(lane_id, s - self.start)
 
     def lane_at(self, t: float, s: float) -> int:
         """Lane that holds the lateral position t from lane 0, or OFF_ROAD."""
-        ds = s - self.start
-        distance = abs(t)
-        outer = 0.0
-        for lane in self._side(1 if t > 0.0 else -1):
-            outer += max(lane.width.value(ds), 0.0)
+        if t > 0.0:
+            side, distance = self._left, t
+        else:
+            side, distance = self._right, -t
+        for lane_id, _, outer in side.fixed or side.all_borders(s - self.start):
             if distance <= outer:
-                return lane.id
+                return lane_id
         return OFF_ROAD
 
 
@@ -82,11 +110,11 @@ class Lanes:
 
     def section(self, s: float) -> LaneSection:
         """The section that holds station s."""
-        return self.sections[self.index(s)]
+        return self.sections[bisect_right(self._starts, s, 1) - 1]
 
     def index(self, s: float) -> int:
         """Number of the section that holds station s."""
-        return max(bisect_right(self._starts, s) - 1, 0)
+        return bisect_right(self._starts, s, 1) - 1
 
     def _known(self, lane_id: int, s: float) -> LaneSection:
         section = self.section(s)
@@ -108,10 +136,14 @@ class Lanes:
 
     def centre(self, lane_id: int, s: float) -> float:
         """Lateral position t of a lane's centre; RoadError if there is no such lane."""
+        fixed = self.sections[bisect_right(self._starts, s, 1) - 1].fixed_centres.get(lane_id)
+        if fixed is not None:
+            return self._offset.value(s) + fixed
         inner, outer = self._known(lane_id, s).borders(lane_id, s)
         half = 0.5 * (inner + outer)
         return self._offset.value(s) + (half if lane_id > 0 else -half)
 
     def lane_at(self, s: float, t: float) -> int:
         """Lane that holds the lateral position t from the reference line, or OFF_ROAD."""
-        return self.section(s).lane_at(t - self._offset.value(s), s)
+        section = self.sections[bisect_right(self._starts, s, 1) - 1]
+        return section.lane_at(t - self._offset.value(s), s)

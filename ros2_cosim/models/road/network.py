@@ -8,6 +8,7 @@ place is (road, s, t): s [m] along the reference line, t [m] to its left.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,8 +113,8 @@ class RoadNetwork:
             ) from None
 
     def _on(self, road_id: int, s: float) -> Road:
-        road = self.road(road_id)
-        if not -_END_TOLERANCE <= s <= road.length + _END_TOLERANCE:
+        road = self.roads.get(road_id) or self.road(road_id)
+        if not -_END_TOLERANCE <= s <= road.line.length + _END_TOLERANCE:
             raise RoadError(
                 f"{self.source}: s={s!r} is not on road {road_id}: 0 to {road.length!r} is allowed"
             )
@@ -139,10 +140,10 @@ class RoadNetwork:
     def pose(self, road_id: int, s: float, t: float) -> tuple[float, float, float, float]:
         """(x, y, z, heading) of a place; heading [rad, wrapped] towards larger s."""
         road = self._on(road_id, s)
-        point = road.line.at(s)
+        x, y, cos, sin, _ = road.line.frame(s)
         return (
-            point.x - t * point.sin,
-            point.y + t * point.cos,
+            x - t * sin,
+            y + t * cos,
             road.elevation.value(s),
             wrap_angle(road.line.heading(s)),
         )
@@ -188,6 +189,13 @@ class RoadNetwork:
             heading = wrap_angle(heading + PI)
         return LanePoint(x, y, z, heading)
 
+    def lane_point(self, road_id: int, lane_id: int, s: float) -> tuple[float, float]:
+        """(x, y) of ``lane_pose``, which is all that steering asks for."""
+        road = self._on(road_id, s)
+        t = road.lanes.centre(lane_id, s)
+        x, y, cos, sin, _ = road.line.frame(s)
+        return x - t * sin, y + t * cos
+
     def project(self, x: float, y: float, hint: RoadPosition | None = None) -> RoadPosition:
         """The closest point of the network, seen from above.
 
@@ -209,44 +217,47 @@ class RoadNetwork:
     ) -> RoadPosition | None:
         """Newton's method on the distance along the road; None if it leads nowhere."""
         road = self.roads[road_id]
-        line = road.line
+        line, length = road.line, road.line.length
+        starts, frames = line.starts, line.frames
         hops = 0
         for _ in range(_MAX_ITERATIONS):
-            px, py, cos, sin, curvature = line.at(s)
+            i = bisect_right(starts, s, 1) - 1  # line.frame(s), without the call
+            px, py, cos, sin, curvature = frames[i](s - starts[i])
             dx, dy = x - px, y - py
             along = dx * cos + dy * sin
             across = dy * cos - dx * sin
             if -_CONVERGED < along < _CONVERGED:
-                if not -limit < across < limit:
-                    return None
-                return self._finish(road, s, across)
+                return self._finish(road, s, across) if -limit < across < limit else None
             shrink = 1.0 - curvature * across
             if shrink < 0.1:
                 return None
             s += along / shrink
-            if 0.0 <= s <= line.length:
+            if 0.0 <= s <= length:
                 continue
             forward = s > 0.0
-            overshoot = s - line.length if forward else -s
+            overshoot = s - length if forward else -s
             link = road.link(forward)
             if link is None or hops > 1000:
-                end = line.length if forward else 0.0
+                end = length if forward else 0.0
                 if overshoot > limit:
                     return None
                 return self._position(road, end, x, y)
             hops += 1
             road = self.roads[link.road_id]
-            line = road.line
-            overshoot = min(overshoot, line.length)
-            s = overshoot if link.at_start else line.length - overshoot
+            line, length = road.line, road.line.length
+            starts, frames = line.starts, line.frames
+            overshoot = min(overshoot, length)
+            s = overshoot if link.at_start else length - overshoot
         return None
 
     def _position(self, road: Road, s: float, x: float, y: float) -> RoadPosition:
-        px, py, cos, sin, _ = road.line.at(s)
+        px, py, cos, sin, _ = road.line.frame(s)
         return self._finish(road, s, (y - py) * cos - (x - px) * sin)
 
     def _finish(self, road: Road, s: float, t: float) -> RoadPosition:
-        heading = wrap_angle(road.line.heading(s))
+        heading = road.line.heading(s)
+        if not -PI < heading <= PI:
+            heading = wrap_angle(heading)
         return RoadPosition(road.id, s, t, road.lanes.lane_at(s, t), heading)
 
     def distance(self, a: RoadPosition, b: RoadPosition) -> float:

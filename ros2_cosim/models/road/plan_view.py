@@ -2,9 +2,9 @@
 """The elements of a road's reference line in the plane: line, arc, spiral, parametric cubic.
 
 Every element starts at (x, y, heading) in the right-handed map frame and is described by the
-distance ``ds`` [m] from its start. ``at(ds)`` gives position, direction and curvature;
-``turn(ds)`` the change of heading since the start, not wrapped. Curvature [1/m] is positive
-to the left.
+distance ``ds`` [m] from its start. ``frame(ds)`` gives position, direction and curvature,
+``at(ds)`` the same with names; ``turn(ds)`` the change of heading since the start, not
+wrapped. Curvature [1/m] is positive to the left.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ class PlanPoint(NamedTuple):
     curvature: float
 
 
+#: The values of a ``PlanPoint`` as a plain tuple, for searches that take many of them.
+Frame = tuple[float, float, float, float, float]
+
+
 class PlanElement(Protocol):
     """What the elements have in common."""
 
@@ -34,6 +38,9 @@ class PlanElement(Protocol):
     heading: float
     length: float
 
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start."""
+
     def at(self, ds: float) -> PlanPoint:
         """Point at a distance from the start."""
 
@@ -41,7 +48,21 @@ class PlanElement(Protocol):
         """Heading minus the heading at the start [rad], not wrapped."""
 
 
-class Line:
+class _Element:
+    """Base of the elements."""
+
+    __slots__ = ()
+
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start."""
+        raise NotImplementedError(type(self).__name__)
+
+    def at(self, ds: float) -> PlanPoint:
+        """Point at a distance from the start."""
+        return PlanPoint(*self.frame(ds))
+
+
+class Line(_Element):
     """A straight line."""
 
     __slots__ = ("_cos", "_sin", "heading", "length", "x", "y")
@@ -50,17 +71,17 @@ class Line:
         self.x, self.y, self.heading, self.length = x, y, heading, length
         self._sin, self._cos = sincos(heading)
 
-    def at(self, ds: float) -> PlanPoint:
-        """Point at a distance from the start."""
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start."""
         c, s = self._cos, self._sin
-        return PlanPoint(self.x + ds * c, self.y + ds * s, c, s, 0.0)
+        return self.x + ds * c, self.y + ds * s, c, s, 0.0
 
     def turn(self, ds: float) -> float:
         """Zero."""
         return 0.0
 
 
-class Arc:
+class Arc(_Element):
     """A circular arc of constant, non-zero curvature."""
 
     __slots__ = ("_cos", "_sin", "curvature", "heading", "length", "x", "y")
@@ -70,15 +91,18 @@ class Arc:
         self.curvature = curvature
         self._sin, self._cos = sincos(heading)
 
-    def at(self, ds: float) -> PlanPoint:
-        """Point at a distance from the start, through the half angle (no cancellation)."""
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start, through the half angle.
+
+        So nothing cancels in short or flat arcs.
+        """
         k = self.curvature
         c0, s0 = self._cos, self._sin
         s, c = sincos(0.5 * k * ds)
         sine, versine = 2.0 * s * c, 2.0 * s * s
         u, v = sine / k, versine / k
         cosine = 1.0 - versine
-        return PlanPoint(
+        return (
             self.x + u * c0 - v * s0,
             self.y + u * s0 + v * c0,
             cosine * c0 - sine * s0,
@@ -100,17 +124,30 @@ _WEIGHT_MIDDLE = 4.0 / 9.0
 # A panel of the spiral turns by at most this angle: the rule is then exact to 1e-15 of it.
 _PANEL_TURN = 0.04
 _PANEL_LENGTH = 5.0
+_KEPT_FRAMES = 64
 MAX_TURN = 200.0
 
 
-class Spiral:
+class Spiral(_Element):
     """A clothoid: curvature changes linearly from ``start`` to ``end``.
 
     The Fresnel-type integral is taken by a fixed rule over short panels whose ends are
-    computed once; a point costs one panel.
+    computed once; a point costs one panel. The last frames are kept, because a search for a
+    moving point begins where the one before ended.
     """
 
-    __slots__ = ("_knots", "_panel", "_rate", "end", "heading", "length", "start", "x", "y")
+    __slots__ = (
+        "_kept",
+        "_knots",
+        "_panel",
+        "_rate",
+        "end",
+        "heading",
+        "length",
+        "start",
+        "x",
+        "y",
+    )
 
     def __init__(
         self, x: float, y: float, heading: float, length: float, start: float, end: float
@@ -121,6 +158,7 @@ class Spiral:
         sharpest = max(abs(start), abs(end))
         if sharpest * length > MAX_TURN:
             raise RoadError(f"a spiral may turn by at most {MAX_TURN:g} rad")
+        self._kept: dict[float, Frame] = {}
         panels = 1 + int(max(length * sharpest / _PANEL_TURN, length / _PANEL_LENGTH))
         self._panel = length / panels
         s, c = sincos(heading)
@@ -147,8 +185,11 @@ class Spiral:
         dv = u * (_WEIGHT_OUTER * (s1 + s3) + _WEIGHT_MIDDLE * s2)
         return x + du * c - dv * s, y + du * s + dv * c
 
-    def at(self, ds: float) -> PlanPoint:
-        """Point at a distance from the start."""
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start."""
+        kept = self._kept.get(ds)
+        if kept is not None:
+            return kept
         i = int(ds / self._panel)
         last = len(self._knots) - 2
         i = 0 if i < 0 else min(i, last)
@@ -157,16 +198,18 @@ class Spiral:
         x, y = self._within(knot, u)
         k = knot[4]
         s, c = sincos(u * (k + 0.5 * self._rate * u))
-        return PlanPoint(
-            x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u
-        )
+        frame = x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u
+        if len(self._kept) >= _KEPT_FRAMES:
+            self._kept.clear()
+        self._kept[ds] = frame
+        return frame
 
     def turn(self, ds: float) -> float:
         """Integral of the curvature."""
         return ds * (self.start + 0.5 * self._rate * ds)
 
 
-class ParamPoly3:
+class ParamPoly3(_Element):
     """A parametric cubic u(p), v(p) in the frame of its start.
 
     The parameter is p = ds (``arcLength``) or p = ds / length (``normalized``): like the
@@ -201,8 +244,8 @@ class ParamPoly3:
         _, vb, vc, vd = self._v
         return ub + p * (2.0 * uc + p * 3.0 * ud), vb + p * (2.0 * vc + p * 3.0 * vd)
 
-    def at(self, ds: float) -> PlanPoint:
-        """Point at a distance from the start."""
+    def frame(self, ds: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a distance from the start."""
         p = ds * self._scale
         ua, ub, uc, ud = self._u
         va, vb, vc, vd = self._v
@@ -214,7 +257,7 @@ class ParamPoly3:
         speed = sqrt(du * du + dv * dv)
         cu, cv = du / speed, dv / speed
         c, s = self._cos, self._sin
-        return PlanPoint(
+        return (
             self.x + u * c - v * s,
             self.y + u * s + v * c,
             cu * c - cv * s,
@@ -229,35 +272,48 @@ class ParamPoly3:
 
 
 class ReferenceLine:
-    """The elements of one road in a row, addressed by the station s in [0, length]."""
+    """The elements of one road in a row, addressed by the station s in [0, length].
 
-    __slots__ = ("_elements", "_starts", "_turns", "length")
+    Element i begins at station ``starts[i]``; ``frames[i]`` is its method ``frame``. The
+    element of a station is ``bisect_right(starts, s, 1) - 1``.
+    """
+
+    __slots__ = ("_elements", "_turns", "frames", "length", "starts")
 
     def __init__(self, elements: list[PlanElement]) -> None:
         self._elements = elements
+        self.frames = [element.frame for element in elements]
         # Searches begin at index 1, so that the first element also serves s < 0.
-        self._starts: list[float] = []
+        self.starts: list[float] = []
         self._turns: list[float] = []
         s = turn = 0.0
         for element in elements:
-            self._starts.append(s)
+            self.starts.append(s)
             self._turns.append(turn)
             s += element.length
             turn += element.turn(element.length)
         self.length = s
 
+    def frame(self, s: float) -> Frame:
+        """(x, y, cos, sin, curvature) at a station.
+
+        Beyond the ends the first or last element is continued.
+        """
+        starts = self.starts
+        i = bisect_right(starts, s, 1) - 1
+        return self.frames[i](s - starts[i])
+
     def at(self, s: float) -> PlanPoint:
-        """Point at a station; beyond the ends the first or last element is continued."""
-        i = bisect_right(self._starts, s, 1) - 1
-        return self._elements[i].at(s - self._starts[i])
+        """Point at a station, as ``frame``."""
+        return PlanPoint(*self.frame(s))
 
     def heading(self, s: float) -> float:
         """Heading at a station [rad], not wrapped."""
-        i = bisect_right(self._starts, s, 1) - 1
+        i = bisect_right(self.starts, s, 1) - 1
         element = self._elements[i]
-        return element.heading + element.turn(s - self._starts[i])
+        return element.heading + element.turn(s - self.starts[i])
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = bisect_right(self._starts, s, 1) - 1
-        return self._turns[i] + self._elements[i].turn(s - self._starts[i])
+        i = bisect_right(self.starts, s, 1) - 1
+        return self._turns[i] + self._elements[i].turn(s - self.starts[i])

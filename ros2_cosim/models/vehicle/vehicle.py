@@ -30,6 +30,7 @@ _GEAR_CHANGE_SPEED = 1.0
 _HAND_BRAKE_SHARE = 0.45
 # Lateral force that remains at full longitudinal slip, as a share of the friction circle.
 _LATERAL_RESERVE = 0.2
+_LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 
 
 class VehicleControl(NamedTuple):
@@ -61,8 +62,11 @@ class Vehicle:
     """
 
     __slots__ = (
+        "_grip",
         "_lags",
+        "_rolling",
         "_step_size",
+        "_weight",
         "ax",
         "ay",
         "brake",
@@ -88,6 +92,10 @@ class Vehicle:
     ) -> None:
         """Place a vehicle that rolls straight on at a speed [m/s]."""
         self.parameters = parameters
+        # On level ground: weight, what the tyres transmit, rolling resistance [N].
+        self._weight = parameters.mass * GRAVITY
+        self._grip = parameters.friction * parameters.mass * GRAVITY
+        self._rolling = parameters.rolling_resistance * parameters.mass * GRAVITY
         self.x, self.y, self.yaw = x, y, wrap_angle(yaw)
         self.vx, self.vy, self.yaw_rate = speed, 0.0, 0.0
         self.ax = self.ay = 0.0
@@ -125,13 +133,16 @@ class Vehicle:
 
     def _actuate(self, h: float, control: VehicleControl) -> None:
         p = self.parameters
-        lags = self._lags
-        self.throttle += lags.throttle * (min(max(control.throttle, 0.0), 1.0) - self.throttle)
-        self.brake += lags.brake * (min(max(control.brake, 0.0), 1.0) - self.brake)
-        wanted = min(max(control.steer, -1.0), 1.0) * p.max_steer_angle
+        throttle_share, brake_share, steer_share = self._lags
+        throttle, brake, steer, _, _ = control
+        throttle = 0.0 if throttle < 0.0 else 1.0 if throttle > 1.0 else throttle
+        brake = 0.0 if brake < 0.0 else 1.0 if brake > 1.0 else brake
+        steer = -1.0 if steer < -1.0 else 1.0 if steer > 1.0 else steer
+        self.throttle += throttle_share * (throttle - self.throttle)
+        self.brake += brake_share * (brake - self.brake)
         limit = p.max_steer_rate * h
-        change = lags.steer * (wanted - self.steer_angle)
-        self.steer_angle += min(max(change, -limit), limit)
+        change = steer_share * (steer * p.max_steer_angle - self.steer_angle)
+        self.steer_angle += -limit if change < -limit else limit if change > limit else change
 
     def _move(self, h: float, control: VehicleControl, slope: float) -> None:
         p = self.parameters
@@ -139,24 +150,29 @@ class Vehicle:
         vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
         speed = vx if vx >= 0.0 else -vx
         cosine = 1.0 / sqrt(1.0 + slope * slope) if slope != 0.0 else 1.0
-        grip = p.friction * mass * GRAVITY * cosine
+        grip = self._grip * cosine
 
         # Drive force and resistances, together within what the tyres transmit.
         active, resisting = self._tyre_forces(control, vx, speed)
-        active = min(max(active, -grip), grip)
+        if active > grip:
+            active = grip
+        elif active < -grip:
+            active = -grip
+        room = grip + active if vx > 0.0 else grip - active if vx < 0.0 else grip
+        if resisting > room:
+            resisting = room
         if vx > 0.0:
-            resisting = min(resisting, grip + active)
             used = (active - resisting) / grip
         elif vx < 0.0:
-            resisting = min(resisting, grip - active)
             used = (active + resisting) / grip
         else:
-            resisting = min(resisting, grip)
             used = active / grip
-        lateral_share = max(1.0 - used * used, _LATERAL_RESERVE * _LATERAL_RESERVE)
+        lateral_share = 1.0 - used * used
+        if lateral_share < _LEAST_LATERAL_SHARE:
+            lateral_share = _LEAST_LATERAL_SHARE
         drag = air_drag(p, speed)
-        pushing = active - mass * GRAVITY * slope * cosine - (drag if vx > 0.0 else -drag)
-        resisting += p.rolling_resistance * mass * GRAVITY * cosine
+        pushing = active - self._weight * slope * cosine - (drag if vx > 0.0 else -drag)
+        resisting += self._rolling * cosine
 
         sine_steer, cosine_steer = sincos(self.steer_angle)
         wheel = sine_steer / cosine_steer
@@ -229,8 +245,13 @@ class Vehicle:
         # Wheel loads with the shift by the acceleration of the last step.
         weight = grip / p.friction
         shift = mass * self.ax * p.cg_height / base
-        load_front = max(weight * lr / base - shift, 0.05 * weight)
-        load_rear = max(weight * lf / base + shift, 0.05 * weight)
+        load_front = weight * lr / base - shift
+        load_rear = weight * lf / base + shift
+        least = 0.05 * weight
+        if load_front < least:
+            load_front = least
+        if load_rear < least:
+            load_rear = least
         front = p.front_stiffness * load_front
         rear = p.rear_stiffness * load_rear
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx

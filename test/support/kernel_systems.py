@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
+from support.activations import activations
 
-from ros2_cosim.kernel.activation import Count, all_of, any_of
-from ros2_cosim.kernel.engine import Engine
-from ros2_cosim.kernel.errors import ZeroDelayLoopError
+from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
     Connection,
     Graph,
@@ -19,16 +22,20 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.kernel.participant import Behaviour, Sample, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.kernel.time import NEVER
 
 
 class Mixer:
     """Folds everything it reads into a number: any difference in order or value shows."""
 
-    def __init__(self, name: str, outputs: dict[str, str], silent_every: int) -> None:
+    def __init__(
+        self, name: str, outputs: dict[str, str], silent_every: int, stop_after: int | None
+    ) -> None:
+        self.stop_reason: str | None = None
+        self._stop_after = stop_after
         self._value = sum(name.encode())
         self._outputs = outputs
         self._silent_every = silent_every
@@ -45,6 +52,8 @@ class Mixer:
             value = value * 31 + (newest.value + newest.stamp if newest else 7)
         self._value = value % 1_000_003
         self._activations += 1
+        if self._activations == self._stop_after:
+            self.stop_reason = "enough"
         sent: dict[str, Any] = {}
         for port, schedule in self._outputs.items():
             if schedule == "every" or (
@@ -74,7 +83,9 @@ class System:
                 if spread:
                     generator = random.Random(f"{entry['name']}{index}")
 
-                    def draw(g: random.Random = generator, m: int = minimum, s: int = spread) -> int:
+                    def draw(
+                        g: random.Random = generator, m: int = minimum, s: int = spread
+                    ) -> int:
                         return m + g.randrange(s)
 
                 outputs.append(OutputPort(port, Latency(minimum, draw), schedule))
@@ -92,6 +103,7 @@ class System:
                 entry["name"],
                 {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
                 entry["silent_every"],
+                entry["stop_after"],
             )
         return Graph(specs, self.connections), behaviours
 
@@ -117,6 +129,7 @@ def systems(draw: Any, max_participants: int = 12) -> System:
                 "offset": 0,
                 "activation": None,
                 "silent_every": draw(st.integers(2, 4)),
+                "stop_after": None,
             }
         )
     connections: list[Connection] = []
@@ -145,13 +158,17 @@ def systems(draw: Any, max_participants: int = 12) -> System:
         if feedback:
             entry["activation"] = all_of(triggers)
         elif triggers:
-            kind = draw(st.sampled_from(["any", "all", "count"]))
+            kind = draw(st.sampled_from(["any", "all", "count", "other"]))
             if kind == "count":
-                entry["activation"] = Count(triggers[0], draw(st.integers(1, 3)))
-                for port in triggers[1:]:
-                    entry["inputs"][port] = draw(st.booleans())
+                activation: Activation = Count(triggers[0], draw(st.integers(1, 3)))
+            elif kind == "other":
+                activation = draw(activations(triggers))
             else:
-                entry["activation"] = any_of(triggers) if kind == "any" else all_of(triggers)
+                activation = any_of(triggers) if kind == "any" else all_of(triggers)
+            entry["activation"] = activation
+            for port in triggers:
+                if port not in activation.ports:
+                    entry["inputs"][port] = draw(st.booleans())
         if not triggers or draw(st.integers(0, 3)) == 0:
             entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
             entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
@@ -163,6 +180,9 @@ def systems(draw: Any, max_participants: int = 12) -> System:
             return system
         except ZeroDelayLoopError as error:
             _break_loop(system, str(error))
+        except DeadEndError as error:
+            dead = str(error).split(": ", 1)[1].split("; ")[0].split(", ")[0]
+            next(e for e in system.plan if e["name"] == dead)["period"] = 20
 
 
 def _break_loop(system: System, message: str) -> None:
@@ -173,12 +193,17 @@ def _break_loop(system: System, message: str) -> None:
     entry["outputs"][port] = (4, spread, schedule)
 
 
+def digests(runtimes: Mapping[str, ParticipantRuntime]) -> dict[str, str]:
+    """Trace digests by participant."""
+    return {name: runtime.trace.hexdigest() for name, runtime in runtimes.items()}
+
+
 def run_sequential(system: System, until: int) -> dict[str, str]:
     """Trace digests of the sequential reference, by participant."""
     graph, behaviours = system.build()
     scheduler = SequentialScheduler(graph, behaviours)
     scheduler.run(until)
-    return {name: r.trace.hexdigest() for name, r in scheduler.runtimes.items()}
+    return digests(scheduler.runtimes)
 
 
 class Interleaving:
@@ -213,7 +238,16 @@ class Interleaving:
                 break
         for name, engine in self.engines.items():
             assert engine.bound() >= self._until, f"{name} is stuck: {engine.blocked()}"
-        return {name: r.trace.hexdigest() for name, r in self.runtimes.items()}
+        return digests(self.runtimes)
+
+    def on_activation(self, name: str, time: int) -> None:
+        """Called at each activation."""
+
+    def on_output(self, name: str, port: str, sample: Sample) -> None:
+        """Called for each message sent."""
+
+    def on_promise(self, name: str, port: str, promise: Promise) -> None:
+        """Called for each promise that an engine makes."""
 
     def _send(self, engine: Engine, index: int, kind: str, content: Any) -> None:
         self._paths.setdefault((id(engine), index, kind), []).append((engine, index, content))
@@ -224,10 +258,14 @@ class Interleaving:
         ports = self.runtimes[name].spec.outputs
         for outputs in engine.advance():
             busy = True
+            self.on_activation(name, engine.last_time)
             for output in outputs:
-                for reader in self._readers.get((name, ports[output.port].name), []):
-                    self._send(*reader, "message", output.sample)
+                port_name = ports[output.port].name
+                self.on_output(name, port_name, output.sample)
+                for reader, index in self._readers.get((name, port_name), []):
+                    self._send(reader, index, "message", output.sample)
         for port, promise in engine.promises():
+            self.on_promise(name, port, promise)
             for reader, index in self._readers.get((name, port), []):
                 last = self._last(reader, index)
                 # Beyond the horizon a promise tells nobody anything.
@@ -260,6 +298,73 @@ class Interleaving:
         return busy
 
 
-def combined(digests: dict[str, str]) -> str:
-    """The hash of the run."""
-    return run_digest(digests)
+class CoordinatedRun(Interleaving):
+    """Engines under a coordinator; reports of progress and horizons travel with delay, too."""
+
+    def __init__(
+        self, system: System, duration: int, seed: int, *, window: int, stop_latency: int
+    ) -> None:
+        super().__init__(system, duration, seed)
+        self.coordinator = Coordinator(
+            self.engines,
+            duration_ns=duration,
+            run_ahead_ns=window,
+            stop_latency_ns=stop_latency,
+        )
+        #: Ends that were announced as final, and the latest activation.
+        self.final_ends: set[int] = set()
+        self.latest = -1
+        self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
+        self._horizons: dict[str, list[int]] = {n: [self.coordinator.horizon] for n in self.engines}
+        for engine in self.engines.values():
+            engine.horizon = NEVER
+
+    def run(self) -> dict[str, str]:
+        """Run until the coordinator says that the run is over."""
+        names = list(self.engines)
+        idle_rounds = 0
+        while not self.coordinator.finished:
+            self._random.shuffle(names)
+            busy = False
+            for name in names:
+                busy |= self._step(name)
+                busy |= self._report(name)
+            busy |= self._deliver_some()
+            busy |= self._coordinate(names)
+            # A round may leave everything in transit; a standstill of many is a deadlock.
+            idle_rounds = 0 if busy else idle_rounds + 1
+            assert idle_rounds < 200, f"stuck at {self.coordinator.time}"
+        return digests(self.runtimes)
+
+    def on_activation(self, name: str, time: int) -> None:
+        """Remember the latest."""
+        self.latest = max(self.latest, time)
+
+    def _report(self, name: str) -> bool:
+        runtime = self.runtimes[name]
+        report = (self.engines[name].bound(), runtime.stop_time, runtime.stop_reason)
+        queue = self._reports[name]
+        if (queue[-1] if queue else (self.coordinator.bound_of(name),))[0] == report[0]:
+            return False
+        queue.append(report)
+        return True
+
+    def _coordinate(self, names: list[str]) -> bool:
+        coordinator = self.coordinator
+        busy = False
+        for name in names:
+            if self._reports[name] and self._random.random() < 0.5:
+                bound, stop_time, stop_reason = self._reports[name].pop(0)
+                if stop_reason is not None:
+                    coordinator.stop_requested(name, stop_time, stop_reason)
+                coordinator.completed(name, bound)
+                if coordinator.end_is_final:
+                    self.final_ends.add(coordinator.end)
+                for queue in self._horizons.values():
+                    queue.append(coordinator.horizon)
+                busy = True
+            if self._horizons[name] and self._random.random() < 0.5:
+                engine = self.engines[name]
+                engine.horizon = max(engine.horizon, self._horizons[name].pop(0))
+                busy = True
+        return busy

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All participants of a scenario in one process (shape ``composed``)."""
+
+import sys
+import time
+from pathlib import Path
+
+from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.ros.composed_node import ComposedNode
+from ros2_cosim.scenario.system import build_model
+from ros2_cosim.tools.results import RunFacts, open_sink, write_results
+
+_SECOND = 1_000_000_000
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node("composed", _compose)
+
+
+def _compose(started: Started) -> None:
+    session, scenario, graph = started
+    output = Path(session.parameter("output", "."))
+    rate = parse_rate(session.parameter("rate", "max"))
+    created = time.perf_counter_ns()
+    sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    behaviours = {}
+    try:
+        node = ComposedNode(
+            session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
+        )
+        for name in graph.order:
+            behaviours[name] = build_model(scenario, name, "composed")
+        scheduler = SequentialScheduler(
+            graph,
+            behaviours,
+            stop_latency_ns=scenario.stop_latency,
+            timer=time.perf_counter_ns,
+            observer=node.observe,
+        )
+        began = time.perf_counter_ns()
+        end = node.run(scheduler, scenario.duration, rate, _tell)
+        wall_ns = time.perf_counter_ns() - began
+        for behaviour in behaviours.values():
+            finish = getattr(behaviour, "finish", None)
+            if finish:
+                finish()
+    finally:
+        sink.close()
+        for behaviour in behaviours.values():
+            close = getattr(behaviour, "close", None)
+            if close:
+                close()
+    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+    reason = f"end of the run at {format_ns(end)}"
+    if scheduler.stop_reason is not None and end < scenario.duration:
+        reason = scheduler.stop_reason
+    facts = RunFacts("composed", end, reason, wall_ns, began - created)
+    write_results(output, scenario, reports, facts)
+
+
+_told = 0
+_told_at = 0
+
+
+def _tell(time_ns: int) -> None:
+    """Read by whoever started the run: its progress bar, and a sign of life every second."""
+    global _told, _told_at
+    now = time.perf_counter_ns()
+    if time_ns // _SECOND > _told or now - _told_at > _SECOND:
+        _told, _told_at = time_ns // _SECOND, now
+        print(f"time {time_ns / 1e9:.3f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

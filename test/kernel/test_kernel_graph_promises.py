@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What readers conclude from the graph alone is true of every run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.activations import MultipleOf
+from support.kernel_systems import Interleaving, System, run_sequential, systems
+
+from ros2_cosim.kernel.activation import Activation, Count, Predicate, all_of
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.sequential import SequentialScheduler
+
+UNTIL = 200
+
+
+def chain(activation: Activation, **output: object) -> Graph:
+    """``source`` (period 10, offset 3, latency 2) triggers ``middle``."""
+    source = ParticipantSpec("source", 10, 3, outputs=(OutputPort("out", Latency(2)),))
+    middle = ParticipantSpec(
+        "middle",
+        None,
+        0,
+        activation,
+        tuple(InputPort(p) for p in sorted(activation.ports)),
+        (OutputPort("out", **output),),  # type: ignore[arg-type]
+    )
+    edges = [Connection("source", "out", "middle", port) for port in sorted(activation.ports)]
+    return Graph([source, middle], edges)
+
+
+@pytest.mark.parametrize(
+    ("activation", "separation", "first"),
+    [
+        (Count("a"), 10, 5),
+        (Count("a", 3), 30, 25),
+        (Count("a", 2) | Count("a", 3), 20, 15),
+        (all_of(["a", "b"]), None, 5),
+        (Predicate("a", MultipleOf(3)), None, 5),
+        (Count("a", 2) & Predicate("a", MultipleOf(3)), None, 15),
+    ],
+)
+def test_separation_follows_counting_and_nothing_else(
+    activation: Activation, separation: int | None, first: int
+) -> None:
+    graph = chain(activation)
+    assert graph.separation("source", "out") == 10
+    assert graph.separation("middle", "out") == separation
+    assert graph.needs_promises("middle", "out") == (separation is None)
+    assert graph.first_stamp("source", "out") == 5
+    assert graph.first_stamp("middle", "out") == first
+
+
+def test_silence_and_random_latency_leave_no_separation() -> None:
+    for output in (
+        {"schedule": "sparse"},
+        {"schedule": "once"},
+        {"latency": Latency(4, lambda: 5)},
+    ):
+        graph = chain(Count("a"), **output)
+        assert graph.separation("middle", "out") is None
+        assert graph.needs_promises("middle", "out")
+
+
+def test_once_needs_a_promise_only_where_the_first_activation_is_not_known() -> None:
+    output = (OutputPort("out", schedule="once"),)
+    assert not Graph([ParticipantSpec("a", 10, outputs=output)], []).needs_promises("a", "out")
+    assert chain(Count("a"), schedule="once").needs_promises("middle", "out")
+
+
+def _entry(name: str, **changes: object) -> dict[str, object]:
+    entry = {"name": name, "outputs": {"out": (0, 0, "every")}, "inputs": {}, "period": None}
+    return {
+        **entry,
+        "offset": 0,
+        "activation": None,
+        "silent_every": 2,
+        "stop_after": None,
+    } | changes
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 1_000_004])
+def test_nobody_waits_for_a_participant_whose_activation_depends_on_values(divisor: int) -> None:
+    system = System(
+        [
+            _entry("source", period=10),
+            _entry(
+                "filter",
+                activation=Predicate("in", MultipleOf(divisor)),
+                inputs={"in": False},
+            ),
+            _entry("after", activation=Count("in"), inputs={"in": False}),
+            _entry("reader", period=10, inputs={"in": False}),
+        ],
+        [
+            Connection("source", "out", "filter", "in"),
+            Connection("filter", "out", "after", "in"),
+            Connection("after", "out", "reader", "in"),
+        ],
+    )
+    assert Interleaving(system, UNTIL, 1).run() == run_sequential(system, UNTIL)
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(system=systems(max_participants=8))
+def test_what_the_graph_says_of_a_port_is_true_of_its_messages(system: System) -> None:
+    graph, behaviours = system.build()
+    sent: dict[tuple[str, str], list[int]] = {}
+
+    def observe(participant: str, index: int, sample: Sample, data: bytes) -> None:
+        port = graph.participants[participant].outputs[index].name
+        stamps = sent.setdefault((participant, port), [])
+        assert sample.seq == len(stamps)
+        stamps.append(sample.stamp)
+
+    SequentialScheduler(graph, behaviours, observer=observe).run(UNTIL)
+    for (participant, port), stamps in sent.items():
+        first = graph.first_stamp(participant, port)
+        separation = graph.separation(participant, port)
+        assert stamps == sorted(stamps)
+        assert first <= stamps[0]
+        if separation is not None:
+            # Exactly so: readers number messages without a number by their stamps.
+            assert stamps == [first + k * separation for k in range(len(stamps))]
+        if graph.output(participant, port).schedule == "once":
+            assert len(stamps) == 1
+            if not graph.needs_promises(participant, port):
+                spec = graph.participants[participant]
+                assert spec.activation is None
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(system=systems(max_participants=8))
+def test_a_port_that_needs_no_promises_sends_all_that_its_separation_says(
+    system: System,
+) -> None:
+    graph, behaviours = system.build()
+    scheduler = SequentialScheduler(graph, behaviours)
+    scheduler.run(UNTIL)
+    for name, spec in graph.participants.items():
+        for output in spec.outputs:
+            separation = graph.separation(name, output.name)
+            if separation is None or graph.needs_promises(name, output.name):
+                continue
+            count, newest = scheduler.runtimes[name].sent(output.name)
+            # The message after the newest one lies beyond the run.
+            due = newest + separation if count else graph.first_stamp(name, output.name)
+            assert due - output.latency.minimum_ns >= UNTIL
