@@ -39,6 +39,7 @@ class ClockNode:
     :param coordinator: what decides about time
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
+    :param startup_s: wall seconds that all may take to become ready
     :param watchdog_s: wall seconds without progress after which the run is stopped
     :param timer: monotonic wall clock [ns]
     """
@@ -52,6 +53,7 @@ class ClockNode:
         run_id: str,
         rate: float | None,
         watchdog_s: float,
+        startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
     ) -> None:
@@ -60,6 +62,7 @@ class ClockNode:
         self._run_id = run_id
         self._rate = rate
         self._watchdog_ns = int(watchdog_s * 1e9)
+        self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
         self._observers = frozenset(observers)
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
@@ -97,7 +100,8 @@ class ClockNode:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            self._wait_for(lambda: self._all_in(State.READY), "to become ready")
+            ready = "to become ready"
+            self._wait_for(lambda: self._all_in(State.READY), ready, self._startup_ns)
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()
@@ -165,16 +169,17 @@ class ClockNode:
             end = coordinator.end if coordinator.end_is_final else FOREVER
             self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
 
-    def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
+    def _wait_for(
+        self, condition: Callable[[], bool], what: str, patience_ns: int | None = None
+    ) -> None:
         since = self._timer()
+        patience_ns = patience_ns or self._watchdog_ns
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
             self._tell_time()
-            if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(
-                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
-                )
+            if self._timer() - since > patience_ns:
+                raise DeadlockError(f"waited {patience_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers
