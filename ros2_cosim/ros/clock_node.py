@@ -29,6 +29,10 @@ from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
+#: Nobody shows progress while a simulator loads its map (the DCP master waits 90 s for that),
+#: and while the results of a long run are written; the watchdog gives them at least this long.
+_START_NS = 100 * _SECOND
+_END_NS = 60 * _SECOND
 
 
 class ClockNode:
@@ -39,7 +43,8 @@ class ClockNode:
     :param coordinator: what decides about time
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
-    :param watchdog_s: wall seconds without progress after which the run is stopped
+    :param watchdog_s: wall seconds without progress after which the run is stopped; start and
+        end of the run have at least their own time
     :param timer: monotonic wall clock [ns]
     """
 
@@ -97,15 +102,17 @@ class ClockNode:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            self._wait_for(lambda: self._all_in(State.READY), "to become ready")
+            limit_ns = max(self._watchdog_ns, _START_NS)
+            self._wait_for(lambda: self._all_in(State.READY), "to become ready", limit_ns)
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()
             wall_ns = self._timer() - self._started
-            self._wait_for(lambda: self._reports >= self._stepping(), "to report")
+            limit_ns = max(self._watchdog_ns, _END_NS)
+            self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
             self._send_report(wall_ns)
             self._enter(State.STOPPING, self._coordinator.stop_reason)
-            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
+            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop", limit_ns)
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
@@ -165,16 +172,14 @@ class ClockNode:
             end = coordinator.end if coordinator.end_is_final else FOREVER
             self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
 
-    def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
+    def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
             self._tell_time()
-            if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(
-                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
-                )
+            if self._timer() - since > limit_ns:
+                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers

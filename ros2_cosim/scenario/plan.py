@@ -6,8 +6,8 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 
 from __future__ import annotations
 
-import shutil
 import errno
+import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -33,6 +33,7 @@ _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is
 #: given up when it is silent for twice the watchdog's time and this long.
 _CLOCK_LATE_S = 5.0
+_START_S = 120.0
 #: How the clock node tells its progress.
 _TIME = re.compile(r"time ([0-9.]+) s")
 
@@ -63,8 +64,8 @@ def run_ros(
     save_scenario(scenario, options.output / RESOLVED_SCENARIO)
     plan = make_plan(scenario, options)
 
-    # Shape composed is silent while it builds the world; the clock is not.
-    heard = time.monotonic() if options.shape == "ros" else float("inf")
+    # Silent while it starts, and while the simulator loads its map.
+    heard = time.monotonic() + _START_S
 
     def listen(name: str, line: str) -> None:
         nonlocal heard
