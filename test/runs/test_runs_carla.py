@@ -45,10 +45,8 @@ def assert_free(port: int) -> None:
     client.set_timeout(30.0)
     world = client.get_world()
     assert not world.get_settings().synchronous_mode
-    actors = world.get_actors()
-    assert [
-        a.type_id for a in actors if a.type_id.startswith(("vehicle", "sensor", "static"))
-    ] == []
+    kinds = [actor.type_id for actor in world.get_actors()]
+    assert [kind for kind in kinds if kind.startswith(("vehicle", "sensor", "static"))] == []
 
 
 def test_same_run_on_a_server_of_its_own(
@@ -66,14 +64,10 @@ def test_same_run_on_a_server_of_its_own(
     assert_free(server)
 
 
-def test_map_that_the_server_does_not_have(
-    environment: dict[str, str], server: int, tmp_path: Path
-) -> None:
-    result = cosim(
-        environment, PLATOON, "--out", tmp_path / "out", "--simulator", "carla", "--port", server,
-        "--set", "scene.map=Town99",
-    )  # fmt: skip
-    assert result.error().startswith("cosim: world_slave: map 'Town99' not found; available maps: ")
+def test_map_without_a_file(environment: dict[str, str], server: int, tmp_path: Path) -> None:
+    options = ("--simulator", "carla", "--port", server, "--set", "scene.map=Town99")
+    result = cosim(environment, PLATOON, "--out", tmp_path / "out", *options)
+    assert result.error().startswith("cosim: scene.map: found 'Town99'; allowed is the path of a ")
     assert_free(server)
 
 

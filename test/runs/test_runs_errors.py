@@ -174,6 +174,6 @@ def test_results_survive_a_mistake(tmp_path: Path) -> None:
 
 def test_map_is_not_opendrive(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.xodr"
-    wrong.write_text(HIGHWAY.read_text()[:5000])
+    wrong.write_text(HIGHWAY.read_text()[:1000])
     error = run(PLATOON, "--out", tmp_path / "out", "--set", f"scene.map={wrong}")
-    assert "scene" in error
+    assert error.startswith("scene.map: ") or "map" in error
