@@ -29,6 +29,9 @@ from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
+#: Nobody shows progress while the results of a long run are written: it takes at least this
+#: long until the watchdog minds.
+_END_NS = 60 * _SECOND
 
 
 class ClockNode:
@@ -40,7 +43,8 @@ class ClockNode:
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
     :param startup_s: wall seconds that all may take to become ready
-    :param watchdog_s: wall seconds without progress after which the run is stopped
+    :param watchdog_s: wall seconds without progress after which the run is stopped; the
+        end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
     """
 
@@ -106,10 +110,11 @@ class ClockNode:
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()
             wall_ns = self._timer() - self._started
-            self._wait_for(lambda: self._reports >= self._stepping(), "to report")
+            limit_ns = max(self._watchdog_ns, _END_NS)
+            self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
             self._send_report(wall_ns)
             self._enter(State.STOPPING, self._coordinator.stop_reason)
-            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
+            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop", limit_ns)
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
@@ -169,17 +174,14 @@ class ClockNode:
             end = coordinator.end if coordinator.end_is_final else FOREVER
             self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
 
-    def _wait_for(
-        self, condition: Callable[[], bool], what: str, patience_ns: int | None = None
-    ) -> None:
+    def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
-        patience_ns = patience_ns or self._watchdog_ns
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
             self._tell_time()
-            if self._timer() - since > patience_ns:
-                raise DeadlockError(f"waited {patience_ns / 1e9:g} s for {self._lagging(what)}")
+            if self._timer() - since > limit_ns:
+                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers
