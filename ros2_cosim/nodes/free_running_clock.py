@@ -30,6 +30,7 @@ def _coordinate(started: Started) -> None:
         run_id=f"{scenario.name}-{scenario.seed}",
         factor=factor,
         end_ns=scenario.duration,
+        startup_s=scenario.startup_s,
         watchdog_s=scenario.watchdog_s,
         timer=time.monotonic_ns,
     )

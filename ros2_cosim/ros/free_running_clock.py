@@ -35,7 +35,8 @@ class FreeRunningClock:
     :param run_id: names this run in every message
     :param factor: wanted real-time factor
     :param end_ns: the run ends at this simulated time
-    :param watchdog_s: wall seconds that connecting and reporting may take
+    :param startup_s: wall seconds that connecting may take
+    :param watchdog_s: wall seconds that reporting may take
     :param timer: the monotonic clock that all processes share [ns]
     """
 
@@ -47,6 +48,7 @@ class FreeRunningClock:
         run_id: str,
         factor: float,
         end_ns: int,
+        startup_s: float,
         watchdog_s: float,
         timer: Callable[[], int],
     ) -> None:
@@ -54,6 +56,7 @@ class FreeRunningClock:
         self._run_id = run_id
         self._factor = factor
         self._end = end_ns
+        self._startup_ns = int(startup_s * 1e9)
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._timer = timer
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
@@ -91,7 +94,7 @@ class FreeRunningClock:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            if not self._wait_for(lambda: self._all_in(State.READY), self._watchdog_ns):
+            if not self._wait_for(lambda: self._all_in(State.READY), self._startup_ns):
                 raise DeadlockError(f"{self._lagging(State.READY)} did not become ready")
             self.start_ns = self._timer() + _LEAD_NS
             self._start.send(Horizon(self._run_id, self.start_ns, self._end))
