@@ -17,7 +17,7 @@ Each message counts at most once per reader, as the first of these that applies:
 - **order**, on triggering ports: it arrives after a message that comes later in the order
   (stamp, channel, sequence number);
 - **timing**, early: an activation at t reads it from a latched port though stamp > t (>= if
-  delayed).
+  delayed); or it activates a reader that has a periodic activation before that time to run.
 
 **loss** are the messages that are still missing among the sequence numbers. A run in which
 nothing was counted has the trace of the synchronised run.
@@ -168,6 +168,7 @@ class FreeRunning:
         incoming = self._incoming[channel]
         counts = self.counts
         counts.messages += 1
+        counted = True
         if not self._in_sequence(incoming, sample.seq):
             if sample.seq not in incoming.missing:
                 return []  # the transport repeated it
@@ -176,6 +177,8 @@ class FreeRunning:
             counts.late += 1
         elif incoming.triggers and (sample.stamp, channel, sample.seq) < self._newest_key:
             counts.order += 1
+        else:
+            counted = False
         if not incoming.triggers:
             self.runtime.arrivals[channel].push(sample)
             return []
@@ -191,6 +194,9 @@ class FreeRunning:
         time = max(self._last, *(item.stamp for item in prefix))
         if time >= self.end_ns:
             return []
+        overtaken = self.next_time
+        if overtaken is not None and overtaken < time and not counted:
+            counts.early += 1
         self._last = time
         return self.runtime.run_at(time, prefix)
 

@@ -26,10 +26,12 @@ from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.bag_reader import read_bag
+from ros2_cosim.tools.report import REPORT_FILE
 from ros2_cosim.tools.results import BAG
+from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.run_ros import run_ros
 from ros2_cosim.tools.study_prt import FreeRun, Track, run_free
-from ros2_cosim.tools.study_record import STUDY_FILE, Study, StudyRun
+from ros2_cosim.tools.study_record import STUDY_FILE, TRACKS_FILE, Study, StudyRun
 from ros2_cosim.tools.study_report import render_study
 from ros2_cosim.tools.study_table import row_of, table_head
 
@@ -52,7 +54,8 @@ _MOST_FACTORS = 200
 class StudyOptions:
     """What is run: ``factors`` one after the other, then up to ``doublings`` beyond them.
 
-    ``repetitions`` runs at ``repetition_factor`` are compared with the synchronised run.
+    ``repetitions`` runs at ``repetition_factor`` are compared with the synchronised run, of which
+    there are ``synchronised``.
     """
 
     output: Path
@@ -60,6 +63,7 @@ class StudyOptions:
     factors: tuple[float, ...]
     repetitions: int
     doublings: int
+    synchronised: int = 2
     repetition_factor: float = 1.0
 
 
@@ -87,6 +91,7 @@ def study_options(
         factors=parse_factors(factors or (QUICK_FACTORS if quick else FULL_FACTORS)),
         repetitions=count,
         doublings=QUICK_DOUBLINGS if quick else MOST_DOUBLINGS,
+        synchronised=1 if quick else 2,
     )
 
 
@@ -143,9 +148,11 @@ def run_study(
         study.save(options.output)
         if study.runs:
             render_study(options.output, study)
-    broken = [run for run in study.hde if run.timing + run.order + run.loss]
-    if broken or len({run.trace_sha256 for run in study.hde}) > 1:
-        raise RunError("the synchronised runs differ or have violations of causality: see report")
+    if not study.hde_is_clean:
+        raise RunError(
+            "a synchronised run has violations of causality, or another trace than the sequential "
+            f"reference {study.reference_sha256[:12]}: see {options.output / REPORT_FILE}"
+        )
     return study
 
 
@@ -168,7 +175,8 @@ def _run_all(
         done(_prt_run(result, purpose, repetition))
         return result.kept_up
 
-    for repetition in (1, 2):
+    study.reference_sha256 = _reference(scenario, options.output / "reference")
+    for repetition in range(1, options.synchronised + 1):
         done(_hde_run(scenario, options.output / f"hde-{repetition}", repetition, on_line))
     for number in range(options.repetitions):
         free(options.repetition_factor, "repetition", number + 1)
@@ -183,6 +191,12 @@ def _run_all(
         factor *= 2.0
         if not free(factor, "beyond"):
             study.broke_at = factor
+
+
+def _reference(scenario: Scenario, output: Path) -> str:
+    """The trace of the sequential reference, which every synchronised run must have."""
+    prepare_output(output)
+    return run_inproc(scenario, output, record=False).trace_sha256
 
 
 def _hde_run(
@@ -261,9 +275,9 @@ def prepare_study(output: Path) -> None:
                 f"output directory {output}: not empty, and not the output of an earlier study; "
                 "name another directory"
             )
-        for path in (*output.glob("hde-*"), output / "prt"):
+        for path in (*output.glob("hde-*"), output / "prt", output / "reference"):
             shutil.rmtree(path, ignore_errors=True)
-        for name in ("report.html", "tracks.json"):
+        for name in (REPORT_FILE, TRACKS_FILE):
             (output / name).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigurationError(f"output directory {output}: {error.strerror or error}") from None

@@ -58,7 +58,11 @@ class StudyRun:
 
 @dataclass
 class Study:
-    """All runs of a study; ``broke_at`` is the first factor that was not kept up with."""
+    """All runs of a study.
+
+    ``broke_at`` is the first factor that was not kept up with, ``reference_sha256`` the trace of
+    the sequential reference of the kernel (shape ``inproc``).
+    """
 
     scenario: str
     seed: int
@@ -66,6 +70,14 @@ class Study:
     runs: list[StudyRun] = field(default_factory=list)
     broke_at: float | None = None
     complete: bool = False
+    reference_sha256: str = ""
+
+    @property
+    def hde_is_clean(self) -> bool:
+        """Whether the synchronised runs have no violation and the trace of the reference."""
+        return all(
+            run.violations == 0 and run.trace_sha256 == self.reference_sha256 for run in self.hde
+        )
 
     @property
     def hde(self) -> list[StudyRun]:
@@ -98,6 +110,7 @@ class Study:
             "duration_s": self.duration_s,
             "complete": self.complete,
             "broke_at": self.broke_at,
+            "reference_trace_sha256": self.reference_sha256,
             "versions": {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()},
             "processors": os.cpu_count(),
             "runs": runs,
@@ -125,6 +138,7 @@ def read_study(output: Path) -> Study:
             runs,
             content["broke_at"],
             content["complete"],
+            content["reference_trace_sha256"],
         )
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: {error.strerror}") from None

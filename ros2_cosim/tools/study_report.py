@@ -50,8 +50,8 @@ def study_tiles(study: Study) -> list[Tile]:
     if hde:
         count = sum(run.violations for run in hde)
         tiles.append(Tile("violations, HDE", str(count), count == 0))
-        same = len({run.trace_sha256 for run in hde}) == 1
-        tiles.append(Tile(f"{len(hde)} HDE runs alike", "yes" if same else "no", same))
+        same = all(run.trace_sha256 == study.reference_sha256 for run in hde)
+        tiles.append(Tile("HDE has the reference trace", "yes" if same else "no", same))
         tiles.append(Tile("real-time factor, HDE", f"{max(run.rtf for run in hde):.3g}"))
     free = [run for run in study.runs if run.mode == "PRT"]
     if free:
@@ -75,7 +75,7 @@ def violation_charts(study: Study) -> list[Chart]:
     if len(runs) > 1:
         lines = [
             Line("PRT timing", factors, [100.0 * r.share(r.timing) for r in runs], 0),
-            Line("PRT order", factors, [100.0 * r.share(r.order) for r in runs], 1),
+            Line("PRT order", factors, [100.0 * r.share(r.order) for r in runs], 2),
             Line("PRT loss", factors, [100.0 * r.share(r.loss) for r in runs], 3),
         ]
         if study.hde:
