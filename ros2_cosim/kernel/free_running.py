@@ -140,10 +140,8 @@ class FreeRunning:
         self._last = NEVER
         self._last_periodic = NEVER
         triggers = self.runtime.spec.trigger_ports
-        self._incoming = [
-            _Incoming(c.target_port, c.target_port in triggers, graph.input(name, c.target_port).delayed)
-            for c in self.runtime.channels
-        ]  # fmt: skip
+        ports = [graph.input(name, c.target_port) for c in self.runtime.channels]
+        self._incoming = [_Incoming(p.name, p.name in triggers, p.delayed) for p in ports]
         activation = self.runtime.spec.activation
         self._evaluator = activation.evaluator() if activation else None
         self._pending: list[QueuedSample] = []
