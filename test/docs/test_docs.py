@@ -163,7 +163,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
             known = cli_options(words[0])
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
-    foreign = {"--help", "--from-paths", "--ignore-src"}
+    foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
 
