@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.dcp.data_path import Missing
+from ros2_cosim.dcp.description import Causality
 from ros2_cosim.dcp.enums import (
     OpMode,
     PduType,
@@ -29,9 +30,7 @@ from ros2_cosim.dcp.enums import (
     TransportProtocol,
 )
 from ros2_cosim.dcp.errors import DcpError, DcpTimeoutError, WiringError
-from ros2_cosim.dcp.master_plan import (
-    tunable_names,
-)
+from ros2_cosim.dcp.master_plan import resize_data_path, tunable_names
 from ros2_cosim.dcp.master_setup import MasterSetup
 from ros2_cosim.dcp.remote import RemoteSlave
 from ros2_cosim.dcp.states import ERROR, RUN, STOPPABLE
@@ -107,7 +106,8 @@ class Master(MasterSetup):
 
     def tune(self, values: Mapping[str, Mapping[str, Value]]) -> None:
         """New values of tunable parameters, by slave and name; all of a slave travel in
-        one DAT_parameter and take effect with its next step.
+        one DAT_parameter and take effect with its next step. A structural parameter resizes
+        the arrays that hang on it; the inputs keep their values as far as they fit.
 
         :raises WiringError: a parameter is not tunable
         """
@@ -126,6 +126,11 @@ class Master(MasterSetup):
                 current = [known_values.get(n, slave.description.variable(n).start) for n in names]
                 self._io.send_data(slave, slave.param_pdus[0], current)
                 self._io.flush(slave)
+                if any(self._is_structural(slave, parameter) for parameter in changes):
+                    resize_data_path(slave, self._groups)
+
+    def _is_structural(self, slave: RemoteSlave, parameter: str) -> bool:
+        return slave.description.variable(parameter).causality is Causality.STRUCTURAL
 
     def stop(self) -> None:
         """Every slave that can be stopped to STOPPED."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ros2_cosim.dcp.data_path import InputPdu, OutputPdu
-from ros2_cosim.dcp.description import Causality, Variable, element_count
+from ros2_cosim.dcp.description import Causality, Variable, element_count, resized
 from ros2_cosim.dcp.enums import PduType, Scope, TransportProtocol
 from ros2_cosim.dcp.errors import WiringError
 from ros2_cosim.dcp.remote import Group, RemoteSlave, codec_for
@@ -102,6 +102,27 @@ def prepare_data_path(groups: Sequence[Group]) -> None:
             slave.init_pdus.append(pdu)
             if group.scope is not Scope.INITIALIZATION:
                 slave.run_pdus.append(pdu)
+
+
+def resize_data_path(slave: RemoteSlave, groups: Sequence[Group]) -> None:
+    """After a structural parameter has been tuned: the same PDUs with arrays of new sizes."""
+    sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
+    for group in groups:
+        if group.target is slave and group.data_id in sent:
+            variables = [v for _, v in group.pairs if v is not None]
+            sent[group.data_id].codec = codec_for(slave, variables)
+        elif group.source is slave and group.data_id in slave.received:
+            variables = [v for v, _ in group.pairs if v is not None]
+            slave.received[group.data_id].codec = codec_for(slave, variables)
+    sizes = slave.structural()
+    for values, described in (
+        (slave.inputs, slave.input_variables),
+        (slave.outputs, slave.output_variables),
+    ):
+        for at, variable in enumerate(described):
+            count = element_count(variable, sizes)
+            if count is not None:
+                values[at] = resized(tuple(values[at]), count)
 
 
 def data_settings(
@@ -221,7 +242,11 @@ def tunable_settings(
 
 def tunable_names(slave: RemoteSlave) -> list[str]:
     """Parameters that may change during a run."""
-    return [v.name for v in slave.description.of(Causality.PARAMETER) if v.variability == "tunable"]
+    return [
+        v.name
+        for v in slave.description.of(Causality.PARAMETER, Causality.STRUCTURAL)
+        if v.variability == "tunable"
+    ]
 
 
 def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:

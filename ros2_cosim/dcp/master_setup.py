@@ -127,6 +127,8 @@ class MasterSetup(MasterCore):
             self._slave(name).set_parameters(values)
         if not self._io.slaves:
             raise WiringError("the master has no slaves")
+        for slave in self._all():
+            slave.tuned.clear()
         self._groups = make_groups(self._io.slaves, self._wires)
         if self._data_sync:
             # Data PDUs between slaves would make them step each other: the master passes

@@ -114,6 +114,7 @@ class RemoteSlave:
         self.log: list[LogEntry] = []
         self.error_code: int | None = None
         self.log_answer: bytes | None = None
+        self.datagrams: list[tuple[tuple[str, int], bytes]] = []
         self.sent_pdus: list[OutputPdu] = []
         self.param_pdus: list[OutputPdu] = []
         self.received: dict[int, InputPdu] = {}
@@ -143,7 +144,7 @@ class RemoteSlave:
     def structural(self) -> dict[int, int]:
         """Values of the structural parameters by value reference."""
         return {
-            v.value_reference: int(self.parameters.get(v.name, v.start) or 1)
+            v.value_reference: int((self.parameters | self.tuned).get(v.name, v.start) or 1)
             for v in self.description.of(Causality.STRUCTURAL)
         }
 

@@ -384,8 +384,10 @@ class Slave(SlaveData):
         return min(times) if times else None
 
     def _clocked(self) -> bool:
-        synchronised = self.options.data_synchronisation and self.state is State.RUNNING
-        return self.state in RUN and not synchronised
+        """Whether the clock drives the slave; data-PDU synchronisation only lets it start."""
+        if self.options.data_synchronisation:
+            return self.state is State.SYNCHRONIZING
+        return self.state in RUN
 
     def on_time(self) -> None:
         """Do what is due: notice a missing heartbeat, compute the next tick."""
@@ -400,6 +402,9 @@ class Slave(SlaveData):
             return
         if self.state is State.SYNCHRONIZING:
             self._become_synchronized()
+        if self.options.data_synchronisation:
+            self.plan.advance(now)
+            return
         if not self._step_model(1):
             return
         ticks = self._ticks

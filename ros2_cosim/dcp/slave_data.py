@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.dcp.data_path import DataCounters, InputPdu, Missing, OutputPdu
+from ros2_cosim.dcp.description import Causality
 from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State
 from ros2_cosim.dcp.errors import PduError, SlaveFault
 from ros2_cosim.dcp.model import StepInfo
@@ -64,6 +65,9 @@ class SlaveData(SlaveCore):
             arrived.append(pdu)
         if missed > 0:
             self._check_loss(pdu, missed)
+        if kind == _DAT_PARAM and not self._busy and self._sizes_hang_on(number):
+            # What is received after it already has the new sizes.
+            self._guard(self._take_inputs)
         if self.options.data_synchronisation and self.state is State.RUNNING and not self._busy:
             self._data_step()
 
@@ -79,12 +83,12 @@ class SlaveData(SlaveCore):
         self.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
 
     def _take_inputs(self) -> None:
-        """Let what has arrived take effect, parameters first."""
-        if self._arrived_params:
-            self._take_parameters()
+        """Let what has arrived take effect; inputs first, they still have the old sizes."""
         for pdu in self._arrived:
             pdu.apply(self.model.inputs)
         self._arrived.clear()
+        if self._arrived_params:
+            self._take_parameters()
 
     def _take_parameters(self) -> None:
         names: list[str] = []
@@ -101,6 +105,10 @@ class SlaveData(SlaveCore):
         if resize:
             self._resize()
         self.model.parameters_changed(names)
+
+    def _sizes_hang_on(self, param_id: int) -> bool:
+        variables = self.config.variables_of(param_id)
+        return any(v.causality is Causality.STRUCTURAL for v in variables)
 
     def _resize(self) -> None:
         """Arrays whose size hangs on a structural parameter that has just changed."""
@@ -119,7 +127,6 @@ class SlaveData(SlaveCore):
             self._outputs, self.config.output_pdus(self.model.index), strict=True
         ):
             pdu_out.codec = again.codec
-        self._arrived = []
         self._inputs, self._params = fresh_in, fresh_params
 
     def _due_inputs(self) -> list[InputPdu]:

@@ -29,9 +29,8 @@ from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
-#: Nobody shows progress while a simulator loads its map (the DCP master waits 90 s for that),
-#: and while the results of a long run are written; the watchdog gives them at least this long.
-_START_NS = 100 * _SECOND
+#: Nobody shows progress while the results of a long run are written: it takes at least this
+#: long until the watchdog minds.
 _END_NS = 60 * _SECOND
 
 
@@ -43,8 +42,9 @@ class ClockNode:
     :param coordinator: what decides about time
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
-    :param watchdog_s: wall seconds without progress after which the run is stopped; start and
-        end of the run have at least their own time
+    :param startup_s: wall seconds that all may take to become ready
+    :param watchdog_s: wall seconds without progress after which the run is stopped; the
+        end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
     """
 
@@ -57,6 +57,7 @@ class ClockNode:
         run_id: str,
         rate: float | None,
         watchdog_s: float,
+        startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
     ) -> None:
@@ -65,6 +66,7 @@ class ClockNode:
         self._run_id = run_id
         self._rate = rate
         self._watchdog_ns = int(watchdog_s * 1e9)
+        self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
         self._observers = frozenset(observers)
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
@@ -102,8 +104,8 @@ class ClockNode:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            limit_ns = max(self._watchdog_ns, _START_NS)
-            self._wait_for(lambda: self._all_in(State.READY), "to become ready", limit_ns)
+            ready = "to become ready"
+            self._wait_for(lambda: self._all_in(State.READY), ready, self._startup_ns)
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()

@@ -23,10 +23,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 
-#: More messages than this are never under way on one topic: the run-ahead window sees to it.
-HISTORY_DEPTH = 2000
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 

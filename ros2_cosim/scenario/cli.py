@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
-EXIT_VERDICT = 2
+EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
 
@@ -78,10 +78,12 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (simulator == "carla" or factor is not None):
+        if shape == "inproc" and (
+            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz
+        ):
             raise ConfigurationError(
-                "shape inproc runs the headless world as fast as possible; --simulator carla and "
-                "--rate need --shape ros or composed"
+                "shape inproc runs the headless world as fast as possible, without ROS; simulator "
+                "carla, --rate, --visualise and --rviz need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
@@ -171,6 +173,34 @@ def report(run_directory: Annotated[Path, typer.Argument(help="Output of a run."
         print(render_report(run_directory))
 
 
+@app.command()
+def study(
+    kind: Annotated[Literal["causality"], typer.Argument(help="What is studied.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
+    factors: Annotated[
+        str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Simulated time of each run, as 100s.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
+    ] = None,
+) -> None:
+    """Compare runs without synchronisation, at growing speed, with the synchronised run."""
+    from ros2_cosim.tools.study import run_study, study_options
+
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        options = study_options(
+            out, quick=quick, duration=duration, factors=factors, repetitions=repetitions
+        )
+        found = run_study(options, tell=_tell_now, on_line=_print_line)
+    if found.broke_at is not None:
+        print(f"without synchronisation the run breaks at factor {found.broke_at:g}")
+    print(f"results in {out}")
+
+
 @app.command(
     "carla-headless",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
@@ -224,6 +254,10 @@ def _rate(text: str) -> float | None:
     from ros2_cosim.kernel.rate import parse_rate
 
     return parse_rate(text)
+
+
+def _tell_now(line: str) -> None:
+    print(line, flush=True)
 
 
 def _print_line(name: str, line: str) -> None:

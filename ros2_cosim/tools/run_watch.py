@@ -93,10 +93,11 @@ class RunWatch:
         if self.complete or self.clock_done:
             return None
         for name in self._codes:
-            if self._processes[name].required:
+            process = self._processes[name]
+            if process.required:
+                hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
-                    f"process '{name}' ended before the run was over (exit code "
-                    f"{self._codes[name]}): {self._last_line(name)}"
+                    f"process '{name}' ended before the run was over: {self._last_line(name)}{hint}"
                 )
         return None
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from dcp_models import Offset, running, sine_description
+from support.dcp_models import Offset, running, sine_description
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import SlaveDescription, Unit
@@ -153,7 +153,7 @@ class Growing(SlaveModel):
 def test_tunable_structural_parameter_resizes_arrays() -> None:
     import struct
 
-    from dcp_engine import Bench
+    from support.dcp_engine import Bench
 
     from ros2_cosim.dcp.enums import PduType, State
     from ros2_cosim.dcp.pdu import encode_address, make
@@ -211,6 +211,32 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
     bench.ask(make(PduType.DAT_input_output, payload=payload, **data_id))
     assert step() == struct.pack("<4d", 2.0, 4.0, 6.0, 8.0)
     assert bench.slave.state is State.RUNNING
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_a_master_tunes_the_size_of_arrays(transport: TransportProtocol) -> None:
+    description = describe(Growing)
+    with running(Growing(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure({"Growing": {"n": 3}})
+        master.run()
+        remote.set_inputs([(1.0, 2.0, 3.0)])
+        master.do_step()
+        assert remote.outputs == [(2.0, 4.0, 6.0)]
+        for size in (5, 2, 4):
+            master.tune({"Growing": {"n": size}})
+            assert len(remote.inputs[0]) == size
+            values = tuple(float(size * 10 + i) for i in range(size))
+            remote.set_inputs([values])
+            master.do_step()
+            assert remote.outputs == [tuple(2.0 * x for x in values)]
+        master.stop()
+        master.reset()
+        assert len(remote.inputs[0]) == 3
+        master.run()
+        master.do_step()
+        assert remote.outputs == [(0.0, 0.0, 0.0)]
+        master.stop()
 
 
 def test_model_errors_in_declarations() -> None:
