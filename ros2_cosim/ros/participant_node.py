@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
@@ -75,10 +75,10 @@ class ParticipantNode:
         self._writers: list[Writer] = []
         self._expected: list[int] = []
         for port in graph.participants[name].outputs:
-            topic, type_name = topic_of(name, port.name)
+            topic, _ = topic_of(name, port.name)
             qos = data_qos(latched=port.schedule == "once")
             codec = port.codec
-            assert isinstance(codec, Codec)
+            assert isinstance(codec, WireCodec)
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._expected.append(len(readers) + recorded)
@@ -136,12 +136,15 @@ class ParticipantNode:
             if graph.needs_promises(connection.source, connection.source_port):
                 promised.setdefault(connection.source, []).append((connection.source_port, index))
         for (source, port), indices in by_topic.items():
-            topic, type_name = topic_of(source, port)
+            topic, _ = topic_of(source, port)
             codec = graph.output(source, port).codec
-            assert isinstance(codec, Codec)
+            assert isinstance(codec, WireCodec)
             numbering = Numbering(graph, source, port)
             self._session.reader(
-                topic, type_name, data_qos(), self._receiver(codec, numbering, indices)
+                topics.edge(topic, codec),
+                codec.type_name,
+                data_qos(),
+                self._receiver(codec, numbering, indices),
             )
         for source, ports in promised.items():
             self._session.record_reader(
@@ -152,7 +155,7 @@ class ParticipantNode:
             )
 
     def _receiver(
-        self, codec: Codec, numbering: Numbering, channels: list[int]
+        self, codec: WireCodec, numbering: Numbering, channels: list[int]
     ) -> Callable[[bytes], None]:
         engine = self._engine
         decode = codec.decode

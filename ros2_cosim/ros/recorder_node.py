@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
@@ -80,7 +80,7 @@ class RecorderNode:
             promised: dict[str, Channel] = {}
             for port in spec.outputs:
                 topic, type_name = topic_of(name, port.name)
-                assert isinstance(port.codec, Codec)
+                assert isinstance(port.codec, WireCodec)
                 channel = Channel(graph, name, port.name, _ignore)
                 self._channels.append(channel)
                 if channel.needs_promises:
@@ -173,7 +173,7 @@ class RecorderNode:
         )
 
     def _receiver(
-        self, topic: str, codec: Codec, channel: Channel, numbering: Numbering
+        self, topic: str, codec: WireCodec, channel: Channel, numbering: Numbering
     ) -> Callable[[bytes], None]:
         sink, counts, decode = self._sink, self._counts, codec.decode_measured
 
