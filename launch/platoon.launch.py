@@ -87,6 +87,7 @@ class Run:
         self._request = request
         self._watch = RunWatch(request.plan)
         self._waiting = False
+        self._patience = int(EARLY_S / GATHER_S)
 
     def handlers(self, process: Process, action: ExecuteProcess) -> list[RegisterEventHandler]:
         """Make the event handlers for one process."""
@@ -122,6 +123,10 @@ class Run:
     def _fail(self, context: LaunchContext) -> list:
         if context.is_shutdown:
             return []
+        if self._watch.some_failed and not self._watch.cause_known and self._patience > 0:
+            # Who failed tells the clock first and ends last.
+            self._patience -= 1
+            return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
         reason = self._watch.failure() or self._watch.early()
         if reason is not None:
             raise RunError(reason)

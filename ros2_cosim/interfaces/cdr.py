@@ -46,8 +46,15 @@ class WireCodec(ABC):
         """Bytes of a message."""
 
     @abstractmethod
+    def decode_measured(
+        self, data: bytes | bytearray | memoryview
+    ) -> tuple[int, int | None, Any, int]:
+        """Stamp, sequence number (None: not carried), value and length of a message."""
+
     def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
         """Stamp, sequence number (None: not carried) and value of a message."""
+        stamp, seq, value, _ = self.decode_measured(data)
+        return stamp, seq, value
 
     def plain(self, data: bytes) -> bytes:
         """The message that observers see; the same one, unless it needs a carrier."""

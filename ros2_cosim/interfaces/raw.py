@@ -81,8 +81,10 @@ class RawCodec(WireCodec):
             _SEQ.pack_into(data, 4 + end + (-end & 7), seq)
         return bytes(data)
 
-    def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
-        """Stamp, sequence number and value of a message, as :meth:`Codec.decode` gives them.
+    def decode_measured(
+        self, data: bytes | bytearray | memoryview
+    ) -> tuple[int, int | None, Any, int]:
+        """Stamp, sequence number, value and length of a message, as :class:`Codec` gives them.
 
         :raises ProtocolError: the bytes are not such a message
         """
@@ -98,11 +100,11 @@ class RawCodec(WireCodec):
                 (length,) = _LENGTH.unpack_from(wire, 12)
                 end = 12 + length
                 (seq,) = _SEQ.unpack_from(wire, 4 + end + (-end & 7))
-            return stamp, seq, RawMessage(self.type_name, wire)
+            return stamp, seq, RawMessage(self.type_name, wire), len(wire)
         _, seq, record = self._record_codec.decode(wire)
         value: Any = tuple.__new__(self._carrying, record)
         value.wire = wire
-        return stamp, seq, value
+        return stamp, seq, value, len(wire)
 
 
 class CarrierCodec(WireCodec):
@@ -133,13 +135,16 @@ class CarrierCodec(WireCodec):
             raise ProtocolError(f"{self.type_name}: cannot encode a stamp: {error}") from None
         return b"".join((head, self._type, _LENGTH.pack(len(plain)), plain))
 
-    def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
-        """Stamp, sequence number and inner value of a carrier.
+    def decode_measured(
+        self, data: bytes | bytearray | memoryview
+    ) -> tuple[int, int | None, Any, int]:
+        """Stamp, sequence number, inner value and length of a carrier.
 
         :raises ProtocolError: the bytes are not a carrier of the inner type
         """
         sec, nanosec, seq = self._head(data)
-        return sec * NS_PER_S + nanosec, seq, self.inner.decode(self.plain(data))[2]
+        plain, length = self._inside(data)
+        return sec * NS_PER_S + nanosec, seq, self.inner.decode(plain)[2], length
 
     def plain(self, data: bytes | bytearray | memoryview) -> bytes:
         """The message inside a carrier.
@@ -147,6 +152,14 @@ class CarrierCodec(WireCodec):
         :raises ProtocolError: the bytes are not a carrier of the inner type
         """
         self._head(data)
+        return self._inside(data)[0]
+
+    def value(self, plain: bytes) -> Any:
+        """The value that stands for a plain message."""
+        return self.inner.value(plain)
+
+    def _inside(self, data: bytes | bytearray | memoryview) -> tuple[bytes, int]:
+        """The inner message, and the length of the carrier."""
         body = bytes(data[4:])
         name, offset = read_text(body, _TYPE_AT)
         if name != self.inner.type_name:
@@ -158,11 +171,8 @@ class CarrierCodec(WireCodec):
             length = len(body)
         if length > len(body) - offset - 4:
             raise ProtocolError(f"{self.type_name}: message of {len(data)} bytes is cut short")
-        return body[offset + 4 : offset + 4 + length]
-
-    def value(self, plain: bytes) -> Any:
-        """The value that stands for a plain message."""
-        return self.inner.value(plain)
+        end = offset + 4 + length
+        return body[offset + 4 : end], end + 4
 
     def _head(self, data: bytes | bytearray | memoryview) -> tuple[int, int, int]:
         try:

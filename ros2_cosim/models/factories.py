@@ -29,7 +29,7 @@ def scene_road(context: ModelContext) -> RoadNetwork:
     :raises ConfigurationError: no map is named, or it cannot be read
     """
     name = context.scene.get("map")
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name.endswith(".xodr"):
         raise ConfigurationError(f"scene.map: found {name!r}; allowed is the path of a .xodr file")
     return _read_road(context.base_directory / name)
 

@@ -29,6 +29,9 @@ from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
+#: Nobody shows progress while the results of a long run are written: it takes at least this
+#: long until the watchdog minds.
+_END_NS = 60 * _SECOND
 
 
 class ClockNode:
@@ -39,7 +42,9 @@ class ClockNode:
     :param coordinator: what decides about time
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
-    :param watchdog_s: wall seconds without progress after which the run is stopped
+    :param startup_s: wall seconds that all may take to become ready
+    :param watchdog_s: wall seconds without progress after which the run is stopped; the
+        end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
     """
 
@@ -52,6 +57,7 @@ class ClockNode:
         run_id: str,
         rate: float | None,
         watchdog_s: float,
+        startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
     ) -> None:
@@ -60,6 +66,7 @@ class ClockNode:
         self._run_id = run_id
         self._rate = rate
         self._watchdog_ns = int(watchdog_s * 1e9)
+        self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
         self._observers = frozenset(observers)
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
@@ -97,15 +104,17 @@ class ClockNode:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            self._wait_for(lambda: self._all_in(State.READY), "to become ready")
+            ready = "to become ready"
+            self._wait_for(lambda: self._all_in(State.READY), ready, self._startup_ns)
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()
             wall_ns = self._timer() - self._started
-            self._wait_for(lambda: self._reports >= self._stepping(), "to report")
+            limit_ns = max(self._watchdog_ns, _END_NS)
+            self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
             self._send_report(wall_ns)
             self._enter(State.STOPPING, self._coordinator.stop_reason)
-            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
+            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop", limit_ns)
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
@@ -165,16 +174,14 @@ class ClockNode:
             end = coordinator.end if coordinator.end_is_final else FOREVER
             self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
 
-    def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
+    def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
             self._tell_time()
-            if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(
-                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
-                )
+            if self._timer() - since > limit_ns:
+                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers

@@ -65,7 +65,7 @@ class ComposedNode:
         started = self._timer()
         writer = self._writers[participant][port]
         writer.send_bytes(data)
-        self._sink.write(writer.topic, sample.stamp, sample.seq, data)
+        self._sink.write(writer.topic, sample.stamp, sample.seq, writer.plain(data))
         self.transport_ns += self._timer() - started
 
     def run(

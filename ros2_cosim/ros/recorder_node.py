@@ -79,7 +79,7 @@ class RecorderNode:
         for name, spec in graph.participants.items():
             promised: dict[str, Channel] = {}
             for port in spec.outputs:
-                topic, type_name = topic_of(name, port.name)
+                topic, _ = topic_of(name, port.name)
                 assert isinstance(port.codec, WireCodec)
                 channel = Channel(graph, name, port.name, _ignore)
                 self._channels.append(channel)
@@ -87,8 +87,8 @@ class RecorderNode:
                     promised[port.name] = channel
                 numbering = Numbering(graph, name, port.name)
                 session.reader(
-                    topic,
-                    type_name,
+                    topics.edge(topic, port.codec),
+                    port.codec.type_name,
                     data_qos(),
                     self._receiver(topic, port.codec, channel, numbering),
                 )
@@ -175,7 +175,8 @@ class RecorderNode:
     def _receiver(
         self, topic: str, codec: WireCodec, channel: Channel, numbering: Numbering
     ) -> Callable[[bytes], None]:
-        sink, counts, decode = self._sink, self._counts, codec.decode_measured
+        sink, counts, plain = self._sink, self._counts, codec.plain
+        decode = codec.decode_measured
 
         def receive(data: bytes) -> None:
             stamp, seq, _, length = decode(data)
@@ -183,7 +184,7 @@ class RecorderNode:
                 seq = numbering.number(stamp, channel.received)
             channel.push(Sample(stamp, seq, None), NAME, counts)
             # Without the transport's padding: the same bytes as in every other run shape.
-            sink.write(topic, stamp, seq, data[:length])
+            sink.write(topic, stamp, seq, plain(data[:length]))
 
         return receive
 

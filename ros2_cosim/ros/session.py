@@ -23,12 +23,11 @@ from rclpy.signals import SignalHandlerOptions
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.ros import topics
 
-#: More messages than this are never under way on one topic: the run-ahead window sees to it.
-HISTORY_DEPTH = 2000
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 
@@ -89,6 +88,10 @@ class Writer:
         self._publisher.publish(data)
         if self._plain_publisher is not None:
             self._plain_publisher.publish(self._codec.plain(data))
+
+    def plain(self, data: bytes) -> bytes:
+        """The message as observers see it."""
+        return self._codec.plain(data)
 
     def flush(self) -> None:
         """Wait until every reader has what was sent: last words of a process that ends."""

@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
-EXIT_VERDICT = 2
+EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
 
@@ -78,10 +78,12 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (simulator == "carla" or factor is not None):
+        if shape == "inproc" and (
+            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz
+        ):
             raise ConfigurationError(
-                "shape inproc runs the headless world as fast as possible; --simulator carla and "
-                "--rate need --shape ros or composed"
+                "shape inproc runs the headless world as fast as possible, without ROS; simulator "
+                "carla, --rate, --visualise and --rviz need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)

@@ -14,7 +14,9 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.share import share_file
@@ -63,6 +65,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
 
     :raises ConfigurationError: a participant's node, or RViz, is not there
     """
+    if options.shape == "ros":
+        _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     processes: list[Process] = []
@@ -120,6 +124,17 @@ def _rviz() -> Process:
         )
     arguments = ("-d", str(share_file("rviz/platoon.rviz")))
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
+
+
+def _check_history(scenario: Scenario) -> None:
+    for name, participant in scenario.participants.items():
+        period = participant.period
+        if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
+            raise ConfigurationError(
+                f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
+                f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
+                "could be under way; lower run_ahead"
+            )
 
 
 def _drawing(scenario: Scenario) -> dict[str, Any]:

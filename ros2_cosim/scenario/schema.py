@@ -111,6 +111,8 @@ class Scenario(_Section):
     run_ahead: PositiveDuration = 500_000_000
     #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
     clock_step: PositiveDuration = 50_000_000
+    #: Wall-clock seconds that all participants may take to become ready.
+    startup_s: float = Field(default=120.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
     simulator: SimulatorSettings = SimulatorSettings()
@@ -120,7 +122,18 @@ class Scenario(_Section):
     base_directory: str = "."
 
 
-def _check_times(scenario: Scenario, origin: str) -> None:
+#: Names that processes of a run have beside the participants.
+RESERVED_NAMES = frozenset({"clock", "composed", "recorder", "rviz", "simulator", "visualisation"})
+
+
+def _check(scenario: Scenario, origin: str) -> None:
+    for name in scenario.participants:
+        slave = name.removesuffix("_slave")
+        if name in RESERVED_NAMES or (name != slave and slave in scenario.participants):
+            raise ConfigurationError(
+                f"scenario {origin}: participants.{name}: another process of a run has this name; "
+                f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+            )
     if scenario.run_ahead > scenario.stop_latency:
         raise ConfigurationError(
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
@@ -164,7 +177,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
         raise ConfigurationError(
             "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
         ) from None
-    _check_times(scenario, origin)
+    _check(scenario, origin)
     return scenario
 
 

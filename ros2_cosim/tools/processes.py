@@ -26,6 +26,7 @@ from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
+_POLL_S = 0.02
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing should be.
 _LIBC = ctypes.CDLL(None)
@@ -80,8 +81,13 @@ class ProcessGroup:
         """One line about the first required process that ended before its time, else None."""
         self._look()
         if self._watch.some_failed:
+            deadline = time.monotonic() + EARLY_S
             time.sleep(GATHER_S)
             self._look()
+            while not self._watch.cause_known and time.monotonic() < deadline:
+                # Who failed tells the clock first and ends last.
+                time.sleep(_POLL_S)
+                self._look()
             self._hear_out()
             return self._watch.failure()
         if self._watch.some_ended and not self._watch.complete:

@@ -31,7 +31,8 @@ READY_LINE = "listening on "
 
 _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is
-#: given up when it is silent for twice the watchdog's time and this long.
+#: given up when it is silent for twice the watchdog's time (before its first sign: for the
+#: time of the start-up) and this long.
 _CLOCK_LATE_S = 5.0
 #: How the clock node tells its progress.
 _TIME = re.compile(r"time ([0-9.]+) s")
@@ -63,13 +64,14 @@ def run_ros(
     save_scenario(scenario, options.output / RESOLVED_SCENARIO)
     plan = make_plan(scenario, options)
 
-    # Shape composed is silent while it builds the world; the clock is not.
-    heard = time.monotonic() if options.shape == "ros" else float("inf")
+    heard = time.monotonic()
+    patience = scenario.startup_s + _CLOCK_LATE_S
 
     def listen(name: str, line: str) -> None:
-        nonlocal heard
+        nonlocal heard, patience
         if name == plan[-1].name and (match := _TIME.fullmatch(line)):
             heard = time.monotonic()
+            patience = 2.0 * scenario.watchdog_s + _CLOCK_LATE_S
             progress(round(float(match[1]) * 1e9))
         elif not line.startswith(READY_LINE):
             on_line(name, line)
@@ -83,7 +85,7 @@ def run_ros(
             while not group.ended():
                 _check(group)
                 silence = time.monotonic() - heard
-                if silence > 2.0 * scenario.watchdog_s + _CLOCK_LATE_S:
+                if silence > patience:
                     raise RunError(
                         f"{plan[-1].name}: no sign of life for {silence:.0f} s"
                         + _who_stopped(group)

@@ -59,6 +59,11 @@ class RunWatch:
         return not any(name not in self._codes for name in self._nodes())
 
     @property
+    def cause_known(self) -> bool:
+        """Whether a process failed on its own account, not because the run was aborted."""
+        return any(self._codes[name] != _ABORTED for name in self._failed())
+
+    @property
     def clock_done(self) -> bool:
         """Whether the clock, the last of the plan, has ended in order: results are complete."""
         return self._codes.get(next(reversed(self._processes))) == 0

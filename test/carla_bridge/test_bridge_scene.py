@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, platoon, record
+from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, platoon, record
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, VehicleSpec, roadblock

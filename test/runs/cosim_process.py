@@ -9,6 +9,9 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -20,7 +23,9 @@ PLATOON = ROOT / "config" / "platoon.yaml"
 HIGHWAY = ROOT / "config" / "highway.xodr"
 
 #: Guards against hanging only; nothing is said about how long a run takes.
-HANG_S = 120.0
+HANG_S = 240.0
+#: Every process of a run inherits this variable.
+MARK = "ROS2_COSIM_RUN_MARK"
 
 
 class Result(NamedTuple):
@@ -39,17 +44,67 @@ class Result(NamedTuple):
         return lines[0]
 
 
-def user_environment(domain: int, logs: Path) -> dict[str, str]:
-    """The environment of a user who has set nothing but his ROS domain."""
+@contextmanager
+def user_environment(logs: Path) -> Iterator[dict[str, str]]:
+    """The environment of a user who has set nothing but a ROS domain that nobody else uses."""
     chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
     environment = {k: v for k, v in os.environ.items() if k not in chosen}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {
-        **environment,
-        "PYTHONPATH": path,
-        "ROS_DOMAIN_ID": str(domain),
-        "ROS_LOG_DIR": str(logs),
-    }
+    with _claimed_domain() as domain:
+        yield {
+            **environment,
+            "PYTHONPATH": path,
+            "ROS_DOMAIN_ID": str(domain),
+            "ROS_LOG_DIR": str(logs),
+            MARK: uuid.uuid4().hex,
+        }
+
+
+@contextmanager
+def _claimed_domain() -> Iterator[int]:
+    for domain in range(1, 102):
+        # The same claim as that of the fixture ros_domain.
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with claim, probe:
+            try:
+                claim.bind(f"\0ros2_cosim-test-domain-{domain}")
+                probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
+            except OSError:
+                continue
+            probe.close()
+            yield domain
+            return
+    raise RuntimeError("no free ROS domain")
+
+
+def left_processes(environment: dict[str, str]) -> list[str]:
+    """Command lines of the processes of a run that do not end; those found are killed."""
+    deadline = time.monotonic() + HANG_S / 4
+    while True:
+        found = _marked(environment[MARK])
+        if not found or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return list(found.values())
+
+
+def _marked(mark: str) -> dict[int, str]:
+    """Living processes that inherited the mark: process id -> command line."""
+    needle = f"{MARK}={mark}".encode()
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if needle not in (directory / "environ").read_bytes().split(b"\0"):
+                continue
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # ended meanwhile, or another user's
+        found[int(directory.name)] = command
+    return found
 
 
 def cosim(environment: dict[str, str], *arguments: object) -> Result:
@@ -114,6 +169,15 @@ class Running:
                 continue
             names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
             found[names[0] if names else "simulator"] = int(directory.name)
+        return found
+
+    def shared_memory(self) -> list[str]:
+        """Files in shared memory that the middleware of the run's processes has open."""
+        found = []
+        for pid in self.children().values():
+            with suppress(OSError):
+                lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+                found += [line for line in lines if "/dev/shm/" in line and "fastrtps" in line]
         return found
 
     def send(self, number: signal.Signals) -> None:

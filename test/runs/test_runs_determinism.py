@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from rosbags.highlevel import AnyReader
-from runs.cosim_process import PLATOON, assert_ports_free, cosim
+from runs.cosim_process import PLATOON, assert_ports_free, cosim, left_processes, user_environment
 
 # What the design demands of summary.json, for driving scenarios.
 FIELDS = {
@@ -53,30 +54,34 @@ def busy_machine() -> Iterator[None]:
             hog.wait()
 
 
-@pytest.fixture(scope="module")
-def runs(
-    shared_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Run]:
-    """The platoon once in every way."""
-
-    def run(name: str, shape: str, *options: object) -> Run:
-        output = tmp_path_factory.mktemp("runs") / name
-        result = cosim(shared_environment, PLATOON, "--shape", shape, "--out", output, *options)
+def run(directory: Path, name: str, shape: str, *options: object) -> Run:
+    """One run of the platoon in a ROS domain of its own."""
+    output = directory / name
+    with user_environment(directory / "ros-log") as environment:
+        result = cosim(environment, PLATOON, "--shape", shape, "--out", output, *options)
         assert result.code == 0, result
         assert result.stderr == ""
-        summary = json.loads((output / "summary.json").read_text())
-        return Run(output, summary, result.stdout)
+        assert left_processes(environment) == []
+    return Run(output, json.loads((output / "summary.json").read_text()), result.stdout)
 
-    found = {
-        "inproc": run("inproc", "inproc"),
-        "again": run("again", "inproc"),
-        "seed": run("seed", "inproc", "--seed", 2),
-        "composed": run("composed", "composed"),
-        "ros": run("ros", "ros"),
-        "paced": run("paced", "ros", "--rate", RATE),
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """The platoon once in every way, some of them side by side."""
+    directory = tmp_path_factory.mktemp("runs")
+    ways: dict[str, tuple[object, ...]] = {
+        "ros": ("ros",),
+        "paced": ("ros", "--rate", RATE),
+        "composed": ("composed",),
+        "inproc": ("inproc",),
+        "again": ("inproc",),
+        "seed": ("inproc", "--seed", 2),
     }
+    with ThreadPoolExecutor(3) as pool:
+        futures = {name: pool.submit(run, directory, name, *way) for name, way in ways.items()}
+    found = {name: future.result() for name, future in futures.items()}
     with busy_machine():
-        found["busy"] = run("busy", "ros")
+        found["busy"] = run(directory, "busy", "ros")
     return found
 
 

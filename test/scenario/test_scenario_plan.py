@@ -133,7 +133,8 @@ def test_a_used_port_is_refused(used_port: int, key: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve_ports(scenario)
     assert str(caught.value) == (
-        f"{place}: port {used_port} on 127.0.0.1 cannot be used: Address already in use"
+        f"{place}: port {used_port} on 127.0.0.1 cannot be used: Address already in use "
+        "(port 0 takes a free one)"
     )
 
 
@@ -176,3 +177,10 @@ def test_nothing_stays_open_when_a_port_is_refused(used_port: int) -> None:
     with socket.socket() as again:
         again.bind(("127.0.0.1", free))
         again.listen(1)
+
+
+def test_more_messages_under_way_than_are_kept_are_refused(tmp_path: Path) -> None:
+    scenario = load_scenario(PLATOON, ["participants.referee.period=100us"])
+    with pytest.raises(ConfigurationError, match=r"participants\.referee\.period: found 100us"):
+        make_plan(scenario, RunOptions(tmp_path))
+    assert make_plan(scenario, RunOptions(tmp_path, shape="composed"))

@@ -224,3 +224,11 @@ def test_plain_data_of_models_travels_unchanged(
 def test_whatever_stands_in_a_file_the_error_is_ours(data: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="^scenario test: "):
         make_scenario(data, "test")
+
+
+@pytest.mark.parametrize("name", ["clock", "recorder", "a_slave"])
+def test_names_of_other_processes_are_refused(name: str) -> None:
+    participant = {"model": "m", "period": "10ms"}
+    data = {"name": "s", "duration": "1s", "participants": {"a": participant, name: participant}}
+    with pytest.raises(ConfigurationError, match=f"participants.{name}: another process"):
+        make_scenario(data, "test")
