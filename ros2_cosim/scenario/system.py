@@ -100,6 +100,7 @@ def check_models(scenario: Scenario, shape: str) -> None:
     """
     for name, settings in scenario.participants.items():
         foreign = is_own(settings.node) and shape != "inproc"
+        foreign = foreign or (settings.model == FOREIGN_MODEL and shape != "inproc")
         if foreign or (scenario.simulator.kind == "carla" and "dcp" in settings.parameters):
             continue
         try:
@@ -123,7 +124,7 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
-        graph=build_graph(scenario) if settings.model == FOREIGN_MODEL else None,
+        graph=build_graph(scenario) if scenario.participants[name].model == FOREIGN_MODEL else None,
         watchdog_s=scenario.watchdog_s,
         period_ns=scenario.participants[name].period,
     )
