@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.foreign import (
@@ -87,7 +88,7 @@ class Gate:
         ]  # fmt: skip
         self._triggers = tuple(p.name for p in spec.inputs if p.name in spec.trigger_ports)
         self._latched = tuple(p.name for p in spec.inputs if p.name not in spec.trigger_ports)
-        self._handed: dict[str, tuple[int, int]] = {}
+        self._newest: dict[str, tuple[int, int]] = {}
         self._first_clock = settings.clock_start
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
             self._first_clock = max(0, spec.offset_ns - spec.period_ns)
@@ -167,13 +168,13 @@ class Gate:
         started = time.perf_counter_ns()
         self._place = f"activation at {format_ns(step.time)}"
         window = time.time_ns()
+        # Latched inputs first: timers that the new time makes due already see them.
+        self._hand_over(self._fresh(step))
         if self._settings.use_sim_time:
             self._show_time(step.time)
-        self._hand_over(step)
+        self._hand_over(self._delivered(step))
         if self._barrier:
-            # The first answer says that all callbacks have run, the second one that what they
-            # published before it is here: it travels the same way, and later.
-            self._pass_barrier()
+            # Once more for what the callbacks published: it came the same way, and earlier.
             self._pass_barrier()
         for port in self._outputs:
             self._await(port)
@@ -203,29 +204,36 @@ class Gate:
             names["__ns"] = space
         return names
 
-    def _hand_over(self, step: Step) -> None:
-        fresh: list[tuple[int, int, str, Sample]] = []
+    def _fresh(self, step: Step) -> list[_Handed]:
+        """Latched inputs that have changed, oldest first."""
+        queue = []
         for index, port in enumerate(self._latched):
             sample = step.latest[port]
-            if sample is not None and self._handed.get(port) != (sample.stamp, sample.seq):
-                self._handed[port] = (sample.stamp, sample.seq)
-                fresh.append((sample.stamp, index, port, sample))
-        queue = sorted(fresh, key=lambda entry: entry[:2])
+            if sample is not None and self._newest.get(port) != (sample.stamp, sample.seq):
+                self._newest[port] = (sample.stamp, sample.seq)
+                queue.append(_Handed(sample.stamp, index, port, sample))
+        return sorted(queue, key=_order)
+
+    def _delivered(self, step: Step) -> list[_Handed]:
+        """Samples of the triggering ports in timestamp order."""
         # Ports come in the order of their channels, so this is (stamp, channel, number).
-        queue += sorted(
-            (
-                (sample.stamp, index, port, sample)
-                for index, port in enumerate(self._triggers)
-                for sample in step.samples[port]
-            ),
-            key=lambda entry: entry[:2],
-        )
-        for position, (stamp, _, port, sample) in enumerate(queue):
+        queue = [
+            _Handed(sample.stamp, index, port, sample)
+            for index, port in enumerate(self._triggers)
+            for sample in step.samples[port]
+        ]
+        return sorted(queue, key=_order)
+
+    def _hand_over(self, queue: list[_Handed]) -> None:
+        for stamp, _, port, sample in queue:
             codec = self._codecs[port]
             data = codec.plain(codec.encode(stamp, sample.seq, sample.value))
             self._link.publish(port, data, acknowledge=self._settings.acknowledge)
-            last = position == len(queue) - 1
-            if self._settings.ordered and self._barrier and not last:
+            if self._settings.ordered and self._barrier:
+                self._pass_barrier()
+        if queue and self._barrier and not self._settings.ordered:
+            # An executor takes one message of each topic between two looks at its services.
+            for _ in range(max(Counter(entry.port for entry in queue).values())):
                 self._pass_barrier()
 
     def _show_time(self, time_ns: int) -> None:
@@ -343,6 +351,19 @@ class Gate:
         previous = self._previous.get(signal.Signals(number))
         if callable(previous):
             previous(number, frame)
+
+
+class _Handed(NamedTuple):
+    """A sample to be handed over; ``place`` is that of its port among those of its kind."""
+
+    stamp: int
+    place: int
+    port: str
+    sample: Sample
+
+
+def _order(entry: _Handed) -> tuple[int, int]:
+    return entry.stamp, entry.place
 
 
 class _OutputPort:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import rclpy
@@ -73,10 +74,11 @@ class Link:
         # First the readers, then the client: the foreign node learns of them in this order.
         # That it answers a request therefore says that it knows all readers.
         for port, (type_name, latched) in outputs.items():
+            receive: Any = self._receiver(port)  # rclpy's types know no message information
             self.node.create_subscription(
                 message_class(type_name),
                 output_topic(name, port),
-                self._receiver(port),
+                receive,
                 data_qos(latched=latched),
                 raw=True,
             )
@@ -125,8 +127,8 @@ class Link:
         answered = False
         while not answered:
             future = self._client.call_async(self._request)
-            deadline = _after(time.monotonic() + _REPEAT_S)
-            self.wait_until(lambda f=future, d=deadline: f.done() or d())
+            late = _after(time.monotonic() + _REPEAT_S)
+            self.wait_until(partial(_either, future.done, late))
             answered = future.done()
             if not answered:
                 self._client.remove_pending_request(future)
@@ -211,6 +213,10 @@ def output_topic(participant: str, port: str) -> str:
 def clock_topic(participant: str) -> str:
     """The foreign node's own ``/clock``."""
     return f"/gate/{participant}/clock"
+
+
+def _either(one: Callable[[], bool], other: Callable[[], bool]) -> bool:
+    return one() or other()
 
 
 def _after(deadline: float) -> Callable[[], bool]:

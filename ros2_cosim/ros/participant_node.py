@@ -83,8 +83,9 @@ class ParticipantNode:
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._expected.append(len(readers) + recorded)
         self._read_inputs(graph, topic_of)
+        # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
-            graph.needs_promises(name, c.source_port) for c in graph.outgoing(name)
+            graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
         )
         self._completion = session.writer(
             topics.completion(name), topics.COMPLETION_TYPE, data_qos()
@@ -92,7 +93,7 @@ class ParticipantNode:
         promise_readers = {
             c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
         }
-        self._completion_readers = len(promise_readers) + 1
+        self._completion_readers = len(promise_readers) + 1 + (self._explicit and recorded)
         latched = data_qos(latched=True)
         self._states = session.writer(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
