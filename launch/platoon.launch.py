@@ -87,6 +87,7 @@ class Run:
         self._request = request
         self._watch = RunWatch(request.plan)
         self._waiting = False
+        self._patience = int(EARLY_S / GATHER_S)
 
     def handlers(self, process: Process, action: ExecuteProcess) -> list[RegisterEventHandler]:
         """Make the event handlers for one process."""
@@ -119,10 +120,18 @@ class Run:
             return [TimerAction(period=EARLY_S, actions=[OpaqueFunction(function=self._fail)])]
         return []
 
-    def _fail(self, context: LaunchContext) -> None:
+    def _fail(self, context: LaunchContext) -> list:
+        if context.is_shutdown:
+            return []
+        if self._watch.some_failed and not self._watch.cause_known and self._patience > 0:
+            # Who failed tells the clock first and ends last.
+            self._patience -= 1
+            return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
         reason = self._watch.failure() or self._watch.early()
-        if reason is not None and not context.is_shutdown:
+        if reason is not None:
             raise RunError(reason)
+        # A node that has not heard the clock's last word does not hold up the end.
+        return self._conclude(context) if self._watch.clock_done else []
 
     def _conclude(self, context: LaunchContext) -> list:
         try:

@@ -213,11 +213,12 @@ class ClientWorld:
         try:
             for sensor in self._sensors:
                 sensor.stop()
-            if not self._server_gone():
-                for actor in (*self._sensors, *self._actors.values()):
+            for actor in (*self._sensors, *self._actors.values()):
+                # Asked each time: it may end right now, and each call would wait for it in vain.
+                if not self._server_gone():
                     actor.destroy()
-                if self._old_settings is not None:
-                    self._world.apply_settings(self._old_settings)
+            if self._old_settings is not None and not self._server_gone():
+                self._world.apply_settings(self._old_settings)
         except RuntimeError as error:
             _logger.warning("%s: not tidied up: %s", self._where, error)
         if self._witness is not None:

@@ -101,9 +101,8 @@ class InProcessWorld:
 
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
-        x, y, z, pitch, yaw, roll, *rest = self.world.require(actor).exposed_numbers()
-        vx, vy, vz, wx, wy, wz, ax, ay, az = rest
-        return Motion(Pose(x, y, z, pitch, yaw, roll), (vx, vy, vz), (wx, wy, wz), (ax, ay, az))
+        n = self.world.require(actor).exposed_numbers()
+        return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:15])
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""

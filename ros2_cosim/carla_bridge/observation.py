@@ -29,9 +29,10 @@ def reading(motion: Motion, body: Body) -> Reading:
     pose, velocity, turn, acceleration = motion
     q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
     x, y, z = _centre(pose, q, (body.centre[0], body.centre[1], 0.0))
-    velocity = frames.world_to_body(q, frames.vector_to_ros(*velocity))
-    turn = frames.world_to_body(q, frames.angular_velocity_degrees_to_ros(*turn))
-    acceleration = frames.world_to_body(q, frames.vector_to_ros(*acceleration))
+    to_body = frames.conjugate(q)
+    velocity = frames.body_to_world(to_body, frames.vector_to_ros(*velocity))
+    turn = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(*turn))
+    acceleration = frames.body_to_world(to_body, frames.vector_to_ros(*acceleration))
     return Reading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
 
 

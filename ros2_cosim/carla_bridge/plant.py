@@ -19,7 +19,8 @@ from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles, scene_par
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import format_ns, parse_duration
+from ros2_cosim.models.factories import scene_road
 
 #: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
 SIZE_TOLERANCE = 0.05
@@ -113,10 +114,19 @@ def latest_commands(step: Step, vehicles: list[str]) -> dict[str, ControlCommand
 
 
 def plant_step_ns(context: ModelContext) -> int:
-    """The step of the plant: parameter ``step``, which must be the participant's period."""
-    return parse_duration(
-        context.parameters.get("step", "10ms"), f"participants.{context.name}.parameters.step"
-    )
+    """The step of the plant: the participant's period, which parameter ``step`` may repeat.
+
+    :raises ConfigurationError: ``step`` is another time than the period, or not above zero
+    """
+    where = f"participants.{context.name}.parameters.step"
+    period_ns = context.period_ns or 10_000_000
+    step_ns = parse_duration(context.parameters.get("step", period_ns), where, minimum=1)
+    if step_ns != period_ns:
+        raise ConfigurationError(
+            f"{where}: found {format_ns(step_ns)}; allowed is the period of '{context.name}', "
+            f"{format_ns(period_ns)}"
+        )
+    return step_ns
 
 
 def scene_sizes(context: ModelContext) -> dict[str, tuple[float, float]]:
@@ -132,6 +142,8 @@ def make_plant(context: ModelContext) -> Behaviour:
     """Make the world participant: in process, or as DCP master where processes are used."""
     parameters: SceneParameters = scene_parameters(context, plant_step_ns(context))
     if context.shape == "inproc":
+        # Read once per process, for the sensors as well; what is wrong with it names the file.
+        scene_road(context)
         run = SceneRun(Scene(InProcessWorld(), parameters), scene_sizes(context))
         return ScenePlant(run, commanded_vehicles(parameters))
     from ros2_cosim.carla_bridge.dcp_plant import DcpPlant

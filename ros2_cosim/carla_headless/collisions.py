@@ -8,6 +8,7 @@ are not vehicles do not move (infinite mass).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from ros2_cosim.carla_headless.actors import Actor, Vehicle
 from ros2_cosim.carla_headless.contact import Contact, contact
@@ -41,17 +42,13 @@ def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
 
 def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
     """Pairs with at least one vehicle whose surrounding circles overlap along x."""
-    spans = []
-    for index, actor in enumerate(actors):
-        low, high = actor.x_span()
-        spans.append((low, high, index, isinstance(actor, Vehicle)))
-    spans.sort()
+    spans = sorted((*actor.x_span(), index) for index, actor in enumerate(actors))
     pairs = []
-    for position, (_, high, index, moves) in enumerate(spans):
-        for low, _, other, other_moves in spans[position + 1 :]:
+    for position, (_, high, index) in enumerate(spans, start=1):
+        for low, _, other in islice(spans, position, None):
             if low > high:
                 break
-            if moves or other_moves:
+            if isinstance(actors[index], Vehicle) or isinstance(actors[other], Vehicle):
                 pairs.append((index, other) if index < other else (other, index))
     pairs.sort()
     return pairs

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.kernel.errors import CosimError
 
 EXIT_ERROR = 1
-EXIT_FAILED = 2
+EXIT_FAILED = 3
 """Exit codes: an error; the slave under test deviates from the standard."""
 
 
@@ -206,7 +206,7 @@ def test(
     report: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
     timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
 ) -> None:
-    """Verify a running slave, protocol step by protocol step (exit code 2: it deviates)."""
+    """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
     from ros2_cosim.dcp.cosimulation import TRANSPORTS
     from ros2_cosim.dcp.dcpx import read_description
     from ros2_cosim.dcp.tester import verify_slave

@@ -120,6 +120,16 @@ class Codec:
 
         :raises ProtocolError: the bytes are not such a message
         """
+        stamp, seq, record, _ = self.decode_measured(data)
+        return stamp, seq, record
+
+    def decode_measured(
+        self, data: bytes | bytearray | memoryview
+    ) -> tuple[int, int | None, Any, int]:
+        """As :meth:`decode`, and the length of the message without what a transport appended.
+
+        :raises ProtocolError: the bytes are not such a message
+        """
         try:
             if data[:2] != b"\0\1" or len(data) > MAX_BYTES:
                 raise self._refuse_start(data)
@@ -144,7 +154,7 @@ class Codec:
                 raise ProtocolError(f"{self.type_name}: stamp has {values[1]} nanoseconds")
             stamp = values[0] * NS_PER_S + values[1]
         seq = values[self._skip - 1] if self.has_seq else None
-        return stamp, seq, self._structure.build(values[self._skip :])
+        return stamp, seq, self._structure.build(values[self._skip :]), end
 
     def _read_foreign_head(self, data: bytes | bytearray | memoryview) -> tuple[list[Any], int]:
         """Read the head of a message whose frame ids are not ours."""

@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+#: So many messages of one topic are kept for a reader that lags; the run-ahead window keeps
+#: the number of messages under way below it.
+HISTORY_DEPTH = 2000
+
 
 class PortPromise(NamedTuple):
     """State of one output port (ros2_cosim/msg/PortPromise).

@@ -60,7 +60,7 @@ class ModelContext:
 
     ``parameters`` belong to the participant, ``scene`` is the part of the scenario that all
     models share (road, vehicles, fixed objects). ``shape`` is the run shape; relative files
-    are found below ``base_directory``.
+    are found below ``base_directory``; ``period_ns`` is the participant's period, if it has one.
     """
 
     name: str
@@ -70,3 +70,4 @@ class ModelContext:
     base_directory: Path
     shape: str = "inproc"
     simulator: Mapping[str, Any] = field(default_factory=dict)
+    period_ns: int | None = None

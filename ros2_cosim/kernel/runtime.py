@@ -30,21 +30,21 @@ class Output(NamedTuple):
 class LatchedChannel:
     """Zero-order hold over the samples of one connection."""
 
-    __slots__ = ("_current", "_pending", "delayed", "index")
+    __slots__ = ("_current", "_pending", "delayed", "index", "push")
 
     def __init__(self, index: int, delayed: bool) -> None:
         self.index = index
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
-
-    def push(self, sample: Sample) -> None:
-        """Store a sample; stamps on one connection never decrease."""
-        self._pending.append(sample)
+        #: Store a sample; stamps on one connection never decrease.
+        self.push: Callable[[Sample], None] = self._pending.append
 
     def read(self, time: int) -> Sample | None:
         """The newest sample stamped <= time (< time if delayed); ``time`` never decreases."""
         pending = self._pending
+        if not pending:
+            return self._current
         limit = time - 1 if self.delayed else time
         while pending and pending[0].stamp <= limit:
             self._current = pending.popleft()
@@ -189,7 +189,7 @@ class ParticipantRuntime:
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []
-        if not isinstance(values, Mapping):
+        if type(values) is not dict and not isinstance(values, Mapping):
             raise ParticipantError(
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
                 f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
@@ -223,26 +223,31 @@ class ParticipantRuntime:
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
                     "declared to send once, at the first activation"
                 )
-            delay = sender.latency_draw() if sender.latency_draw else sender.latency_ns
-            if delay < sender.latency_ns:
-                # Readers build on the minimum: a shorter delay would break promises made.
-                raise ParticipantError(
-                    f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
-                    f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
-                )
+            delay = sender.latency_ns
+            if sender.latency_draw:
+                delay = sender.latency_draw()
+                if delay < sender.latency_ns:
+                    # Readers build on the minimum: a shorter delay would break promises made.
+                    raise ParticipantError(
+                        f"participant '{self.name}', port '{port}': latency drawn at {time} ns is "
+                        f"{delay} ns; the declared minimum is {sender.latency_ns} ns"
+                    )
             # A later message never overtakes an earlier one of the same port.
-            stamp = max(time + delay, sender.stamp)
+            stamp = time + delay
+            if stamp < sender.stamp:
+                stamp = sender.stamp
             sender.stamp = stamp
+            seq = sender.seq
             try:
-                data = sender.encode(stamp, sender.seq, value)
+                data = sender.encode(stamp, seq, value)
             except Exception as error:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
                 ) from error
-            self.trace.output(index, stamp, sender.seq, data)
-            outputs.append(Output(index, Sample(stamp, sender.seq, value), data))
-            sender.seq += 1
+            self.trace.output(index, stamp, seq, data)
+            outputs.append(Output(index, Sample(stamp, seq, value), data))
+            sender.seq = seq + 1
         return outputs
 
     def sent(self, port: str) -> tuple[int, int]:

@@ -137,18 +137,8 @@ def yaw_from_quaternion(qx: float, qy: float, qz: float, qw: float) -> float:
 
 def body_to_world(q: Quaternion, v: Vector) -> Vector:
     """R v: a vector of the body frame in the world frame."""
-    qx, qy, qz, qw = q
-    return _rotate(qx, qy, qz, qw, v)
-
-
-def world_to_body(q: Quaternion, v: Vector) -> Vector:
-    """R^T v: a vector of the world frame (such as a velocity) in the body frame."""
-    qx, qy, qz, qw = q
-    return _rotate(-qx, -qy, -qz, qw, v)
-
-
-def _rotate(qx: float, qy: float, qz: float, qw: float, v: Vector) -> Vector:
     # v + 2 w (u x v) + 2 u x (u x v), u the vector part
+    qx, qy, qz, qw = q
     x, y, z = v
     tx = 2.0 * (qy * z - qz * y)
     ty = 2.0 * (qz * x - qx * z)
@@ -158,6 +148,16 @@ def _rotate(qx: float, qy: float, qz: float, qw: float, v: Vector) -> Vector:
         y + qw * ty + (qz * tx - qx * tz),
         z + qw * tz + (qx * ty - qy * tx),
     )
+
+
+def world_to_body(q: Quaternion, v: Vector) -> Vector:
+    """R^T v: a vector of the world frame (such as a velocity) in the body frame."""
+    return body_to_world(conjugate(q), v)
+
+
+def conjugate(q: Quaternion) -> Quaternion:
+    """The opposite rotation: ``body_to_world`` with it is ``world_to_body`` with q."""
+    return -q[0], -q[1], -q[2], q[3]
 
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:

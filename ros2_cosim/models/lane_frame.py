@@ -44,6 +44,11 @@ class LaneBox(NamedTuple):
     direction: float
 
 
+#: The newest boxes by the identity of their odometry; holding it keeps the identity unique.
+_kept_boxes: dict[int, tuple[Odometry, RoadMap, Any, LaneBox]] = {}
+_MAX_KEPT = 64
+
+
 def heading_of(odometry: Odometry) -> tuple[float, float]:
     """Return (cos, sin) of the heading in the plane."""
     c = 1.0 - 2.0 * (odometry.qy * odometry.qy + odometry.qz * odometry.qz)
@@ -59,8 +64,18 @@ def vehicle_box(
 
     :param hint: an earlier road position nearby; it only makes the projection faster
     """
+    # Several models of one process look at the same sample, each from the position before.
+    kept = _kept_boxes.get(id(odometry))
+    if kept is not None and kept[0] is odometry and kept[1] is road and kept[2] is hint:
+        box = kept[3]
+        if box.length == length and box.width == width:
+            return box
     c, s = heading_of(odometry)
-    return _box(road, odometry.x, odometry.y, c, s, length, width, hint, odometry.vx, odometry.vy)
+    box = _box(road, odometry.x, odometry.y, c, s, length, width, hint, odometry.vx, odometry.vy)
+    if len(_kept_boxes) >= _MAX_KEPT:
+        _kept_boxes.clear()
+    _kept_boxes[id(odometry)] = odometry, road, hint, box
+    return box
 
 
 def fixed_box(

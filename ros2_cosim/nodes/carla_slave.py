@@ -2,7 +2,9 @@
 """CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
 
 import logging
+import socket
 import sys
+import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
@@ -19,7 +21,11 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.schema import SimulatorSettings
 from ros2_cosim.scenario.system import model_context
+
+#: If the server fails instead, whoever started the run notices at once.
+_SERVER_WAIT_S = 60.0
 
 
 def main() -> int:
@@ -38,7 +44,7 @@ def _serve(started: Started) -> None:
     dcp = context.parameters["dcp"]
     slave = SceneSlave(
         parameters,
-        lambda: ClientWorld(simulator.host, simulator.port, simulator.timeout_s),
+        lambda: _client(simulator),
         scene_sizes(context),
         context,
         _reporter(session, slave_name(name)),
@@ -58,6 +64,19 @@ def _serve(started: Started) -> None:
         raise ConnectionFailedError(slave.failure)
 
 
+def _client(simulator: SimulatorSettings) -> ClientWorld:
+    """The client; a server that is started together with this node gets time to listen."""
+    if simulator.kind == "headless":
+        deadline = time.monotonic() + _SERVER_WAIT_S
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection((simulator.host, simulator.port), 1.0).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+    return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
+
+
 def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
     """Report the times of the slave's steps, for the step-time breakdown of the run."""
     writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
@@ -65,6 +84,8 @@ def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
     def report(steps: int, step_ns: int, simulator_ns: int) -> None:
         compute_ns = step_ns - simulator_ns
         writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+        # This process ends soon after, and the recorder waits for its report.
+        writer.flush()
 
     return report
 

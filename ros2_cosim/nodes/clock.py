@@ -32,6 +32,7 @@ def _coordinate(started: Started) -> None:
         run_id=f"{scenario.name}-{scenario.seed}",
         rate=parse_rate(session.parameter("rate", "max")),
         watchdog_s=scenario.watchdog_s,
+        startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,
     ).run()

@@ -5,9 +5,11 @@ import sys
 import time
 from pathlib import Path
 
+from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.scenario.system import build_model
@@ -55,19 +57,27 @@ def _compose(started: Started) -> None:
             if close:
                 close()
     reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-    reason = scheduler.stop_reason or f"end of the run at {end / 1e9:g} s"
+    # What publishing and recording took is nobody's in particular.
+    reports["composed"] = ParticipantReport(
+        "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
+    )
+    reason = f"end of the run at {format_ns(end)}"
+    if scheduler.stop_reason is not None and end < scenario.duration:
+        reason = scheduler.stop_reason
     facts = RunFacts("composed", end, reason, wall_ns, began - created)
     write_results(output, scenario, reports, facts)
 
 
 _told = 0
+_told_at = 0
 
 
 def _tell(time_ns: int) -> None:
-    """Read by whoever started the run, for its progress bar."""
-    global _told
-    if time_ns // _SECOND > _told:
-        _told = time_ns // _SECOND
+    """Read by whoever started the run: its progress bar, and a sign of life every second."""
+    global _told, _told_at
+    now = time.perf_counter_ns()
+    if time_ns // _SECOND > _told or now - _told_at > _SECOND:
+        _told, _told_at = time_ns // _SECOND, now
         print(f"time {time_ns / 1e9:.3f} s", flush=True)
 
 

@@ -3,6 +3,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from ros2_cosim.nodes._start import Started, run_node
@@ -28,6 +29,7 @@ def _record(started: Started) -> None:
             sink=sink,
             quantum_ns=scenario.clock_step,
             helpers=[slave_name(name) for name in dcp_participants(scenario)],
+            timer=time.perf_counter_ns,
         )
         recorder.record()
     finally:

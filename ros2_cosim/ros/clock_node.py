@@ -23,10 +23,15 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import Session, data_qos, message_class
+from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 
+#: How the reason of a participant's state begins that does not advance for want of something.
+WAITS = "waits "
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
+#: Nobody shows progress while the results of a long run are written: it takes at least this
+#: long until the watchdog minds.
+_END_NS = 60 * _SECOND
 
 
 class ClockNode:
@@ -37,7 +42,9 @@ class ClockNode:
     :param coordinator: what decides about time
     :param run_id: names this run in every message
     :param rate: wanted real-time factor, None for as fast as possible
-    :param watchdog_s: wall seconds without progress after which the run is stopped
+    :param startup_s: wall seconds that all may take to become ready
+    :param watchdog_s: wall seconds without progress after which the run is stopped; the
+        end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
     """
 
@@ -50,6 +57,7 @@ class ClockNode:
         run_id: str,
         rate: float | None,
         watchdog_s: float,
+        startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
     ) -> None:
@@ -58,6 +66,7 @@ class ClockNode:
         self._run_id = run_id
         self._rate = rate
         self._watchdog_ns = int(watchdog_s * 1e9)
+        self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
         self._observers = frozenset(observers)
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
@@ -66,6 +75,8 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._shown = NEVER
+        self._told_time = 0
+        self._told_at = self._created
         self._sent_horizon = NEVER
         self._sent_end = NEVER
         latched = data_qos(latched=True)
@@ -93,22 +104,26 @@ class ClockNode:
         """
         try:
             self._enter(State.CONNECTING, "waiting for the participants")
-            self._wait_for(lambda: self._all_in(State.READY), "to become ready")
+            ready = "to become ready"
+            self._wait_for(lambda: self._all_in(State.READY), ready, self._startup_ns)
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
             self._simulate()
             wall_ns = self._timer() - self._started
-            self._wait_for(lambda: self._reports >= self._stepping(), "to report")
+            limit_ns = max(self._watchdog_ns, _END_NS)
+            self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
             self._send_report(wall_ns)
             self._enter(State.STOPPING, self._coordinator.stop_reason)
-            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop")
+            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop", limit_ns)
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
-            raise
-        finally:
-            # The last word has to reach everybody before this process ends.
+            if isinstance(error, Stopped):
+                raise  # whoever ended this process ends the others, too
             self._system.flush()
+            raise
+        # The last word has to reach everybody before this process ends.
+        self._system.flush()
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -117,8 +132,11 @@ class ClockNode:
             self._move_horizon()
             self._session.wait(0.005 if self._rate else _POLL_S)
             self._check_failure()
-            if self._coordinator.time > last_time:
-                last_time, since = self._coordinator.time, self._timer()
+            self._tell_time()
+            time = self._coordinator.time
+            if time > last_time or time >= self._sent_horizon:
+                # At the horizon of a paced run everybody waits, and rightly so.
+                last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
@@ -127,11 +145,15 @@ class ClockNode:
     def _show_time(self) -> None:
         time = self._coordinator.time
         if time > self._shown and time >= 0:
-            if time // _SECOND > max(self._shown, 0) // _SECOND:
-                # Read by whoever started the run, for its progress bar.
-                print(f"time {time / 1e9:.3f} s", flush=True)
             self._shown = time
             self._clock.publish(encode_clock(*split_stamp(time)))
+
+    def _tell_time(self) -> None:
+        """Print the time every second, simulated or real: progress bar and sign of life."""
+        time, now = max(self._shown, 0), self._timer()
+        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
+            self._told_time, self._told_at = time, now
+            print(f"time {time / 1e9:.3f} s", flush=True)
 
     def _move_horizon(self) -> None:
         coordinator = self._coordinator
@@ -152,15 +174,14 @@ class ClockNode:
             end = coordinator.end if coordinator.end_is_final else FOREVER
             self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
 
-    def _wait_for(self, condition: Callable[[], bool], what: str) -> None:
+    def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
-            if self._timer() - since > self._watchdog_ns:
-                raise DeadlockError(
-                    f"waited {self._watchdog_ns / 1e9:g} s for {self._lagging(what)}"
-                )
+            self._tell_time()
+            if self._timer() - since > limit_ns:
+                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
         return set(self._states) - self._observers
@@ -184,17 +205,23 @@ class ClockNode:
         return f"{', '.join(lines) or 'nobody'} {what}"
 
     def _explain_standstill(self) -> str:
-        coordinator = self._coordinator
-        slowest = coordinator.slowest()
-        reasons = [
-            f"{name} {state.reason}"
+        waiting = {
+            name: state.reason
             for name, state in self._states.items()
-            if state is not None and state.reason.startswith("waits")
-        ]
-        return (
-            f"no progress for {self._watchdog_ns / 1e9:g} s at {format_ns(coordinator.time)}; "
-            f"'{slowest}' is behind" + (f" ({'; '.join(reasons)})" if reasons else "")
+            if state is not None and state.reason.startswith(WAITS)
+        }
+        # Whoever waits says so; whoever does not is frozen or still in an activation.
+        silent = [name for name in self._states if name not in waiting]
+        text = (
+            f"no progress for {self._watchdog_ns / 1e9:g} s at "
+            f"{format_ns(max(self._coordinator.time, 0))}: "
         )
+        if silent:
+            text += f"{_quoted(silent)} neither advances nor says what it waits for"
+        else:
+            text += f"'{self._coordinator.slowest()}' is behind"
+        reasons = [f"{name} {reason}" for name, reason in waiting.items()]
+        return text + (f" ({'; '.join(reasons)})" if reasons else "")
 
     def _check_failure(self) -> None:
         if self._failure is not None:
@@ -229,3 +256,7 @@ class ClockNode:
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         coordinator.completed(completion.participant, completion.bound_ns)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

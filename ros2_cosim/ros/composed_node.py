@@ -78,7 +78,7 @@ class ComposedNode:
         """Run to the end, in steps of the clock.
 
         :param rate: real-time factor, None for as fast as possible
-        :param progress: called with the simulated time [ns] after each step
+        :param progress: called with the simulated time [ns] after each step and while waiting
         :returns: the end of the run [ns]
         :raises Stopped: the process was asked to end
         """
@@ -95,4 +95,5 @@ class ComposedNode:
             if rate is not None:
                 while (ahead := reached / rate - (self._timer() - started)) > 0:
                     self._session.wait(min(ahead / 1e9, 0.05))
+                    progress(reached)
         return end

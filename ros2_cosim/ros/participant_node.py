@@ -30,7 +30,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, Writer, data_qos
 
 #: A participant that has not advanced for so long says what it waits for.
-_EXPLAIN_AFTER_NS = 2_000_000_000
+EXPLAIN_AFTER_NS = 2_000_000_000
 _POLL_S = 0.1
 
 
@@ -114,7 +114,7 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._enter(State.STOPPED, "all activations complete")
-            while self._system not in (State.SHUT_DOWN, State.ABORTING):
+            while self._system not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone():
                 self._session.wait(_POLL_S)
         except Aborted:
             self._enter(State.ABORTING, "the clock ended the run")
@@ -209,7 +209,9 @@ class ParticipantNode:
                 if self._state is State.READY:
                     self._enter(State.RUNNING, "first activation")
                 idle_since = timer()
-                explained = False
+                if explained:
+                    explained = False
+                    self._enter(self._state, "goes on")
             self._tell_progress(blocked=True)
             if engine.bound() >= self._end and engine.horizon >= self._end:
                 break
@@ -217,9 +219,12 @@ class ParticipantNode:
             self._session.wait(_POLL_S)
             self._wait_ns += timer() - started
             self._check_abort()
-            if not explained and timer() - idle_since > _EXPLAIN_AFTER_NS:
-                explained = True
-                self._enter(self._state, self._explain())
+            if timer() - idle_since > EXPLAIN_AFTER_NS:
+                if not explained:
+                    explained = True
+                    self._enter(self._state, self._explain())
+                if self._clock_gone():
+                    raise Aborted("the clock has gone")
         self._tell_progress(blocked=False)
 
     def _explain(self) -> str:
@@ -295,6 +300,10 @@ class ParticipantNode:
             self._abort_reason = state.reason
 
     _abort_reason = ""
+
+    def _clock_gone(self) -> bool:
+        """Whether the clock was there and is not any more, however it ended."""
+        return self._system is not State.CREATED and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
         if self._system in (State.ABORTING, State.SHUT_DOWN):

@@ -22,9 +22,9 @@ from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted, Numbering
+from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, Aborted, Numbering
 from ros2_cosim.ros.session import Session, data_qos
 
 NAME = "recorder"
@@ -50,6 +50,7 @@ class RecorderNode:
     :param sink: where the messages go
     :param quantum_ns: progress [ns of simulated time] worth telling the clock
     :param helpers: processes that report beside participants and clock
+    :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
     """
 
     def __init__(
@@ -61,9 +62,11 @@ class RecorderNode:
         sink: Sink,
         quantum_ns: int,
         helpers: Iterable[str] = (),
+        timer: Callable[[], int],
     ) -> None:
         self._session = session
         self._sink = sink
+        self._timer = timer
         self._quantum = quantum_ns
         self._channels: list[Channel] = []
         self._counts = CausalityCounts()
@@ -119,9 +122,17 @@ class RecorderNode:
         while self._completion.readers < 1:
             self._session.wait(0.02)
         self._enter(State.READY, "subscribed to all topics")
+        since = self._timer()
+        explained = False
+        reached = NEVER
         while True:
             bound = min((c.promise for c in self._channels), default=FOREVER)
             self._sink.advance(bound)
+            if bound > reached:
+                reached, since = bound, self._timer()
+                if explained:
+                    explained = False
+                    self._enter(State.RUNNING, "goes on")
             news = min(self._told + self._quantum, self._horizon, self._end)
             if bound > self._told and self._told < self._horizon and bound >= news:
                 self._told = bound
@@ -131,24 +142,48 @@ class RecorderNode:
             self._session.wait(_POLL_S)
             if self._system.state == State.ABORTING:
                 raise Aborted(self._system.reason)
+            if self._timer() - since > EXPLAIN_AFTER_NS:
+                if not explained:
+                    explained = True
+                    self._enter(State.RUNNING, self._explain())
+                if self._clock_gone():
+                    raise Aborted("the clock has gone")
 
     def finish(self) -> None:
         """Tell the clock that the record is complete on disk, and wait for the shut-down."""
         self._enter(State.STOPPED, "the record is complete")
-        while self._system.state not in (State.SHUT_DOWN, State.ABORTING):
+        while (
+            self._system.state not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone()
+        ):
             self._session.wait(_POLL_S)
+
+    def _explain(self) -> str:
+        """What the record waits for: the ports with the earliest promise, or reports."""
+        bound = min((c.promise for c in self._channels), default=FOREVER)
+        if bound >= self._end:
+            missing = sorted(self._expected - self.reports.keys())
+            return f"waits for the reports of {', '.join(missing)}"
+        late = [c.name for c in self._channels if c.promise == bound]
+        return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
+
+    def _clock_gone(self) -> bool:
+        """Whether the clock was there and is not any more, however it ended."""
+        return (
+            self._system.state != State.CREATED and self._session.writers(topics.SYSTEM_STATE) == 0
+        )
 
     def _receiver(
         self, topic: str, codec: Codec, channel: Channel, numbering: Numbering
     ) -> Callable[[bytes], None]:
-        sink, counts, decode = self._sink, self._counts, codec.decode
+        sink, counts, decode = self._sink, self._counts, codec.decode_measured
 
         def receive(data: bytes) -> None:
-            stamp, seq, _ = decode(data)
+            stamp, seq, _, length = decode(data)
             if seq is None:
                 seq = numbering.number(stamp, channel.received)
             channel.push(Sample(stamp, seq, None), NAME, counts)
-            sink.write(topic, stamp, seq, data)
+            # Without the transport's padding: the same bytes as in every other run shape.
+            sink.write(topic, stamp, seq, data[:length])
 
         return receive
 

@@ -23,10 +23,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 
-#: More messages than this are never under way on one topic: the run-ahead window sees to it.
-HISTORY_DEPTH = 2000
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 
@@ -138,6 +137,10 @@ class Session:
         """Call ``receive`` with the record of each message of a topic."""
         decode = CATALOGUE.codec(type_name).decode
         self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
+
+    def writers(self, topic: str) -> int:
+        """Publishers of a topic that are known to be there."""
+        return int(self.node.count_publishers(topic))
 
     def wait(self, seconds: float) -> None:
         """Handle what arrives, for at most ``seconds``; returns after each event.

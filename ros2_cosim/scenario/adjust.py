@@ -9,7 +9,7 @@ from typing import Any
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import CONTROLLER_MODEL
+from ros2_cosim.scenario.system import CONTROLLER_MODEL, build_model
 
 
 def adjusted(
@@ -29,6 +29,7 @@ def adjusted(
     :raises ConfigurationError: a value is not allowed
     """
     data: dict[str, Any] = scenario.model_dump(by_alias=True)
+    changed: list[str] = []
     if seed is not None:
         data["seed"] = seed
     if simulator is not None:
@@ -40,17 +41,20 @@ def adjusted(
     if port is not None:
         data["simulator"]["port"] = port
     if controllers:
-        changed = False
-        for participant in data["participants"].values():
-            if participant["model"] == CONTROLLER_MODEL:
-                _change_controller(participant, controllers)
-                changed = True
+        changed = [n for n, p in data["participants"].items() if p["model"] == CONTROLLER_MODEL]
+        for name in changed:
+            _change_controller(data["participants"][name], controllers)
         if not changed:
             raise ConfigurationError(
                 f"controllers: '{controllers}' was given, but the scenario '{scenario.name}' has "
                 f"no participant of model {CONTROLLER_MODEL}"
             )
-    return make_scenario(data, scenario.name)
+    result = make_scenario(data, scenario.name)
+    for name in changed:
+        # A wrong name shows here, before any process is started; a script has its say later.
+        if not is_own(result.participants[name].node):
+            build_model(result, name, "inproc")
+    return result
 
 
 def _change_controller(participant: dict[str, Any], controllers: str) -> None:

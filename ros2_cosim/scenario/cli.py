@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import typer
@@ -20,7 +22,7 @@ from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model, model_context
+from ros2_cosim.scenario.system import build_graph, check_models, model_context
 
 app = typer.Typer(
     name="cosim",
@@ -31,7 +33,9 @@ app = typer.Typer(
 )
 #: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
 EXIT_ERROR = 1
-EXIT_VERDICT = 2
+EXIT_VERDICT = 3
+#: Ended by a signal: this plus the number of the signal, as shells have it.
+EXIT_SIGNAL = 128
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -66,7 +70,7 @@ def run(
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    with _clear_errors():
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
             load_scenario(scenario, settings or ()),
             seed=seed,
@@ -76,13 +80,16 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (simulator == "carla" or factor is not None):
+        if shape == "inproc" and (
+            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz
+        ):
             raise ConfigurationError(
-                "shape inproc runs the headless world as fast as possible; --simulator carla and "
-                "--rate need --shape ros or composed"
+                "shape inproc runs the headless world as fast as possible, without ROS; simulator "
+                "carla, --rate, --visualise and --rviz need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
+        check_models(loaded, shape)
         output = out or Path("out") / loaded.name
         options = RunOptions(
             output,
@@ -126,11 +133,7 @@ def check(scenario: ScenarioFile, settings: Settings = None) -> None:
     with _clear_errors():
         loaded = load_scenario(scenario, settings or ())
         graph = build_graph(loaded)
-        for name in graph.order:
-            model = build_model(loaded, name, "inproc")
-            close = getattr(model, "close", None)
-            if close:
-                close()
+        check_models(loaded, "inproc")
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )
@@ -172,6 +175,34 @@ def report(run_directory: Annotated[Path, typer.Argument(help="Output of a run."
         print(render_report(run_directory))
 
 
+@app.command()
+def study(
+    kind: Annotated[Literal["causality"], typer.Argument(help="What is studied.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
+    factors: Annotated[
+        str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Simulated time of each run, as 100s.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
+    ] = None,
+) -> None:
+    """Compare runs without synchronisation, at growing speed, with the synchronised run."""
+    from ros2_cosim.tools.study import run_study, study_options
+
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        options = study_options(
+            out, quick=quick, duration=duration, factors=factors, repetitions=repetitions
+        )
+        found = run_study(options, tell=_tell_now, on_line=_print_line)
+    if found.broke_at is not None:
+        print(f"without synchronisation the run breaks at factor {found.broke_at:g}")
+    print(f"results in {out}")
+
+
 @app.command(
     "carla-headless",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
@@ -211,15 +242,38 @@ def _clear_errors() -> Iterator[None]:
     except CosimError as error:
         print(f"cosim: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("cosim: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+@contextlib.contextmanager
+def _ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
+    """Treat these signals like Ctrl-C: what has been started is ended before this process."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        # Once is enough; a second one must not cut the tidying up short.
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt(signal.Signals(number))
+
+    former = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _rate(text: str) -> float | None:
     from ros2_cosim.kernel.rate import parse_rate
 
     return parse_rate(text)
+
+
+def _tell_now(line: str) -> None:
+    print(line, flush=True)
 
 
 def _print_line(name: str, line: str) -> None:

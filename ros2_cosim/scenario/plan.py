@@ -14,13 +14,16 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
+_ATTEMPTS = 50
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
 
     :raises ConfigurationError: a participant's node, or RViz, is not there
     """
+    if options.shape == "ros":
+        _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     processes: list[Process] = []
@@ -121,6 +126,17 @@ def _rviz() -> Process:
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
+def _check_history(scenario: Scenario) -> None:
+    for name, participant in scenario.participants.items():
+        period = participant.period
+        if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
+            raise ConfigurationError(
+                f"participants.{name}.period: found {format_ns(period)}; with run_ahead "
+                f"{format_ns(scenario.run_ahead)} more than {HISTORY_DEPTH // 2} of its messages "
+                "could be under way; lower run_ahead"
+            )
+
+
 def _drawing(scenario: Scenario) -> dict[str, Any]:
     """Parameters of the visualisation node: what it cannot learn from topics."""
     vehicles = scenario.scene.get("vehicles", {})
@@ -162,12 +178,15 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     held: list[socket.socket] = []
     try:
         if simulator["kind"] == "headless" and dcp_participants(scenario):
-            simulator["port"] = _reserve(held, simulator["host"], simulator["port"], pair=True)
+            simulator["port"] = _reserve(
+                held, simulator["host"], simulator["port"], "simulator", pair=True
+            )
         for name, participant in data["participants"].items():
             bridge = participant["parameters"].get("dcp")
             if isinstance(bridge, dict):
+                place = f"participants.{name}.parameters.dcp"
                 bridge["host"] = bridge.get("host", "127.0.0.1")
-                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), what=name)
+                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
     finally:
         for held_socket in held:
             held_socket.close()
@@ -175,21 +194,35 @@ def resolve_ports(scenario: Scenario) -> Scenario:
 
 
 def _reserve(
-    held: list[socket.socket], host: str, port: int, *, pair: bool = False, what: str = "simulator"
+    held: list[socket.socket], host: Any, port: Any, place: str, *, pair: bool = False
 ) -> int:
     """Find a free port (with ``pair`` also the next one) and keep it until all are found."""
-    for _ in range(50):
+    highest = 65534 if pair else 65535
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
+        raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
+    if not isinstance(host, str):
+        raise ConfigurationError(f"{place}.host: found {host!r}; allowed is a host name")
+    for _ in range(_ATTEMPTS):
         try:
             found = _bind(held, host, port)
-            if pair:
-                _bind(held, host, found + 1)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{place}: port {port} on {host} cannot be used: {error.strerror or error} "
+                "(port 0 takes a free one)"
+            ) from None
+        if not pair:
             return found
+        try:
+            if found <= highest:
+                _bind(held, host, found + 1)
+                return found
         except OSError as error:
             if port != 0:
                 raise ConfigurationError(
-                    f"{what}: port {port} on {host} cannot be used: {error.strerror or error}"
+                    f"{place}: port {port + 1} on {host}, needed beside {port}, cannot be used: "
+                    f"{error.strerror or error}"
                 ) from None
-    raise ConfigurationError(f"{what}: found no free port on {host}")
+    raise ConfigurationError(f"{place}: found no two free ports side by side on {host}")
 
 
 def _bind(held: list[socket.socket], host: str, port: int) -> int:

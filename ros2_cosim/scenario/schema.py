@@ -7,35 +7,42 @@ file, the place, what was found and what is allowed.
 
 from __future__ import annotations
 
-import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns, parse_duration
+from ros2_cosim.scenario.plain_data import parse_value, plain_copy, read_mapping
+
+_ABBREVIATED = reprlib.Repr()
+_ABBREVIATED.maxstring = _ABBREVIATED.maxother = 60
 
 
 def _positive(value: object) -> int:
-    duration = _duration(value)
-    if duration == 0:
-        raise ValueError("must be above zero")
-    return duration
+    return _duration(value, minimum=1)
 
 
-def _duration(value: object) -> int:
+def _duration(value: object, *, minimum: int = 0) -> int:
     try:
-        return parse_duration(value)
+        return parse_duration(value, minimum=minimum)
     except ConfigurationError as error:
         # pydantic adds the place; only the rest of the message is wanted here.
         raise ValueError(str(error).removeprefix("duration: ")) from None
 
 
 #: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
-Duration = Annotated[int, BeforeValidator(_duration)]
+Duration = Annotated[int, BeforeValidator(lambda value: _duration(value))]
 PositiveDuration = Annotated[int, BeforeValidator(_positive)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -84,6 +91,12 @@ class SimulatorSettings(_Section):
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
 
+    @model_validator(mode="after")
+    def _check(self) -> SimulatorSettings:
+        if self.kind == "carla" and self.port == 0:
+            raise ValueError("kind carla needs the port of the server (usually 2000), not 0")
+        return self
+
 
 class Scenario(_Section):
     """A whole scenario."""
@@ -94,10 +107,13 @@ class Scenario(_Section):
     duration: PositiveDuration
     #: A stop requested at t ends the run at t + this.
     stop_latency: PositiveDuration = 500_000_000
-    #: How far a participant may be ahead of the clock.
-    run_ahead: PositiveDuration = 500_000_000
+    #: How far a participant may be ahead of the clock; 0 is lockstep: nobody begins a step
+    #: before all have finished the one before.
+    run_ahead: Duration = 500_000_000
     #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
     clock_step: PositiveDuration = 50_000_000
+    #: Wall-clock seconds that all participants may take to become ready.
+    startup_s: float = Field(default=120.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
     simulator: SimulatorSettings = SimulatorSettings()
@@ -107,13 +123,24 @@ class Scenario(_Section):
     base_directory: str = "."
 
 
-def _check_times(scenario: Scenario, origin: str) -> None:
+#: Names that processes of a run have beside the participants.
+RESERVED_NAMES = frozenset({"clock", "composed", "recorder", "rviz", "simulator", "visualisation"})
+
+
+def _check(scenario: Scenario, origin: str) -> None:
+    for name in scenario.participants:
+        slave = name.removesuffix("_slave")
+        if name in RESERVED_NAMES or (name != slave and slave in scenario.participants):
+            raise ConfigurationError(
+                f"scenario {origin}: participants.{name}: another process of a run has this name; "
+                f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+            )
     if scenario.run_ahead > scenario.stop_latency:
         raise ConfigurationError(
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
             f"most stop_latency ({format_ns(scenario.stop_latency)})"
         )
-    if 2 * scenario.clock_step > scenario.run_ahead:
+    if 0 < scenario.run_ahead < 2 * scenario.clock_step:
         raise ConfigurationError(
             f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
             f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
@@ -128,19 +155,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
         message names file and place
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"scenario {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"scenario {path}: not UTF-8 text ({error.reason})") from None
-    try:
-        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        place = " ".join(str(error).split())
-        raise ConfigurationError(f"scenario {path}: not readable: {place}") from None
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"scenario {path}: found {type(data).__name__}, not a mapping")
+    data = read_mapping(path, "scenario")
     data.setdefault("base_directory", str(path.resolve().parent))
     for override in overrides:
         _apply(data, override)
@@ -153,7 +168,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     :param origin: what messages call it
     :raises ConfigurationError: something in it is wrong
     """
-    data = dict(data)
+    data = plain_copy(data, f"scenario {origin}")
     participants = data.get("participants")
     if isinstance(participants, dict):
         data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
@@ -163,7 +178,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
         raise ConfigurationError(
             "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
         ) from None
-    _check_times(scenario, origin)
+    _check(scenario, origin)
     return scenario
 
 
@@ -202,15 +217,19 @@ def _apply(data: dict[str, Any], override: str) -> None:
         node = node[part]
     if not isinstance(node, dict):
         raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
-    node[last] = yaml.safe_load(text)
+    node[last] = parse_value(text, f"--set {override}")
 
 
 def _describe(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error" and isinstance(error.get("input"), dict):
+        return f"{place}: {message}" if place else message  # a rule between several keys
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key"
     if error["type"] == "missing":
         return f"{place}: missing"
+    if message.startswith("found "):
+        return f"{place}: {message}"
     found = error.get("input")
-    return f"{place}: found {found!r}; {message[0].lower() + message[1:]}"
+    return f"{place}: found {_ABBREVIATED.repr(found)}; {message[0].lower() + message[1:]}"

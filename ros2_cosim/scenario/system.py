@@ -12,7 +12,7 @@ from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
     Connection,
     Graph,
@@ -76,10 +76,34 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     settings = scenario.participants[name]
     factory = _find_factory(name, settings.model)
     context = model_context(scenario, name, shape)
-    if shape == "inproc" and is_own(settings.node):
-        context = replace(context, parameters=_law_of_node(scenario, name))
+    if shape != "ros" and is_own(settings.node):
+        context = replace(context, parameters=_law_of_node(scenario, name, shape))
     behaviour: Behaviour = factory(context)
     return behaviour
+
+
+def check_models(scenario: Scenario, shape: str) -> None:
+    """Make every model once, so that what is wrong with one shows before anything is started.
+
+    Left out are the nodes of users where they run as processes, and the scene where only the
+    simulator knows its map.
+
+    :param shape: the run shape
+    :raises ConfigurationError: a model is unknown, or its parameters are wrong
+    """
+    for name, settings in scenario.participants.items():
+        foreign = is_own(settings.node) and shape != "inproc"
+        if foreign or (scenario.simulator.kind == "carla" and "dcp" in settings.parameters):
+            continue
+        try:
+            model = build_model(scenario, name, "inproc")
+        except CosimError as error:
+            text = str(error)
+            placed = text.startswith("scene") or name in text.split(": ")[0]
+            raise ConfigurationError(text if placed else f"participant '{name}': {text}") from None
+        close = getattr(model, "close", None)
+        if close:
+            close()
 
 
 def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
@@ -92,17 +116,18 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
+        period_ns=scenario.participants[name].period,
     )
 
 
-def _law_of_node(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Parameters by which a controller drives with the law of its user's node, in process."""
+def _law_of_node(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
+    """Parameters by which a controller drives with the law of its user's node, without it."""
     settings = scenario.participants[name]
     where = f"participants.{name}.node"
     node = find_node(settings.node, Path(scenario.base_directory), where)
     if settings.model != CONTROLLER_MODEL or not node.is_script:
         raise ConfigurationError(
-            f"{where}: '{settings.node}' runs in shape ros only; in shape inproc a node of your "
+            f"{where}: '{settings.node}' runs in shape ros only; in shape {shape} a node of your "
             f"own can be a Python script that calls run_controller, for model {CONTROLLER_MODEL}"
         )
     parameters = {k: v for k, v in settings.parameters.items() if k != "law_parameters"}
@@ -127,8 +152,11 @@ def _find_factory(participant: str, model: str) -> Any:
             )
     module_name, _, attribute = target.partition(":")
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+        factory = getattr(importlib.import_module(module_name), attribute)
+        if not callable(factory):
+            raise TypeError(f"it is no factory but of type {type(factory).__name__}")
+        return factory
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise ConfigurationError(
             f"participant '{participant}': model '{model}' cannot be loaded: {error}"
         ) from None
@@ -174,12 +202,14 @@ def _activation(name: str, value: Any) -> Activation | None:
     where = f"participants.{name}.activation"
     if isinstance(value, dict) and len(value) == 1:
         ((kind, body),) = value.items()
-        if kind in ("any", "all") and isinstance(body, list) and body:
+        named = isinstance(body, list) and body and all(isinstance(port, str) for port in body)
+        if kind in ("any", "all") and named:
             return any_of(body) if kind == "any" else all_of(body)
         if kind == "every" and isinstance(body, dict) and len(body) == 1:
             ((port, count),) = body.items()
-            if isinstance(count, int) and not isinstance(count, bool):
+            if isinstance(count, int) and not isinstance(count, bool) and count > 0:
                 return Count(port, count)
     raise ConfigurationError(
-        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}}"
+        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}} "
+        "with n above 0"
     )

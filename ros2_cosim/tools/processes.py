@@ -2,7 +2,7 @@
 """Starting, watching and ending the processes of a plan.
 
 Each process gets its own process group and dies with this one. The first process that ends
-before its time ends the run; what it said last is its reason.
+before its time ends the run; what it said of its failure is the reason.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from ros2_cosim.scenario.executables import PACKAGE, find_installed
 from ros2_cosim.scenario.plan import Process
@@ -24,7 +26,10 @@ from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
+_POLL_S = 0.02
 _PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec nothing should be.
+_LIBC = ctypes.CDLL(None)
 
 
 @dataclass
@@ -39,7 +44,8 @@ class ProcessGroup:
 
     :param plan: what to start, in this order
     :param environment: for all of them
-    :param on_line: called with (process name, line) of everything they print
+    :param on_line: called with (process name, line) of everything they print, but for a node's
+        word about its own failure: that is what :meth:`failure` is for
     """
 
     def __init__(
@@ -75,8 +81,14 @@ class ProcessGroup:
         """One line about the first required process that ended before its time, else None."""
         self._look()
         if self._watch.some_failed:
+            deadline = time.monotonic() + EARLY_S
             time.sleep(GATHER_S)
             self._look()
+            while not self._watch.cause_known and time.monotonic() < deadline:
+                # Who failed tells the clock first and ends last.
+                time.sleep(_POLL_S)
+                self._look()
+            self._hear_out()
             return self._watch.failure()
         if self._watch.some_ended and not self._watch.complete:
             now = time.monotonic()
@@ -86,9 +98,24 @@ class ProcessGroup:
         return None
 
     def ended(self) -> bool:
-        """Whether all required ROS nodes have ended; servers go on until they are told."""
+        """Whether all required ROS nodes have ended; servers go on until they are told.
+
+        When the clock has ended in order, the results are complete: a node that has not heard
+        of it after a while needs not be waited for.
+        """
         self._look()
-        return self._watch.complete
+        late = self._first_end is not None and time.monotonic() - self._first_end > EARLY_S
+        return self._watch.complete or (self._watch.clock_done and late)
+
+    def stopped(self) -> list[str]:
+        """Names of the processes that somebody has stopped (SIGSTOP); only Linux tells."""
+        return [child.process.name for child in self._children if _is_stopped(child.popen.pid)]
+
+    def _hear_out(self) -> None:
+        """Read what the processes said before they ended."""
+        for child in self._children:
+            if child.popen.poll() is not None and child.reader is not None:
+                child.reader.join(1.0)
 
     def _look(self) -> None:
         for child in self._children:
@@ -100,6 +127,8 @@ class ProcessGroup:
         """Ask all processes to end, the first started last; kill those that do not."""
         for child in reversed(self._children):
             self._signal(child, signal.SIGTERM)
+            # Who has been stopped could not end.
+            self._signal(child, signal.SIGCONT)
         deadline = time.monotonic() + GRACE_S
         for child in self._children:
             try:
@@ -127,7 +156,7 @@ class ProcessGroup:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=partial(_die_with, os.getpid()),
         )
         child = _Child(process, popen)
         child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
@@ -139,8 +168,8 @@ class ProcessGroup:
         for raw in child.popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                self._watch.said(child.process.name, line)
-                self._on_line(child.process.name, line)
+                if not self._watch.said(child.process.name, line):
+                    self._on_line(child.process.name, line)
         child.popen.stdout.close()
 
 
@@ -165,6 +194,16 @@ def _program(process: Process) -> list[str]:
     return [process.executable]
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
     """Runs in the child: end when the starting process ends, even by SIGKILL (Linux)."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the request took hold
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"

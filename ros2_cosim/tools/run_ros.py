@@ -26,7 +26,14 @@ from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.summary import Summary, read_summary
 
+#: What the headless server says when it listens: nothing to tell the user of a run.
+READY_LINE = "listening on "
+
 _POLL_S = 0.05
+#: The clock gives a sign of life every second and is itself the watchdog of all others. It is
+#: given up when it is silent for twice the watchdog's time (before its first sign: for the
+#: time of the start-up) and this long.
+_CLOCK_LATE_S = 5.0
 #: How the clock node tells its progress.
 _TIME = re.compile(r"time ([0-9.]+) s")
 
@@ -57,10 +64,16 @@ def run_ros(
     save_scenario(scenario, options.output / RESOLVED_SCENARIO)
     plan = make_plan(scenario, options)
 
+    heard = time.monotonic()
+    patience = scenario.startup_s + _CLOCK_LATE_S
+
     def listen(name: str, line: str) -> None:
-        if name in ("clock", "composed") and (match := _TIME.fullmatch(line)):
+        nonlocal heard, patience
+        if name == plan[-1].name and (match := _TIME.fullmatch(line)):
+            heard = time.monotonic()
+            patience = 2.0 * scenario.watchdog_s + _CLOCK_LATE_S
             progress(round(float(match[1]) * 1e9))
-        else:
+        elif not line.startswith(READY_LINE):
             on_line(name, line)
 
     try:
@@ -70,16 +83,30 @@ def run_ros(
         ):
             on_started(group.pids())
             while not group.ended():
-                failure = group.failure()
-                if failure is not None:
-                    raise RunError(failure)
+                _check(group)
+                silence = time.monotonic() - heard
+                if silence > patience:
+                    raise RunError(
+                        f"{plan[-1].name}: no sign of life for {silence:.0f} s"
+                        + _who_stopped(group)
+                    )
                 time.sleep(_POLL_S)
-            failure = group.failure()
-            if failure is not None:
-                raise RunError(failure)
+            _check(group)
     finally:
         close_bag(options.output / BAG)
     return read_summary(options.output)
+
+
+def _check(group: ProcessGroup) -> None:
+    failure = group.failure()
+    if failure is not None:
+        raise RunError(failure + _who_stopped(group))
+
+
+def _who_stopped(group: ProcessGroup) -> str:
+    """A process that was stopped from outside explains why nothing went on."""
+    names = group.stopped()
+    return f" (stopped by a signal: {', '.join(names)})" if names else ""
 
 
 def close_bag(bag: Path) -> None:

@@ -2,7 +2,8 @@
 """What the endings of its processes say about a run; serves ``cosim run`` and ``ros2 launch``.
 
 Knows no way of starting processes: whoever starts them tells what they said and when they
-ended, and asks what that means.
+ended, and asks what that means. A line of the form ``NAME: text`` is a node's own word about
+its failure; it is the reason of the run's end, whatever is printed after it.
 """
 
 from __future__ import annotations
@@ -30,10 +31,18 @@ class RunWatch:
         self._processes = {process.name: process for process in plan}
         self._codes: dict[str, int] = {}
         self._last_lines: dict[str, str] = {}
+        self._own_words: dict[str, str] = {}
 
-    def said(self, name: str, line: str) -> None:
-        """Take a line that a process printed."""
+    def said(self, name: str, line: str) -> bool:
+        """Take a line that a process printed; tell whether it is its word about its failure."""
         self._last_lines[name] = line
+        # The server is no node of the run: it names itself by its program.
+        process = self._processes[name]
+        for prefix in (f"{name}: ", f"{process.executable.replace('_', '-')}: "):
+            if line.startswith(prefix):
+                self._own_words[name] = f"{name}: {line.removeprefix(prefix)}"
+                return True
+        return False
 
     def ended(self, name: str, code: int) -> None:
         """Take the exit code of a process; below zero: minus the signal that killed it."""
@@ -48,6 +57,16 @@ class RunWatch:
     def complete(self) -> bool:
         """Whether all required ROS nodes have ended; servers go on until they are told."""
         return not any(name not in self._codes for name in self._nodes())
+
+    @property
+    def cause_known(self) -> bool:
+        """Whether a process failed on its own account, not because the run was aborted."""
+        return any(self._codes[name] != _ABORTED for name in self._failed())
+
+    @property
+    def clock_done(self) -> bool:
+        """Whether the clock, the last of the plan, has ended in order: results are complete."""
+        return self._codes.get(next(reversed(self._processes))) == 0
 
     @property
     def some_ended(self) -> bool:
@@ -71,13 +90,14 @@ class RunWatch:
 
     def early(self) -> str | None:
         """One line about a required process that ended though others still run."""
-        if self.complete:
+        if self.complete or self.clock_done:
             return None
         for name in self._codes:
-            if self._processes[name].required:
+            process = self._processes[name]
+            if process.required:
+                hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
-                    f"process '{name}' ended before the run was over (exit code "
-                    f"{self._codes[name]}): {self._last_line(name)}"
+                    f"process '{name}' ended before the run was over: {self._last_line(name)}{hint}"
                 )
         return None
 
@@ -95,6 +115,8 @@ class RunWatch:
         code = self._codes[name]
         if code < 0:
             return f"process '{name}' was killed by {signal.Signals(-code).name}"
+        if name in self._own_words:
+            return self._own_words[name]
         return f"process '{name}' ended with exit code {code}: {self._last_line(name)}"
 
     def _last_line(self, name: str) -> str:

@@ -6,19 +6,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# Lets the tests of this room share a module; its name is unique in the project.
-sys.path.insert(0, str(Path(__file__).parent))
+from support.bridge_scenes import HIGHWAY
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A headless server process and its RPC port; it must end cleanly unless a test ends it."""
-    from bridge_scenes import HIGHWAY
-
     process = subprocess.Popen(
         [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0", "--exit-with-parent"]
         + ["--map", str(HIGHWAY)],

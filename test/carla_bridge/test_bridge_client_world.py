@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import carla
 import pytest
-from bridge_scenes import NAN, careless_commands, platoon, record
+from support.bridge_scenes import NAN, careless_commands, platoon, record
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld

@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# Lets the tests of this room share a module; its name is unique in the project.
-sys.path.insert(0, str(Path(__file__).parent))
+from support.headless_process import start_server
 
 
 @pytest.fixture
 def server_port() -> Iterator[int]:
     """RPC port of a fresh server, which must end cleanly."""
-    from headless_process import start_server
-
     process, port = start_server()
     yield port
     process.terminate()

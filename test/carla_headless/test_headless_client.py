@@ -12,7 +12,7 @@ from typing import Any
 
 import carla
 import pytest
-from headless_process import HIGHWAY
+from support.headless_process import HIGHWAY
 
 CAR = "vehicle.tesla.model3"
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from headless_process import HIGHWAY, start_server
+from support.headless_process import HIGHWAY, start_server
 
 _MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from headless_process import HIGHWAY
+from support.headless_process import HIGHWAY
 
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import MapLibrary

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from headless_process import HIGHWAY
+from support.headless_process import HIGHWAY
 
 from ros2_cosim.carla_headless import streaming
 from ros2_cosim.carla_headless.maps import MapLibrary

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from headless_process import HIGHWAY
+from support.headless_process import HIGHWAY
 
 from ros2_cosim.carla_headless.errors import CallError
 from ros2_cosim.carla_headless.wire_types import (

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from dcp_engine import Bench
+from support.dcp_engine import Bench
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import (

@@ -287,7 +287,7 @@ def test_a_deviating_slave_fails_with_the_transcript(tmp_path: Path) -> None:
         slave.server.slave.description = describe(Sine, uuid=description.uuid)  # NRT alone
         report_file = tmp_path / "report.json"
         arguments = ("--port", slave.port, "--report", report_file)
-        text = cosim("test", file, *arguments, "--only", "srt", "--only", "nrt", code=2)
+        text = cosim("test", file, *arguments, "--only", "srt", "--only", "nrt", code=3)
         assert "failed  srt" in text and "passed  nrt" in text
         assert "-> STC_register" in text
         report = json.loads(report_file.read_text())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dcp_models import Offset, Sine, Types, sine_description
+from support.dcp_models import Offset, Sine, Types, sine_description
 
 from ros2_cosim.dcp.dcpx import parse_description, read_description
 from ros2_cosim.dcp.dcpx_write import description_bytes, write_description

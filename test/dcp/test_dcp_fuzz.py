@@ -7,10 +7,10 @@ import random
 import socket
 from typing import Any
 
-from dcp_engine import Bench
-from dcp_models import Types, running
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.dcp_engine import Bench
+from support.dcp_models import Types, running
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import LogCategory, LogTemplate

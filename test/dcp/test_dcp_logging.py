@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dcp_models import running
+from support.dcp_models import running
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import LogCategory, LogTemplate

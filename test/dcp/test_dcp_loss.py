@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from dcp_engine import Bench
-from dcp_models import Offset, running
 from hypothesis import given
 from hypothesis import strategies as st
+from support.dcp_engine import Bench
+from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.data_path import Missing, SequenceWatch
 from ros2_cosim.dcp.declare import describe

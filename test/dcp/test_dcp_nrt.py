@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from dcp_models import Offset, Sine, Types, running, sine_description
+from support.dcp_models import Offset, Sine, Types, running, sine_description
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.enums import ErrorCode, State, TransportProtocol

@@ -20,13 +20,13 @@ from ros2_cosim.dcp.master import Master
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])}
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "test")])}
 
 
 @contextmanager
 def victim(place: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen(
-        [sys.executable, str(HERE / "dcp_process.py"), place],
+        [sys.executable, str(HERE.parent / "support" / "dcp_process.py"), place],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -41,7 +41,7 @@ def victim(place: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 def description() -> object:
-    from dcp_process import Victim
+    from support.dcp_process import Victim
 
     return describe(Victim)
 
@@ -95,7 +95,7 @@ def test_deregistration_ends_a_slave_with_success() -> None:
 
 MASTER = """
     import os, signal, sys
-    from dcp_process import Victim
+    from support.dcp_process import Victim
     from ros2_cosim.dcp.declare import describe
     from ros2_cosim.dcp.master import Master
 

@@ -9,7 +9,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from dcp_models import Offset, Sine, running, sine_description
+from support.dcp_models import Offset, Sine, running, sine_description
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.enums import ErrorCode, OpMode, PduType, State, TransportProtocol

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dcp_models import SINE_UUID, running
+from support.dcp_models import SINE_UUID, running
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from dcp_models import Offset, running, sine_description
+from support.dcp_models import Offset, running, sine_description
 
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import SlaveDescription, Unit
@@ -153,7 +153,7 @@ class Growing(SlaveModel):
 def test_tunable_structural_parameter_resizes_arrays() -> None:
     import struct
 
-    from dcp_engine import Bench
+    from support.dcp_engine import Bench
 
     from ros2_cosim.dcp.enums import PduType, State
     from ros2_cosim.dcp.pdu import encode_address, make

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -40,31 +38,10 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PATIENCE_S = 60.0
 
 
-def free_domain() -> tuple[int, IO[str]]:
-    """A ROS domain that no other test of this machine uses, held by a locked file."""
-    for domain in range(20, 100):
-        lock = open(Path(tempfile.gettempdir()) / f"ros2_cosim_domain_{domain}.lock", "w")  # noqa: SIM115
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            continue
-        return domain, lock
-    pytest.skip("no free ROS domain")
-
-
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    domain, lock = free_domain()
-    try:
-        yield os.environ | {
-            "ROS_DOMAIN_ID": str(domain),
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-            "ROS_LOG_DIR": str(tmp_path),
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
-        }
-    finally:
-        lock.close()
+def environment(ros_domain: int) -> dict[str, str]:
+    """The environment of a child: a ROS domain of its own, and the modules that we see."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
 
 def start(environment: dict[str, str], *parameters: str) -> subprocess.Popen[str]:

@@ -38,6 +38,17 @@ class Cubics:
         ds = s - start
         return a + ds * (b + ds * (c + ds * d))
 
+    def value_and_slope(self, s: float) -> tuple[float, float]:
+        """f(s) and df/ds, the same bits as ``value`` and ``slope``."""
+        if self.constant is not None:
+            return self.constant, 0.0
+        i = bisect_right(self._starts, s) - 1
+        if i < 0:
+            return 0.0, 0.0
+        start, a, b, c, d = self._pieces[i]
+        ds = s - start
+        return a + ds * (b + ds * (c + ds * d)), b + ds * (2.0 * c + ds * (3.0 * d))
+
     def slope(self, s: float) -> float:
         """df/ds."""
         if self.constant is not None:

@@ -8,6 +8,7 @@ place is (road, s, t): s [m] along the reference line, t [m] to its left.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
@@ -217,9 +218,11 @@ class RoadNetwork:
         """Newton's method on the distance along the road; None if it leads nowhere."""
         road = self.roads[road_id]
         line, length = road.line, road.line.length
+        starts, frames = line.starts, line.frames
         hops = 0
         for _ in range(_MAX_ITERATIONS):
-            px, py, cos, sin, curvature = line.frame(s)
+            i = bisect_right(starts, s, 1) - 1  # line.frame(s), without the call
+            px, py, cos, sin, curvature = frames[i](s - starts[i])
             dx, dy = x - px, y - py
             along = dx * cos + dy * sin
             across = dy * cos - dx * sin
@@ -242,6 +245,7 @@ class RoadNetwork:
             hops += 1
             road = self.roads[link.road_id]
             line, length = road.line, road.line.length
+            starts, frames = line.starts, line.frames
             overshoot = min(overshoot, length)
             s = overshoot if link.at_start else length - overshoot
         return None

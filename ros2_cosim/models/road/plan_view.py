@@ -124,6 +124,7 @@ _WEIGHT_MIDDLE = 4.0 / 9.0
 # A panel of the spiral turns by at most this angle: the rule is then exact to 1e-15 of it.
 _PANEL_TURN = 0.04
 _PANEL_LENGTH = 5.0
+_KEPT_FRAMES = 64
 MAX_TURN = 200.0
 
 
@@ -131,10 +132,22 @@ class Spiral(_Element):
     """A clothoid: curvature changes linearly from ``start`` to ``end``.
 
     The Fresnel-type integral is taken by a fixed rule over short panels whose ends are
-    computed once; a point costs one panel.
+    computed once; a point costs one panel. The last frames are kept, because a search for a
+    moving point begins where the one before ended.
     """
 
-    __slots__ = ("_knots", "_panel", "_rate", "end", "heading", "length", "start", "x", "y")
+    __slots__ = (
+        "_kept",
+        "_knots",
+        "_panel",
+        "_rate",
+        "end",
+        "heading",
+        "length",
+        "start",
+        "x",
+        "y",
+    )
 
     def __init__(
         self, x: float, y: float, heading: float, length: float, start: float, end: float
@@ -145,6 +158,7 @@ class Spiral(_Element):
         sharpest = max(abs(start), abs(end))
         if sharpest * length > MAX_TURN:
             raise RoadError(f"a spiral may turn by at most {MAX_TURN:g} rad")
+        self._kept: dict[float, Frame] = {}
         panels = 1 + int(max(length * sharpest / _PANEL_TURN, length / _PANEL_LENGTH))
         self._panel = length / panels
         s, c = sincos(heading)
@@ -173,6 +187,9 @@ class Spiral(_Element):
 
     def frame(self, ds: float) -> Frame:
         """(x, y, cos, sin, curvature) at a distance from the start."""
+        kept = self._kept.get(ds)
+        if kept is not None:
+            return kept
         i = int(ds / self._panel)
         last = len(self._knots) - 2
         i = 0 if i < 0 else min(i, last)
@@ -181,7 +198,11 @@ class Spiral(_Element):
         x, y = self._within(knot, u)
         k = knot[4]
         s, c = sincos(u * (k + 0.5 * self._rate * u))
-        return (x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u)
+        frame = x, y, c * knot[2] - s * knot[3], c * knot[3] + s * knot[2], k + self._rate * u
+        if len(self._kept) >= _KEPT_FRAMES:
+            self._kept.clear()
+        self._kept[ds] = frame
+        return frame
 
     def turn(self, ds: float) -> float:
         """Integral of the curvature."""
@@ -251,19 +272,23 @@ class ParamPoly3(_Element):
 
 
 class ReferenceLine:
-    """The elements of one road in a row, addressed by the station s in [0, length]."""
+    """The elements of one road in a row, addressed by the station s in [0, length].
 
-    __slots__ = ("_elements", "_frames", "_starts", "_turns", "length")
+    Element i begins at station ``starts[i]``; ``frames[i]`` is its method ``frame``. The
+    element of a station is ``bisect_right(starts, s, 1) - 1``.
+    """
+
+    __slots__ = ("_elements", "_turns", "frames", "length", "starts")
 
     def __init__(self, elements: list[PlanElement]) -> None:
         self._elements = elements
-        self._frames = [element.frame for element in elements]
+        self.frames = [element.frame for element in elements]
         # Searches begin at index 1, so that the first element also serves s < 0.
-        self._starts: list[float] = []
+        self.starts: list[float] = []
         self._turns: list[float] = []
         s = turn = 0.0
         for element in elements:
-            self._starts.append(s)
+            self.starts.append(s)
             self._turns.append(turn)
             s += element.length
             turn += element.turn(element.length)
@@ -274,9 +299,9 @@ class ReferenceLine:
 
         Beyond the ends the first or last element is continued.
         """
-        starts = self._starts
+        starts = self.starts
         i = bisect_right(starts, s, 1) - 1
-        return self._frames[i](s - starts[i])
+        return self.frames[i](s - starts[i])
 
     def at(self, s: float) -> PlanPoint:
         """Point at a station, as ``frame``."""
@@ -284,11 +309,11 @@ class ReferenceLine:
 
     def heading(self, s: float) -> float:
         """Heading at a station [rad], not wrapped."""
-        i = bisect_right(self._starts, s, 1) - 1
+        i = bisect_right(self.starts, s, 1) - 1
         element = self._elements[i]
-        return element.heading + element.turn(s - self._starts[i])
+        return element.heading + element.turn(s - self.starts[i])
 
     def turn(self, s: float) -> float:
         """Integral of the curvature from 0 to s [rad]."""
-        i = bisect_right(self._starts, s, 1) - 1
-        return self._turns[i] + self._elements[i].turn(s - self._starts[i])
+        i = bisect_right(self.starts, s, 1) - 1
+        return self._turns[i] + self._elements[i].turn(s - self.starts[i])

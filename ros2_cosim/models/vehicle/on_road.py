@@ -59,8 +59,7 @@ class RoadVehicle:
         vehicle = self.vehicle
         position = self.position = self.network.project(vehicle.x, vehicle.y, self.position)
         road = self.network.roads[position.road_id]
-        self.z = road.elevation.value(position.s)
-        slope = road.elevation.slope(position.s)
+        self.z, slope = road.elevation.value_and_slope(position.s)
         if slope == 0.0:
             self.pitch = self.roll = self._slope = 0.0
             return

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation says is there: links, options, keys, topics, commands, examples."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import typer
+import yaml
+
+from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
+from ros2_cosim.carla_headless import __main__ as headless
+from ros2_cosim.kernel.activation import Activation
+from ros2_cosim.models.controllers.registry import BUILT_IN as LAWS
+from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP
+from ros2_cosim.ros import topics
+from ros2_cosim.scenario import cli, schema
+from ros2_cosim.scenario.system import BUILT_IN_MODELS, MODEL_GROUP
+from ros2_cosim.tools.launch_request import launch_arguments
+from ros2_cosim.tools.summary import Summary
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOCK = "docs/clock.md"
+REFERENCE = "docs/reference.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
+
+COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading, up to the next one of the same or a higher level."""
+    text = text_of(page)
+    found = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert found, f"{page} has no heading '{heading}'"
+    rest = text[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", FENCE.sub(blank, rest), re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def blank(match: re.Match[str]) -> str:
+    """Spaces of the same length: what stands in code is no heading and no link."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = re.findall(
+        r"^#+ (.+)$", FENCE.sub(blank, path.read_text(encoding="utf-8")), re.MULTILINE
+    )
+    plain = [re.sub(r"[`*]|\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of the tables in a text, without heads and rules."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line, following in zip(lines, [*lines[1:], ""], strict=True)
+        if not line.startswith("|---") and not following.startswith("|---")
+    ]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def example(page: str, name: str) -> str:
+    """The code block that follows ``<!-- example: NAME -->``."""
+    found = re.search(
+        rf"<!-- example: {re.escape(name)} -->\n```\w*\n(.*?)^```$",
+        text_of(page),
+        re.DOTALL | re.MULTILINE,
+    )
+    assert found, f"{page} has no example {name}"
+    return found[1]
+
+
+def cli_options(command: str) -> set[str]:
+    """All long options of a command of ``cosim``."""
+    if command == "carla-headless":
+        return headless_options()
+    parameters = COMMANDS[command].params
+    named = [name for p in parameters for name in (*p.opts, *p.secondary_opts)]
+    return {name for name in named if name.startswith("--")} - {"--help"}
+
+
+def headless_options() -> set[str]:
+    """Options of the server, taken from its parser when it is asked to parse."""
+    found: set[str] = set()
+
+    class Looked(Exception):  # noqa: N818
+        pass
+
+    def look(parser: argparse.ArgumentParser, *_: object) -> None:
+        found.update(name for name in parser._option_string_actions if name.startswith("--"))
+        raise Looked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", look)
+        with pytest.raises(Looked):
+            headless.main([])
+    return found - {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(FENCE.sub(blank, page.read_text(encoding="utf-8"))):
+        if target.startswith(("http://", "https://")):
+            continue
+        file, _, anchor = target.partition("#")
+        path = (page.parent / file).resolve() if file else page
+        assert path.exists(), f"{page.name}: nothing at {target}"
+        assert not anchor or anchor in anchors(path), f"{page.name}: no heading for {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    places = (ROOT, ROOT / "ros2_cosim", page.parent)
+    made = ("out/", "path/", "bag/", "package/")
+    for name in PATH.findall(text):
+        if not name.startswith(made):
+            assert any((place / name).exists() for place in places), f"{page.name}: no file {name}"
+
+
+def test_images_are_small() -> None:
+    for path in (ROOT / "docs" / "images").glob("*.png"):
+        assert path.stat().st_size < 200_000, f"{path.name} is too large for a page"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(text_of("README.md").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_the_text_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for line in re.findall(r"(?:^|[`$/ ])cosim ([a-z][^`\n]*)", text, re.MULTILINE):
+        words = shlex.split(line.partition("#")[0].replace("'", " "))
+        if words[0] in ("check,", "command"):
+            continue
+        assert words[0] in COMMANDS, f"{page.name}: there is no command cosim {words[0]}"
+        for option in (word for word in words if word.startswith("--")):
+            known = cli_options(words[0])
+            assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
+    known = set().union(*map(cli_options, COMMANDS))
+    foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
+    for option in OPTION.findall(text):
+        assert option in known | foreign, f"{page.name}: no command has an option {option}"
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    text = section(REFERENCE, "Command line")
+    headings = {"run": "cosim run", "carla-headless": "cosim carla-headless"}
+    for command in COMMANDS:
+        assert f"`cosim {command}" in text
+        place = headings.get(command)
+        if place:
+            listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
+            options = [option for cells in listed for option in cells]
+        else:
+            table = rows(section(REFERENCE, "cosim check, plan, report"))
+            (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
+            options = [name for name in names(row[1]) if name.startswith("--")]
+        assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
+
+
+def test_launch_arguments_are_those_of_the_launch_file() -> None:
+    table = rows(section(REFERENCE, "Launch arguments"))
+    documented = [name for row in table for name in names(row[0])]
+    actual = [argument.name for argument in launch_arguments()]
+    assert sorted(documented) == sorted(actual)
+    (line,) = re.findall(r"^Arguments: `([a-z ]+)`$", text_of("README.md"), re.MULTILINE)
+    assert sorted(line.split()) == sorted(actual)
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "model"),
+    [
+        (REFERENCE, "The scenario", schema.Scenario),
+        (REFERENCE, "The scenario", schema.SimulatorSettings),
+        (CLOCK, "Keys of a participant", schema.ParticipantSettings),
+        (CLOCK, "Keys of an input", schema.InputSettings),
+        (CLOCK, "Keys of an output", schema.OutputSettings),
+        (REFERENCE, "summary.json", Summary),
+    ],
+)
+def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:
+    documented = {name for row in rows(section(page, heading)) for name in names(row[0])}
+    keys = {field.alias or name for name, field in model.model_fields.items()}
+    assert keys <= documented, f"{page}: {keys - documented} missing below '{heading}'"
+
+
+def test_documented_keys_of_the_scenario_exist() -> None:
+    known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
+    known |= {"map", "weather", "vehicles", "objects", "roadblock", "platoon", "id", "length"}
+    known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
+    for row in rows(section(REFERENCE, "The scenario")):
+        for name in names(row[0]):
+            assert name in known, f"the scenario has no key {name}"
+    scene = section(REFERENCE, "Scene")
+    for field in (*fields(VehicleSpec), *fields(DriverSpec)):
+        assert f"`{field.name}`" in scene or field.name == "name"
+
+
+def test_defaults_of_durations_are_those_of_the_schema() -> None:
+    for row in rows(section(REFERENCE, "The scenario")):
+        (name, *_), given = names(row[0]), re.fullmatch(r"duration, `(.+)`", row[1])
+        if given:
+            default = schema.Scenario.model_fields[name].default
+            assert schema.parse_duration(given[1]) == default, name
+
+
+def test_models_laws_and_entry_points_are_documented() -> None:
+    table = rows(section(REFERENCE, "Models"))
+    first = {name for row in table for name in names(row[0])}
+    assert first == {*BUILT_IN_MODELS, *LAWS, ENTRY_POINT_GROUP, MODEL_GROUP}
+
+
+def test_nodes_are_documented() -> None:
+    table = rows(section(REFERENCE, "Nodes and their ROS parameters"))
+    documented = {name for row in table for name in names(row[0])}
+    modules = (ROOT / "ros2_cosim" / "nodes").glob("[!_]*.py")
+    assert documented == {module.stem for module in modules}
+
+
+def test_topics_are_those_of_scenario_and_protocol() -> None:
+    scenario = schema.load_scenario(ROOT / "config" / "platoon.yaml")
+    types: dict[str, str] = {}
+    for participant in scenario.participants.values():
+        types |= {output.topic: output.type for output in participant.outputs.values()}
+    protocol = vars(topics)
+    for name, value in protocol.items():
+        if name.isupper() and not name.endswith("_TYPE"):
+            types[value] = protocol[f"{name}_TYPE"]
+    types[topics.completion("NAME")] = topics.COMPLETION_TYPE
+    documented = {
+        name: names(row[1])[0]
+        for row in rows(section("docs/architecture.md", "Topics"))
+        for name in names(row[0])
+    }
+    assert documented == types
+
+
+def test_rooms_are_those_of_the_package() -> None:
+    rooms = [names(row[0])[0].strip("/") for row in rows(section("docs/architecture.md", "Rooms"))]
+    packages = [path.parent.name for path in (ROOT / "ros2_cosim").glob("*/__init__.py")]
+    assert sorted(rooms) == sorted(packages)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_make_targets_exist(page: Path) -> None:
+    targets = re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE)
+    for named in re.findall(r"(?:^\$ |`)make ([a-z]+)", page.read_text("utf-8"), re.MULTILINE):
+        assert named in targets, f"{page.name}: the Makefile has no target {named}"
+
+
+def test_check_prints_what_the_page_shows() -> None:
+    shown = re.search(
+        r"\$ cosim (check config/platoon\.yaml)\n(.*?)^```", text_of(CLOCK), re.S | re.M
+    )
+    assert shown
+    assert cosim(*shown[1].split(), directory=ROOT) == shown[2]
+
+
+def test_the_example_of_the_clock_page_runs(tmp_path: Path) -> None:
+    for name in ("demo.yaml", "demo.py"):
+        (tmp_path / name).write_text(example(CLOCK, name), encoding="utf-8")
+    cosim("run", "demo.yaml", "--shape", "inproc", "--out", "out", directory=tmp_path)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    activations = {p["name"]: p["activations"] for p in summary["participants"]}
+    said = re.search(r"`wave` is activated (\d+) times and `mean`\s(\d+) times", text_of(CLOCK))
+    assert said
+    assert activations == {"wave": int(said[1]), "mean": int(said[2])}
+    times = json.loads((tmp_path / "out" / "activations.json").read_text(encoding="utf-8"))
+    assert times["mean"][:2] == [13_000_000, 33_000_000]
+
+
+def test_the_law_of_the_readme_computes() -> None:
+    scope: dict[str, type] = {}
+    exec(example("README.md", "my_law.py"), scope)  # noqa: S102 - our own page
+    law = scope["MyLaw"]()
+    peer = SimpleNamespace(acceleration=-2.0)
+    seen = SimpleNamespace(gap_error=1.0, gap_rate=-0.5, predecessor=peer)
+    assert law.acceleration(seen) == pytest.approx(-1.0)
+
+
+def test_activation_forms_of_the_clock_page_are_understood() -> None:
+    scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
+    forms = [
+        names(row[0])[0]
+        for row in rows(section(CLOCK, "Keys of a participant"))
+        if row[0].startswith("`{")
+    ]
+    assert len(forms) == 3
+    for form in forms:
+        changed = json.loads(json.dumps(scenario))
+        mean = changed["participants"]["mean"]
+        mean["activation"] = yaml.safe_load(form)
+        mean["inputs"] = {"a": "wave.raw", "b": "wave.raw"}
+        graph = cli.build_graph(schema.make_scenario(changed, form))
+        assert isinstance(graph.participants["mean"].activation, Activation)
+
+
+def test_latency_forms_of_the_clock_page_are_understood() -> None:
+    scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
+    table = [row for row in rows(section(CLOCK, "Keys of an output")) if len(row) == 2]
+    assert len(table) == 4
+    for row in table:
+        latency = yaml.safe_load(names(row[0])[0])
+        scenario["participants"]["wave"]["outputs"]["raw"]["latency"] = latency
+        cli.build_graph(schema.make_scenario(scenario, str(latency)))
+
+
+def cosim(*arguments: str, directory: Path) -> str:
+    """Run the command line in a directory; returns what it prints."""
+    search = os.pathsep.join((str(directory), *(path for path in sys.path if path)))
+    done = subprocess.run(
+        [sys.executable, "-m", "ros2_cosim.scenario.cli", *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of ``cosim`` as processes of their own, as a user starts them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from ros2_cosim.scenario.schema import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+PLATOON = ROOT / "config" / "platoon.yaml"
+HIGHWAY = ROOT / "config" / "highway.xodr"
+
+#: Guards against hanging only; nothing is said about how long a run takes.
+HANG_S = 240.0
+#: Every process of a run inherits this variable.
+MARK = "ROS2_COSIM_RUN_MARK"
+
+
+class Result(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def error(self) -> str:
+        """The one line on stderr of a command that failed."""
+        assert self.code != 0, self
+        lines = self.stderr.splitlines()
+        assert len(lines) == 1, self
+        assert lines[0].startswith("cosim: "), self
+        return lines[0]
+
+
+@contextmanager
+def user_environment(logs: Path) -> Iterator[dict[str, str]]:
+    """The environment of a user who has set nothing but a ROS domain that nobody else uses."""
+    chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
+    environment = {k: v for k, v in os.environ.items() if k not in chosen}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with _claimed_domain() as domain:
+        yield {
+            **environment,
+            "PYTHONPATH": path,
+            "ROS_DOMAIN_ID": str(domain),
+            "ROS_LOG_DIR": str(logs),
+            MARK: uuid.uuid4().hex,
+        }
+
+
+@contextmanager
+def _claimed_domain() -> Iterator[int]:
+    for domain in range(1, 102):
+        # The same claim as that of the fixture ros_domain.
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with claim, probe:
+            try:
+                claim.bind(f"\0ros2_cosim-test-domain-{domain}")
+                probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
+            except OSError:
+                continue
+            probe.close()
+            yield domain
+            return
+    raise RuntimeError("no free ROS domain")
+
+
+def left_processes(environment: dict[str, str]) -> list[str]:
+    """Command lines of the processes of a run that do not end; those found are killed."""
+    deadline = time.monotonic() + HANG_S / 4
+    while True:
+        found = _marked(environment[MARK])
+        if not found or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return list(found.values())
+
+
+def _marked(mark: str) -> dict[int, str]:
+    """Living processes that inherited the mark: process id -> command line."""
+    needle = f"{MARK}={mark}".encode()
+    found = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            if needle not in (directory / "environ").read_bytes().split(b"\0"):
+                continue
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # ended meanwhile, or another user's
+        found[int(directory.name)] = command
+    return found
+
+
+def cosim(environment: dict[str, str], *arguments: object) -> Result:
+    """Run ``cosim run`` to its end."""
+    with Running(environment, *arguments) as running:
+        return running.result()
+
+
+class Running:
+    """A ``cosim run`` under way; use as a context manager."""
+
+    def __init__(self, environment: dict[str, str], *arguments: object) -> None:
+        command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", *map(str, arguments)]
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate()
+
+    def result(self) -> Result:
+        """Wait for the end."""
+        stdout, stderr = self._process.communicate(timeout=HANG_S)
+        return Result(self._process.returncode, stdout, stderr)
+
+    def wait_until_recorded(self, output: Path) -> None:
+        """Wait until the bag holds data of the running simulation."""
+        bag = output / "bag" / "bag_0.mcap"
+        deadline = time.monotonic() + HANG_S
+        # The declarations at the begin of the file are far smaller.
+        while not bag.exists() or bag.stat().st_size < 200_000:
+            if self._process.poll() is not None:
+                raise AssertionError(f"ended before anything was recorded: {self.result()}")
+            assert time.monotonic() < deadline, "nothing was recorded"
+            time.sleep(0.02)
+
+    def children(self) -> dict[str, int]:
+        """Process ids of the run's processes by their names in the plan."""
+        found = {}
+        for directory in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
+                words = (directory / "cmdline").read_bytes().decode().split("\0")
+            except (OSError, IndexError):
+                continue  # ended meanwhile
+            if parent != self.pid:
+                continue
+            names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
+            found[names[0] if names else "simulator"] = int(directory.name)
+        return found
+
+    def shared_memory(self) -> list[str]:
+        """Files in shared memory that the middleware of the run's processes has open."""
+        found = []
+        for pid in self.children().values():
+            with suppress(OSError):
+                lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+                found += [line for line in lines if "/dev/shm/" in line and "fastrtps" in line]
+        return found
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to ``cosim`` itself."""
+        self._process.send_signal(number)
+
+
+def assert_ports_free(output: Path) -> None:
+    """Nobody listens on the ports of a run any more."""
+    scenario = load_scenario(output / "scenario.json")
+    ports = [p.parameters["dcp"]["port"] for p in scenario.participants.values() if _has_dcp(p)]
+    if scenario.simulator.kind == "headless":
+        ports += [scenario.simulator.port, scenario.simulator.port + 1]
+    assert ports
+    for port in ports:
+        with socket.socket() as probe:
+            assert probe.connect_ex(("127.0.0.1", port)) != 0, f"port {port} is still open"
+
+
+def _has_dcp(participant: object) -> bool:
+    return "dcp" in participant.parameters  # type: ignore[attr-defined]

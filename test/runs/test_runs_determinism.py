@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same scenario gives the same run: in every shape, under any load, at any pace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from rosbags.highlevel import AnyReader
+from runs.cosim_process import PLATOON, assert_ports_free, cosim, left_processes, user_environment
+
+# What the design demands of summary.json, for driving scenarios.
+FIELDS = {
+    "scenario", "shape", "seed", "steps", "sim_time_s", "wall_time_s", "rtf", "trace_sha256",
+    "repeatable", "causality", "participants", "verdicts", "collisions", "min_gap_m",
+    "final_gap_to_obstacle_m",
+}  # fmt: skip
+RATE = 5.0
+RUNS = ("inproc", "again", "composed", "ros", "busy", "paced")
+
+
+class Run(NamedTuple):
+    """A finished run."""
+
+    output: Path
+    summary: dict[str, Any]
+    stdout: str
+
+    def bag(self) -> dict[str, bytes]:
+        """File name -> content."""
+        return {path.name: path.read_bytes() for path in (self.output / "bag").iterdir()}
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """One process per processor that does nothing else than compute."""
+    hogs = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(os.cpu_count() or 1)
+    ]
+    try:
+        yield
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+
+
+def run(directory: Path, name: str, shape: str, *options: object) -> Run:
+    """One run of the platoon in a ROS domain of its own."""
+    output = directory / name
+    with user_environment(directory / "ros-log") as environment:
+        result = cosim(environment, PLATOON, "--shape", shape, "--out", output, *options)
+        assert result.code == 0, result
+        assert result.stderr == ""
+        assert left_processes(environment) == []
+    return Run(output, json.loads((output / "summary.json").read_text()), result.stdout)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """The platoon once in every way, some of them side by side."""
+    directory = tmp_path_factory.mktemp("runs")
+    ways: dict[str, tuple[object, ...]] = {
+        "ros": ("ros",),
+        "paced": ("ros", "--rate", RATE),
+        "composed": ("composed",),
+        "inproc": ("inproc",),
+        "again": ("inproc",),
+        "seed": ("inproc", "--seed", 2),
+    }
+    with ThreadPoolExecutor(3) as pool:
+        futures = {name: pool.submit(run, directory, name, *way) for name, way in ways.items()}
+    found = {name: future.result() for name, future in futures.items()}
+    with busy_machine():
+        found["busy"] = run(directory, "busy", "ros")
+    return found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_same_trace(runs: dict[str, Run], name: str) -> None:
+    assert runs[name].summary["trace_sha256"] == runs["inproc"].summary["trace_sha256"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_same_bag_to_the_byte(runs: dict[str, Run], name: str) -> None:
+    bag = runs[name].bag()
+    assert bag.keys() == {"bag_0.mcap", "metadata.yaml"}
+    assert bag == runs["inproc"].bag()
+
+
+def test_another_seed_is_another_run(runs: dict[str, Run]) -> None:
+    assert runs["seed"].summary["trace_sha256"] != runs["inproc"].summary["trace_sha256"]
+    assert runs["seed"].summary["seed"] == 2
+    assert runs["seed"].bag() != runs["inproc"].bag()
+
+
+@pytest.mark.parametrize("name", [*RUNS, "seed"])
+def test_platoon_stands_before_the_roadblock(runs: dict[str, Run], name: str) -> None:
+    summary = runs[name].summary
+    assert summary["collisions"] == 0
+    assert summary["min_gap_m"] > 0.5
+    assert 0.0 < summary["final_gap_to_obstacle_m"] < 20.0
+    assert summary["end_reason"] == "referee: all vehicles stand still"
+    assert summary["verdicts"]
+    assert all(verdict["passed"] for verdict in summary["verdicts"])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_summary_has_all_that_is_promised(runs: dict[str, Run], name: str) -> None:
+    summary = runs[name].summary
+    assert summary.keys() >= FIELDS
+    assert summary["repeatable"] is True
+    assert summary["causality"] == {"timing": 0, "order": 0, "loss": 0}
+    assert summary["shape"] == (name if name in ("inproc", "composed") else
+                                "inproc" if name == "again" else "ros")  # fmt: skip
+    participants = {entry["name"]: entry for entry in summary["participants"]}
+    assert participants.keys() >= {"world", "sensor1", "v2v", "cacc1", "cacc2", "referee"}
+    reference = {e["name"]: e["activations"] for e in runs["inproc"].summary["participants"]}
+    for participant, activations in reference.items():
+        assert participants[participant]["activations"] == activations
+        assert participants[participant].keys() >= {"compute_s", "wait_s"}
+    for verdict in summary["verdicts"]:
+        assert verdict.keys() == {"name", "value", "limit", "passed"}
+
+
+def test_run_tells_its_results(runs: dict[str, Run]) -> None:
+    run = runs["ros"]
+    assert run.summary["trace_sha256"] in run.stdout
+    assert str(run.output) in run.stdout
+    assert (run.output / "report.html").stat().st_size > 10_000
+    assert_ports_free(run.output)
+
+
+def test_pacing_holds_the_run_back(runs: dict[str, Run]) -> None:
+    # One-sided: a busy machine may be slower than asked for, but it is never faster.
+    assert runs["paced"].summary["rtf"] <= RATE * 1.01
+
+
+def test_bag_opens_elsewhere(runs: dict[str, Run]) -> None:
+    run = runs["ros"]
+    with AnyReader([run.output / "bag"]) as reader:
+        stamps = [stamp for _, stamp, _ in reader.messages()]
+        assert "/follower2/control" in reader.topics
+    assert stamps == sorted(stamps)
+    assert stamps[-1] <= run.summary["sim_time_s"] * 1e9 + 100e6

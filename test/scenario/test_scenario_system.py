@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From scenario to graph and models: wiring errors, random streams, independence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.behaviours import Scripted
+
+from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
+from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.scenario.system import build_graph, build_model, topic_of
+
+PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
+PEDAL = "ros2_cosim/msg/ControlCommand"
+
+
+def system(**participants: dict[str, Any]) -> Scenario:
+    """A scenario of these participants; each has period 10 ns unless it says otherwise."""
+    filled = {}
+    for name, settings in participants.items():
+        outputs = {
+            port: {"type": "std_msgs/msg/String", "topic": f"/{name}/{port}", **output}
+            for port, output in settings.get("outputs", {}).items()
+        }
+        timing = {} if "activation" in settings else {"period": 10}
+        filled[name] = {"model": "m", **timing, **settings, "outputs": outputs}
+    return make_scenario({"name": "t", "duration": 1000, "participants": filled}, "test")
+
+
+def refused(scenario: Scenario) -> str:
+    """The message with which the graph is refused."""
+    with pytest.raises(ConfigurationError) as caught:
+        build_graph(scenario)
+    return str(caught.value)
+
+
+def pedal(**more: Any) -> dict[str, Any]:
+    """An output of a type of this project."""
+    return {"type": PEDAL, **more}
+
+
+def test_the_platoon_has_a_graph() -> None:
+    graph = build_graph(load_scenario(PLATOON))
+    assert graph.ranks["world"] == 0
+    assert graph.ranks["sensor1"] < graph.ranks["cacc1"]
+    silent = {
+        (name, port.name)
+        for name, spec in graph.participants.items()
+        for port in spec.outputs
+        if graph.needs_promises(name, port.name)
+    }
+    assert silent == {
+        ("world", "collision"),
+        ("v2v", "leader_to_follower1"),
+        ("v2v", "leader_to_follower2"),
+        ("v2v", "follower1_to_follower2"),
+    }
+    assert graph.separation("cacc1", "control") == 40_000_000
+
+
+def test_a_zero_delay_loop_in_a_file_is_named_with_both_ways_out() -> None:
+    scenario = load_scenario(
+        PLATOON, ["participants.world.inputs.control/follower1={from: cacc1.control}"]
+    )
+    with pytest.raises(ZeroDelayLoopError) as caught:
+        build_graph(scenario)
+    message = str(caught.value)
+    for part in ("cacc1.control -> world.control/follower1", "latency above zero", "'delayed'"):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("participants", "message"),
+    [
+        (
+            {"a": {"outputs": {"x": {"type": "std_msgs/msg/Nothing"}}}},
+            "participants.a.outputs.x.type: ",
+        ),
+        (
+            {
+                "a": {"outputs": {"x": pedal(topic="/same")}},
+                "b": {"outputs": {"y": pedal(topic="/same")}},
+            },
+            "topic /same is written by both a.x and b.y; each output needs its own topic",
+        ),
+        (
+            {"a": {"outputs": {"x": pedal(topic="/s"), "y": pedal(topic="/s")}}},
+            "topic /s is written by both a.x and a.y",
+        ),
+        (
+            {"a": {"inputs": {"in": "b"}}},
+            "participant 'a', input 'in': found 'b'; allowed is participant.port",
+        ),
+        ({"a": {"inputs": {"in": "b.x"}}}, "there is no participant 'b'; participants are a"),
+        ({"a": {"inputs": {"in": []}}}, "participant 'a': nothing writes to input port 'in'"),
+        (
+            {"a": {"inputs": {"in": "b.x"}}, "b": {"outputs": {"y": pedal()}}},
+            "participant 'b' has no output port 'x'; it has y",
+        ),
+        (
+            {"a": {"outputs": {"x": pedal(latency="5 parsec")}}},
+            "participants.a.outputs.x.latency: found '5 parsec'; allowed is",
+        ),
+        (
+            {"a": {"outputs": {"x": pedal(latency={"uniform": [3, 1]})}}},
+            "participants.a.outputs.x.latency.uniform[1]: found 1; allowed is 3ns or more",
+        ),
+        ({"a": {"activation": None}}, "participant 'a' has neither a period nor an activation"),
+        ({"a": {"activation": {"any": ["in"]}, "offset": 5}}, "offset is 5 ns, but there is no"),
+        ({"a": {"activation": {"any": ["in"]}}}, "the activation names port 'in'; input ports"),
+    ],
+)
+def test_wrong_wiring_is_refused(participants: dict[str, Any], message: str) -> None:
+    assert message in refused(system(**participants))
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [
+        *("objects", [], {}, {"any": []}, {"all": "in"}, {"any": [1, "in"]}, {"any": [["in"]]}),
+        *({"every": {"in": 0}}, {"every": {"in": True}}, {"every": {"in": "2"}}, {"every": {}}),
+        {"any": ["in"], "all": ["in"]},
+    ],
+)
+def test_wrong_activations_are_refused(activation: Any) -> None:
+    assert refused(system(a={"activation": activation})) == (
+        f"participants.a.activation: found {activation!r}; allowed are any: [ports], "
+        "all: [ports], every: {port: n} with n above 0"
+    )
+
+
+def make_recorder(context: ModelContext) -> Scripted:
+    """A model factory for the tests below."""
+    behaviour = Scripted()
+    behaviour.stop_reason = f"{context.name} {context.parameters['x']} {context.shape}"
+    return behaviour
+
+
+def test_a_model_may_be_any_factory_named_by_module() -> None:
+    scenario = system(a={"model": f"{__name__}:make_recorder", "parameters": {"x": 1}})
+    model = build_model(scenario, "a", "inproc")
+    assert isinstance(model, Scripted)
+    assert model.stop_reason == "a 1 inproc"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("warp_drive", "participant 'a': unknown model 'warp_drive'; known are cacc_controller, "),
+        ("no.such.module:make", "model 'no.such.module:make' cannot be loaded: No module named"),
+        ("json:make", "model 'json:make' cannot be loaded: module 'json' has no attribute"),
+        (":make", "model ':make' cannot be loaded: "),
+        (".x:make", "model '.x:make' cannot be loaded: "),
+        ("json:__name__", "model 'json:__name__' cannot be loaded: it is no factory"),
+    ],
+)
+def test_models_that_cannot_be_made_are_named(model: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        build_model(system(a={"model": model}), "a", "inproc")
+    assert message in str(caught.value)
+
+
+def test_topic_and_type_of_a_port() -> None:
+    settings = topic_of(load_scenario(PLATOON), "cacc1", "control")
+    assert (settings.topic, settings.type) == ("/follower1/control", PEDAL)
+
+
+RADIO = {"latency": {"normal": {"mean": 20, "std": 4, "min": 5, "max": 60}}}
+STATUS = {"type": "ros2_cosim/msg/StaticObjects", **RADIO}
+
+
+def stamps_and_traces(scenario: Scenario) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """Stamps of all messages and trace digests, by participant."""
+    from ros2_cosim.interfaces.records import StaticObjects
+
+    graph = build_graph(scenario)
+    stamps: dict[str, list[int]] = {name: [] for name in graph.order}
+
+    def answer(step: Step) -> dict[str, Any]:
+        return {"x": StaticObjects(())}
+
+    scheduler = SequentialScheduler(
+        graph,
+        {name: Scripted(answer) for name in graph.order},
+        observer=lambda name, port, sample, data: stamps[name].append(sample.stamp),
+    )
+    scheduler.run(scenario.duration)
+    return stamps, {name: r.trace.hexdigest() for name, r in scheduler.runtimes.items()}
+
+
+def test_random_latencies_depend_on_seed_participant_and_port_alone() -> None:
+    a = {"outputs": {"x": STATUS}}
+    listener = {"inputs": {"in": "a.x"}, "outputs": {"x": STATUS}}
+    stamps, traces = stamps_and_traces(system(a=a, b=listener))
+    assert len(set(stamps["a"])) > 20
+    again, traces_again = stamps_and_traces(system(c=listener, z=a, b=listener, a=a))
+    assert {name: again[name] for name in "ab"} == stamps
+    assert {name: traces_again[name] for name in "ab"} == traces
+    assert again["z"] != again["a"]
+    scenario = system(a=a, b=listener)
+    reseeded, _ = stamps_and_traces(scenario.model_copy(update={"seed": 2}))
+    assert reseeded["a"] != stamps["a"]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorials do what they say: their files are written, their commands executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from tutorial import ROOT, Tutorial  # noqa: E402
+
+from ros2_cosim.tools.launch_request import launch_arguments  # noqa: E402
+
+NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
+needs_ros = pytest.mark.skipif(
+    find_spec("rclpy") is None, reason="needs rclpy: shape ros starts real ROS nodes"
+)
+
+
+def summary_of(tutorial: Tutorial, run: str) -> dict:
+    return json.loads((tutorial.directory / "out" / run / "summary.json").read_text())
+
+
+@needs_ros
+def test_own_controller_drives_in_every_shape(tmp_path, ros_domain, nothing_left):
+    tutorial = Tutorial("own-controller.md", tmp_path)
+    assert tutorial.files == ["my_law.py", "my_node.py", "my_shown_node.py"]
+    for command in tutorial.commands:
+        done = tutorial.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    default = tutorial.run("cosim run config/platoon.yaml --shape inproc --out out/default")
+    assert default.returncode == 0
+    runs = {run: summary_of(tutorial, run) for run in ("law", "node", "shown", "default")}
+    assert [run["shape"] for run in runs.values()] == ["inproc", "ros", "ros", "inproc"]
+    for run in runs.values():
+        assert run["verdicts"] and all(verdict["passed"] for verdict in run["verdicts"])
+        assert set(run["causality"].values()) == {0}
+    law = runs["law"]["trace_sha256"]
+    assert runs["node"]["trace_sha256"] == law
+    assert runs["shown"]["trace_sha256"] == law
+    assert runs["default"]["trace_sha256"] != law
+
+
+def test_own_node_drives_where_there_is_no_ros(tmp_path):
+    tutorial = Tutorial("own-controller.md", tmp_path)
+    blocked = tmp_path / "noros" / "rclpy"
+    blocked.mkdir(parents=True)
+    (blocked / "__init__.py").write_text("raise ImportError('there is no ROS here')\n")
+    traces = set()
+    for controllers in ("my_node.py", "my_shown_node.py"):
+        done = tutorial.run(
+            # An rclpy that cannot be imported stands for a machine without ROS.
+            "PYTHONPATH=$PWD/noros:$PYTHONPATH cosim run config/platoon.yaml --shape inproc "
+            f"--no-bag --out out/run --controllers {controllers}"
+        )
+        assert done.returncode == 0, done.stderr
+        traces.add(summary_of(tutorial, "run")["trace_sha256"])
+    assert len(traces) == 1
+
+
+def test_node_is_ten_lines_beyond_the_law(tmp_path):
+    Tutorial("own-controller.md", tmp_path)
+    lines = (tmp_path / "my_node.py").read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 10
+
+
+def test_first_run(tmp_path):
+    tutorial = Tutorial("first-run.md", tmp_path)
+    for command in tutorial.commands:
+        done = tutorial.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    traces = {summary_of(tutorial, run)["trace_sha256"] for run in ("inproc", "seed2", "gap")}
+    assert len(traces) == 3
+    assert (tmp_path / "out/inproc/report.html").is_file()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tutorial_names_what_exists(name, tmp_path):
+    tutorial = Tutorial(name, tmp_path)
+    for file_name in tutorial.files:
+        ast.parse((tmp_path / file_name).read_text())
+    text = (ROOT / "docs" / "tutorials" / name).read_text()
+    known = {argument.name for argument in launch_arguments()}
+    assert set(re.findall(r"(\w+):=", text)) <= known
+    options = set(re.findall(r"(--[a-z][a-z-]+)", text)) - {"--show-args", "--help"}
+    help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run("COLUMNS=200 cosim run --help").stdout)
+    assert options <= set(re.findall(r"--[a-z][a-z-]+", help_text))
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / "docs" / "tutorials" / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("controllers", "message"),
+    [
+        ("nowhere.py", "controllers: there is no file"),
+        ("my_law.py:MyLow", "has no class 'MyLow'; it has MyLaw"),
+        ("my_law.py", "ended without calling run_controller"),
+        ("no_package/no_node", "no_package"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(controllers, message, tmp_path):
+    tutorial = Tutorial("own-controller.md", tmp_path)
+    done = tutorial.run(
+        f"cosim run config/platoon.yaml --shape inproc --out out/x --controllers {controllers}"
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cosim: ") and message in line

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a tutorial: its files and its commands.
+
+A fenced block whose first line names a file (three backticks, ``python my_law.py``) is that
+file. A ``bash`` block holds commands that are executed. A ``console`` block is for readers:
+its commands need what a test machine may lack (a ROS installation, RViz, CARLA).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Tutorial:
+    """One tutorial, carried out in a directory that stands for the checkout."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.directory = directory
+        self.files: list[str] = []
+        self.commands: list[str] = []
+        self.shown: list[str] = []
+        text = (ROOT / "docs" / "tutorials" / name).read_text(encoding="utf-8")
+        for language, file_name, body in _BLOCK.findall(text):
+            if file_name:
+                (directory / file_name).write_text(body, encoding="utf-8")
+                self.files.append(file_name)
+            elif language == "bash":
+                self.commands += body.splitlines()
+            elif language == "console":
+                self.shown += [line.removeprefix("$ ") for line in body.splitlines()]
+        shutil.copytree(ROOT / "config", directory / "config")
+        programs = directory / "bin"
+        programs.mkdir()
+        for program, arguments in {"cosim": " -m ros2_cosim.scenario.cli", "python": ""}.items():
+            script = programs / program
+            script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{arguments} "$@"\n')
+            script.chmod(0o755)
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Execute one command of the tutorial."""
+        path = [str(self.directory / "bin"), os.environ.get("PATH", "")]
+        python_path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join(path),
+            "PYTHONPATH": os.pathsep.join(p for p in python_path if p),
+        }
+        return subprocess.run(
+            ["sh", "-c", command],
+            cwd=self.directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
