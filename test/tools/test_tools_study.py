@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from lxml import html
+from typer.testing import CliRunner
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.cli import app
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
@@ -179,6 +181,23 @@ def test_deviation_is_that_of_the_same_time(study: Study) -> None:
     times, values = deviation(study.repetitions[0], study)
     assert times[-1] == 1.9
     assert values[-1] == pytest.approx(0.95)
+
+
+def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    first = (tmp_path / "report.html").read_text()
+    render_study(tmp_path, study)
+    assert (tmp_path / "report.html").read_text() == first
+
+
+@pytest.mark.parametrize("wrong", ["--duration=soon", "--factors=0", "--repetitions=-1"])
+def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
+    done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"cosim: {wrong.partition('=')[0]}: found")
+    assert not (tmp_path / "x").exists()
 
 
 def test_table_lines_up(study: Study) -> None:
