@@ -170,7 +170,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     text = section(REFERENCE, "Command line")
-    headings = {"run": "cosim run", "carla-headless": "cosim carla-headless"}
+    headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
         place = headings.get(command)
