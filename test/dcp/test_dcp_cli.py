@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from dcp_models import Offset, Sine, Types, running, sine_description
-from fmu_builder import build_fmu
+from support.dcp_models import Offset, Sine, Types, running, sine_description
+from support.fmu_builder import build_fmu
 from typer.testing import CliRunner
 
 from ros2_cosim.dcp.dcpx import read_description
@@ -30,7 +30,7 @@ from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.tester import FAILED, PASSED, verify_slave
 from ros2_cosim.scenario.cli import app
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "support"
 ROOT = HERE.parent.parent
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 MODELS = str(HERE / "dcp_models.py")
