@@ -29,6 +29,7 @@ from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scen
 #: Models of this project by the name that scenarios use: ``module:factory``.
 BUILT_IN_MODELS: Mapping[str, str] = {
     "carla_world": "ros2_cosim.carla_bridge.plant:make_plant",
+    "dcp_master": "ros2_cosim.dcp_bridge.participant:make_dcp_master",
     "object_sensor": "ros2_cosim.models.factories:make_object_sensor",
     "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
@@ -117,6 +118,7 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         shape=shape,
         simulator=scenario.simulator.model_dump(),
         period_ns=scenario.participants[name].period,
+        output_types={p: o.type for p, o in scenario.participants[name].outputs.items()},
     )
 
 
