@@ -53,7 +53,7 @@ participants:
   checker:
     model: bridge_models:make_checker
     activation: {any: [odometry]}
-    inputs: {odometry: plant.odometry}
+    inputs: {odometry: plant.odometry, hits: plant.hits}
 """
 
 
@@ -170,7 +170,7 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
         settings = found["participants"]["plant"]["parameters"]["slaves"]["wave"]
         settings |= {"port": port, "transport": transport}
         file = tmp_path / "waves.yaml"
-        file.write_text(yaml.safe_dump({**found, "base_directory": str(HERE)}))
+        file.write_text(yaml.safe_dump({**found, "base_directory": str(HERE)}, sort_keys=False))
         command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", str(file)]
         done = subprocess.run(
             [*command, "--shape", "ros", "--out", str(tmp_path / "out")],
@@ -184,5 +184,5 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
     finally:
         slave.kill()
         slave.communicate()
-    inproc = run_inproc(scenario(), tmp_path / "inproc", record=False)
+    inproc = run_inproc(scenario(), tmp_path, record=False)
     assert f"trace {inproc.trace_sha256}" in done.stdout
