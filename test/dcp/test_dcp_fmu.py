@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from dcp_models import running
-from fmu_builder import TRIG2, build_fmu
+from support.dcp_models import running
+from support.fmu_builder import TRIG2, build_fmu
 
 from ros2_cosim.dcp.dcpx import parse_description
 from ros2_cosim.dcp.dcpx_write import description_bytes

@@ -12,9 +12,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from dcp_models import Sine, running, sine_description
 from hypothesis import given
 from hypothesis import strategies as st
+from support.dcp_models import Sine, running, sine_description
 
 from ros2_cosim.dcp.capture import Captured, PacketDecoder, read_pcap
 from ros2_cosim.dcp.enums import DataType, PduType, TransportProtocol

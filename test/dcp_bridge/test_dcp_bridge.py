@@ -20,14 +20,14 @@ from ros2_cosim.scenario.schema import Scenario, make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 from ros2_cosim.tools.run_inproc import run_inproc
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
 SCENARIO = """
 name: waves
 duration: 200ms
 participants:
   driver:
-    model: bridge_models:make_driver
+    model: support.wave_models:make_driver
     period: 10ms
     outputs: {control: {type: ros2_cosim/msg/ControlCommand, topic: /control}}
   plant:
@@ -36,7 +36,9 @@ participants:
     parameters:
       step: 1/1000
       slaves:
-        wave: {model: "bridge_models.py:Trigonometric", parameters: {amplitude: 2.0, phase: 0.25}}
+        wave:
+          model: support/wave_models.py:Trigonometric
+          parameters: {amplitude: 2.0, phase: 0.25}
       inputs:
         command: {wave.a: throttle}
       outputs:
@@ -51,7 +53,7 @@ participants:
       hits: {type: ros2_cosim/msg/CollisionEvent, topic: /hits, schedule: sparse}
       static: {type: ros2_cosim/msg/StaticObjects, topic: /static}
   checker:
-    model: bridge_models:make_checker
+    model: support.wave_models:make_checker
     activation: {any: [odometry]}
     inputs: {odometry: plant.odometry, hits: plant.hits}
 """
@@ -67,7 +69,7 @@ def data() -> dict[str, Any]:
 def scenario(**change: Any) -> Scenario:
     found = data()
     found["participants"]["plant"]["parameters"].update(change)
-    return make_scenario({**found, "base_directory": str(HERE)}, "test")
+    return make_scenario({**found, "base_directory": str(TESTS)}, "test")
 
 
 def test_a_slave_in_process_gives_the_closed_form(tmp_path: Path) -> None:
@@ -132,7 +134,7 @@ def test_wrong_mappings_are_refused_before_anything_starts(
 
 
 def test_a_slave_elsewhere_cannot_be_reached_in_process(tmp_path: Path) -> None:
-    from bridge_models import Trigonometric
+    from support.wave_models import Trigonometric
 
     from ros2_cosim.dcp.dcpx_write import write_description
     from ros2_cosim.dcp.declare import describe
@@ -154,11 +156,11 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
     tmp_path: Path, ros_domain: int, transport: str
 ) -> None:
     pytest.importorskip("rclpy")
-    path = [str(ROOT), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [str(ROOT), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     serve = [sys.executable, "-m", "ros2_cosim.scenario.cli", "dcp", "serve"]
     slave = subprocess.Popen(
-        [*serve, f"{HERE / 'bridge_models.py'}:Trigonometric"],
+        [*serve, f"{TESTS / 'support' / 'wave_models.py'}:Trigonometric"],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -170,7 +172,7 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
         settings = found["participants"]["plant"]["parameters"]["slaves"]["wave"]
         settings |= {"port": port, "transport": transport}
         file = tmp_path / "waves.yaml"
-        file.write_text(yaml.safe_dump({**found, "base_directory": str(HERE)}, sort_keys=False))
+        file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
         command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", str(file)]
         done = subprocess.run(
             [*command, "--shape", "ros", "--out", str(tmp_path / "out")],
