@@ -9,6 +9,7 @@ the number of events so far.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.carla_bridge.parameters import SceneParameters
@@ -43,6 +44,8 @@ _UNITS: Mapping[str, str] = {
 }
 _INTEGERS = ("id", "classification", "vehicle", "other")
 COLLISIONS = "collision.count"
+#: Over UDP nobody notices otherwise that the master is gone.
+HEARTBEAT_S = 30
 
 
 class SceneVariables:
@@ -62,6 +65,7 @@ class SceneVariables:
             name=name,
             description="A CARLA scene: vehicle states out, pedals in.",
             resolutions=(Resolution(step, 1_000_000_000),),
+            heartbeat=Fraction(HEARTBEAT_S),
             transports=("TCP_IPv4", "UDP_IPv4"),
             units=[Unit(unit) for unit in sorted(set(_UNITS.values()))],
         )

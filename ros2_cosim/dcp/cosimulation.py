@@ -35,10 +35,13 @@ from typing import Annotated, Any, Literal, TextIO
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from ros2_cosim.dcp.dcpx import read_description
+from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.loading import load_slave, parse_step
 from ros2_cosim.dcp.master import Master
+from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.remote import RemoteSlave
 from ros2_cosim.dcp.slave_server import SlaveServer
 from ros2_cosim.dcp.values import Value
@@ -75,15 +78,20 @@ class SlaveSettings(_Section):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     @property
-    def is_local(self) -> bool:
-        """Whether this process has to serve the slave."""
+    def is_made(self) -> bool:
+        """Whether the slave can be made here, from a model or an FMU."""
         return self.model is not None or self.fmu is not None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process has to serve the slave: without a port nobody else does."""
+        return self.is_made and self.port is None
 
     @model_validator(mode="after")
     def _one_kind(self) -> SlaveSettings:
         if self.model is not None and self.fmu is not None:
             raise ValueError("allowed is either model or fmu")
-        if not self.is_local and self.description is None:
+        if not self.is_made and self.description is None:
             raise ValueError("description, model or fmu is missing")
         return self
 
@@ -123,11 +131,12 @@ def load_cosimulation(path: Path) -> CoSimulation:
         return CoSimulation.model_validate(data)
     except ValidationError as error:
         raise DescriptionError(
-            "; ".join(f"{path}: {_fault(e)}" for e in error.errors()[:3])
+            "; ".join(f"{path}: {fault_text(e)}" for e in error.errors()[:3])
         ) from None
 
 
-def _fault(error: Any) -> str:
+def fault_text(error: Any) -> str:
+    """Place and reason of one of pydantic's findings."""
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{place}: unknown key"
@@ -139,10 +148,40 @@ def _fault(error: Any) -> str:
     return f"{place}: found {error.get('input')!r}; {message[0].lower() + message[1:]}"
 
 
+def describe_slaves(settings: CoSimulation) -> dict[str, SlaveDescription]:
+    """The descriptions of all slaves; nothing is started.
+
+    :raises DescriptionError: a slave cannot be loaded
+    """
+    return {name: _described(slave, settings) for name, slave in settings.slaves.items()}
+
+
+def _described(slave: SlaveSettings, settings: CoSimulation) -> SlaveDescription:
+    if slave.description is not None:
+        return read_description(settings.base_directory / slave.description)
+    if slave.fmu is not None:
+        from ros2_cosim.dcp.fmu import describe_fmu
+
+        return describe_fmu(settings.base_directory / slave.fmu, step=slave.step or settings.step)
+    return _made(slave, settings)[1]
+
+
+def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, SlaveDescription]:
+    return load_slave(
+        slave.model,
+        slave.fmu,
+        slave.description,
+        directory=settings.base_directory,
+        step=slave.step or settings.step,
+        modes=(OpMode.HRT,) if settings.mode == "hrt" else (),
+    )
+
+
 @contextmanager
-def prepared(settings: CoSimulation) -> Iterator[Master]:
+def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Master]:
     """A master with all slaves added and wired, local slaves being served; cleans up.
 
+    :param connect_wait_s: how long slaves elsewhere may take to listen
     :raises DescriptionError: a slave cannot be loaded
     :raises WiringError: a connection does not fit
     """
@@ -152,6 +191,7 @@ def prepared(settings: CoSimulation) -> Iterator[Master]:
             resolution=settings.step,
             stepping=settings.stepping,
             timeout_s=settings.timeout_s,
+            connect_wait_s=connect_wait_s,
         )
         served = [
             (name, *_serve(name, slave, settings, stack))
@@ -159,10 +199,14 @@ def prepared(settings: CoSimulation) -> Iterator[Master]:
             if slave.is_local
         ]
         stack.callback(master.close)  # before the slaves are told to end
-        local = {name: (description, port) for name, description, port in served}
+        local: dict[str, tuple[SlaveDescription, int | None]] = {
+            name: (description, port) for name, description, port in served
+        }
         for name, slave in settings.slaves.items():
-            given: Any = settings.base_directory / (slave.description or "")
-            description, port = local.get(name, (given, slave.port))
+            if name in local:
+                description, port = local[name]
+            else:
+                description, port = _described(slave, settings), slave.port
             master.add_slave(
                 description,
                 slave.host,
@@ -183,15 +227,8 @@ def prepared(settings: CoSimulation) -> Iterator[Master]:
 
 def _serve(
     name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
-) -> tuple[Any, int]:
-    model, description = load_slave(
-        slave.model,
-        slave.fmu,
-        slave.description,
-        directory=settings.base_directory,
-        step=slave.step or settings.step,
-        modes=tuple(OpMode),
-    )
+) -> tuple[SlaveDescription, int]:
+    model, description = _made(slave, settings)
     server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False)
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()

@@ -20,7 +20,7 @@ from typing import Any
 
 from ros2_cosim.dcp.dcpx import read_description
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.dcp.enums import State, TransportProtocol
+from ros2_cosim.dcp.enums import ErrorCode, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.slave import Slave
@@ -72,6 +72,7 @@ class SlaveServer(SlaveSockets):
         self._busy_since = 0.0
         self._ending = False
         self._lost: str | None = None
+        self._give_up_at: float | None = None
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_in.setblocking(False)
         self._register(self._wake_in, self._wake)
@@ -112,6 +113,8 @@ class SlaveServer(SlaveSockets):
 
     def _turn(self) -> None:
         deadline = self.slave.deadline()
+        if self._give_up_at is not None:
+            deadline = min(deadline or self._give_up_at, self._give_up_at)
         timeout = None if deadline is None else max(0.0, deadline - time.monotonic())
         if timeout is None or timeout > 0:
             events = self._poller.poll(None if timeout is None else _milliseconds(timeout))
@@ -122,6 +125,20 @@ class SlaveServer(SlaveSockets):
         if deadline is not None and time.monotonic() >= deadline:
             self.slave.on_time()
         self._flush()
+        self._watch_for_master()
+
+    def _watch_for_master(self) -> None:
+        """With ``once``, end when the master does not even come back after its heartbeat
+        was missed.
+        """
+        slave = self.slave
+        if not self._once or slave.error_code != ErrorCode.PROTOCOL_ERROR_HEARTBEAT_MISSED:
+            self._give_up_at = None
+        elif self._give_up_at is None:
+            interval = self.description.heartbeat
+            self._give_up_at = time.monotonic() + float(interval or 0)
+        elif time.monotonic() >= self._give_up_at:
+            self.lost_master(slave.error_text)
 
     # -- the second thread -----------------------------------------------------------------
 

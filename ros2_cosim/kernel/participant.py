@@ -63,7 +63,8 @@ class ModelContext:
 
     ``parameters`` belong to the participant, ``scene`` is the part of the scenario that all
     models share (road, vehicles, fixed objects). ``shape`` is the run shape; relative files
-    are found below ``base_directory``; ``period_ns`` is the participant's period, if it has one.
+    are found below ``base_directory``; ``period_ns`` is the participant's period, if it has one,
+    ``output_types`` the message type of each of its output ports.
     """
 
     name: str
@@ -77,3 +78,4 @@ class ModelContext:
     graph: Graph | None = None
     watchdog_s: float = 30.0
     period_ns: int | None = None
+    output_types: Mapping[str, str] = field(default_factory=dict)

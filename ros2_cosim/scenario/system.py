@@ -30,6 +30,7 @@ from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scen
 #: Models of this project by the name that scenarios use: ``module:factory``.
 BUILT_IN_MODELS: Mapping[str, str] = {
     "carla_world": "ros2_cosim.carla_bridge.plant:make_plant",
+    "dcp_master": "ros2_cosim.dcp_bridge.participant:make_dcp_master",
     "object_sensor": "ros2_cosim.models.factories:make_object_sensor",
     "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
@@ -127,6 +128,7 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         graph=build_graph(scenario) if scenario.participants[name].model == FOREIGN_MODEL else None,
         watchdog_s=scenario.watchdog_s,
         period_ns=scenario.participants[name].period,
+        output_types={p: o.type for p, o in scenario.participants[name].outputs.items()},
     )
 
 

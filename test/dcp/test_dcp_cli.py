@@ -33,7 +33,8 @@ from ros2_cosim.scenario.cli import app
 HERE = Path(__file__).parents[1] / "support"
 ROOT = HERE.parent.parent
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
-MODELS = str(HERE / "dcp_models.py")
+SUPPORT = HERE.parent / "support"
+MODELS = str(SUPPORT / "dcp_models.py")
 
 
 def cosim(*arguments: object, code: int = 0) -> str:
@@ -204,7 +205,7 @@ def rows_of(text: str) -> list[list[float]]:
 
 def test_run_two_slaves_in_closed_loop(tmp_path: Path) -> None:
     file = tmp_path / "loop.yaml"
-    file.write_text(CLOSED_LOOP % HERE)
+    file.write_text(CLOSED_LOOP % SUPPORT)
     rows = rows_of(cosim("run", file))
     assert len(rows) == 21
     z = rows[0][3]
@@ -256,7 +257,7 @@ def test_wrong_co_simulations_are_refused(
     tmp_path: Path, change: tuple[str, str], message: str
 ) -> None:
     file = tmp_path / "wrong.yaml"
-    text = CLOSED_LOOP % HERE
+    text = CLOSED_LOOP % SUPPORT
     assert change[0] in text
     file.write_text(text.replace(*change))
     assert message in cosim("run", file, code=1)

@@ -10,11 +10,14 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.declare import describe
+from ros2_cosim.dcp.enums import TransportProtocol
 from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.master import Master
 
@@ -125,3 +128,19 @@ def test_a_slave_ends_when_its_master_is_killed(phase: str) -> None:
         assert process.wait(20) == 3
         assert lines[0] == "stopped"
         assert "'Victim': the master was lost" in lines[-1]
+
+
+def test_a_slave_over_udp_ends_when_no_heartbeat_comes_any_more() -> None:
+    description = describe(Offset, heartbeat=Fraction(1, 5))
+    with running(Offset(), description) as slave:
+        master = Master(timeout_s=10)
+        master.add_slave(description, port=slave.port, transport=TransportProtocol.UDP_IPv4)
+        master.configure()
+        master.run()
+        master.do_step()
+        master._closed.set()  # as if its process had been killed: no heartbeat, no farewell
+        slave.thread.join(20)
+        assert not slave.thread.is_alive()
+        master._io.close()
+    assert isinstance(slave.error, DcpPeerLostError)
+    assert "the master was lost: no heartbeat in time" in str(slave.error)

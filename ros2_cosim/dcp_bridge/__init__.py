@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Couples any DCP slaves to a scenario by configuration: variables to message fields and back."""

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any slave coupled to a scenario by configuration alone, in process and over ROS."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.scenario.schema import Scenario, make_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.tools.run_inproc import run_inproc
+
+TESTS = Path(__file__).parent.parent
+ROOT = TESTS.parent
+SCENARIO = """
+name: waves
+duration: 200ms
+participants:
+  driver:
+    model: support.wave_models:make_driver
+    period: 10ms
+    outputs: {control: {type: ros2_cosim/msg/ControlCommand, topic: /control}}
+  plant:
+    model: dcp_master
+    period: 10ms
+    parameters:
+      step: 1/1000
+      slaves:
+        wave:
+          model: support/wave_models.py:Trigonometric
+          parameters: {amplitude: 2.0, phase: 0.25}
+      inputs:
+        command: {wave.a: throttle}
+      outputs:
+        odometry:
+          fields: {x: wave.y, y: {variable: wave.y, factor: 0.5, offset: 1.0}, qw: 1}
+        hits: {fields: wave.hits.*, when: wave.hits.count}
+        static:
+          fields: {"objects[].x": wave.row, "objects[].id": 3}
+    inputs: {command: {from: driver.control, delayed: true}}
+    outputs:
+      odometry: {type: nav_msgs/msg/Odometry, topic: /odometry}
+      hits: {type: ros2_cosim/msg/CollisionEvent, topic: /hits, schedule: sparse}
+      static: {type: ros2_cosim/msg/StaticObjects, topic: /static}
+  checker:
+    model: support.wave_models:make_checker
+    activation: {any: [odometry]}
+    inputs: {odometry: plant.odometry, hits: plant.hits}
+"""
+
+
+def data() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(SCENARIO)
+    hits = found["participants"]["plant"]["parameters"]["outputs"]["hits"]
+    hits["fields"] = {"vehicle": "wave.hits.vehicle", "impulse": "wave.y"}
+    return found
+
+
+def scenario(**change: Any) -> Scenario:
+    found = data()
+    found["participants"]["plant"]["parameters"].update(change)
+    return make_scenario({**found, "base_directory": str(TESTS)}, "test")
+
+
+def test_a_slave_in_process_gives_the_closed_form(tmp_path: Path) -> None:
+    summary = run_inproc(scenario(), tmp_path, record=False)
+    assert summary.repeatable
+    again = run_inproc(scenario(), tmp_path, record=False)
+    assert again.trace_sha256 == summary.trace_sha256
+
+
+def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) -> None:
+    model = build_model(scenario(), "plant", "inproc")
+    try:
+        for number in range(4):
+            command = ControlCommand(0.0, 0.5 * number, 0.0, 0.0)
+            sample = Sample(0, 0, command) if number else None
+            outputs = model.activate(Step(number * 10_000_000, {}, {"command": sample}))
+            x = outputs["odometry"].x
+            assert [o.x for o in outputs["static"].objects] == [x, 2.0 * x]
+            assert [o.id for o in outputs["static"].objects] == [3, 3]
+            assert ("hits" in outputs) == (number > 0 and x > 0.5)
+            if "hits" in outputs:
+                assert outputs["hits"][:] == (7, 0, x)
+        model.finish()  # type: ignore[attr-defined]
+    finally:
+        model.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"slaves": {}}, "parameters.slaves: found {}"),
+        ({"slaves": {"wave": {}}}, "description, model or fmu is missing"),
+        ({"speed": 3}, "parameters.speed: unknown key"),
+        ({"mode": "srt"}, "parameters.mode: found 'srt'"),
+        ({"inputs": {"command": {"wave.b": "throttle"}}}, "no input 'b'; it has a"),
+        ({"inputs": {"command": {"wave.y": "throttle"}}}, "no input 'y'"),
+        ({"inputs": {"command": 5}}, "inputs.command: found 5"),
+        ({"outputs": {"other": {"fields": {}}}}, "no such output port"),
+        ({"outputs": {"odometry": {"x": "wave.y"}}}, "allowed are fields and when"),
+        ({"outputs": {"odometry": {"fields": {"w": "wave.y"}}}}, "no field 'w'; there are x, y"),
+        ({"outputs": {"odometry": {"fields": {"x": "y"}}}}, "slaves are wave"),
+        ({"outputs": {"odometry": {"fields": {"x": "wave.row"}}}}, "wave.row is an array"),
+        ({"outputs": {"hits": {"fields": {"vehicle": "wave.y"}}}}, "does not fit int"),
+        ({"outputs": {"hits": {"fields": {"vehicle": 0.5}}}}, "found 0.5; it does not fit"),
+        ({"outputs": {"odometry": {"fields": {"x": {"factor": 2}}}}}, "allowed are variable"),
+        (
+            {"outputs": {"odometry": {"fields": {"x": {"variable": "wave.y", "factor": "a"}}}}},
+            "factor: found 'a'",
+        ),
+        ({"outputs": {"static": {"fields": {"objects[].w": 1}}}}, r"objects\[\]: no field 'w'"),
+        ({"outputs": {"odometry": {"fields": "wave.y"}}}, r"slave.prefix.\*"),
+    ],
+)
+def test_wrong_mappings_are_refused_before_anything_starts(
+    change: Mapping[str, Any], message: str
+) -> None:
+    wrong = scenario(**change)
+    build_graph(wrong)
+    with pytest.raises(CosimError, match=message) as caught:
+        build_model(wrong, "plant", "inproc")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_slave_elsewhere_cannot_be_reached_in_process(tmp_path: Path) -> None:
+    from support.wave_models import Trigonometric
+
+    from ros2_cosim.dcp.dcpx_write import write_description
+    from ros2_cosim.dcp.declare import describe
+
+    write_description(describe(Trigonometric), tmp_path / "wave.dcpx")
+    slaves = {"wave": {"description": str(tmp_path / "wave.dcpx"), "port": 9}}
+    with pytest.raises(CosimError, match="shape inproc starts and reaches no other process"):
+        run_inproc(scenario(slaves=slaves), tmp_path, record=False)
+
+
+def test_the_period_must_be_a_multiple_of_the_step(tmp_path: Path) -> None:
+    with pytest.raises(CosimError, match="allowed are multiples of the slaves' step, 0.003 s"):
+        run_inproc(scenario(step="3/1000"), tmp_path, record=False)
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_a_slave_process_over_ros_gives_the_same_trace(
+    tmp_path: Path, ros_domain: int, transport: str
+) -> None:
+    pytest.importorskip("rclpy")
+    path = [str(ROOT), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    serve = [sys.executable, "-m", "ros2_cosim.scenario.cli", "dcp", "serve"]
+    slave = subprocess.Popen(
+        [*serve, f"{TESTS / 'support' / 'wave_models.py'}:Trigonometric"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert slave.stdout is not None
+        port = int(slave.stdout.readline().rsplit(":", 1)[1])
+        found = data()
+        settings = found["participants"]["plant"]["parameters"]["slaves"]["wave"]
+        settings |= {"port": port, "transport": transport}
+        file = tmp_path / "waves.yaml"
+        file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
+        command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", str(file)]
+        done = subprocess.run(
+            [*command, "--shape", "ros", "--out", str(tmp_path / "out")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert slave.wait(20) == 0
+    finally:
+        slave.kill()
+        slave.communicate()
+    inproc = run_inproc(scenario(), tmp_path, record=False)
+    assert f"trace {inproc.trace_sha256}" in done.stdout
