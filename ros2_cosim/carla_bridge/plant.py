@@ -20,6 +20,7 @@ from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step
 from ros2_cosim.kernel.time import format_ns, parse_duration
+from ros2_cosim.models.factories import scene_road
 
 #: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
 SIZE_TOLERANCE = 0.05
@@ -141,11 +142,8 @@ def make_plant(context: ModelContext) -> Behaviour:
     """Make the world participant: in process, or as DCP master where processes are used."""
     parameters: SceneParameters = scene_parameters(context, plant_step_ns(context))
     if context.shape == "inproc":
-        if not parameters.map.opendrive:
-            raise ConfigurationError(
-                f"scene.map: found '{parameters.map.name}'; the headless simulator needs an "
-                "OpenDRIVE file (*.xodr), the names of CARLA's own maps need --simulator carla"
-            )
+        # Read once per process, for the sensors as well; what is wrong with it names the file.
+        scene_road(context)
         run = SceneRun(Scene(InProcessWorld(), parameters), scene_sizes(context))
         return ScenePlant(run, commanded_vehicles(parameters))
     from ros2_cosim.carla_bridge.dcp_plant import DcpPlant

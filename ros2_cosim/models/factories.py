@@ -39,9 +39,10 @@ def _read_road(path: Path) -> RoadNetwork:
     # Shared by all models of a process: a network does not change once it is read.
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
-    return RoadNetwork.from_xodr(text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"scene.map: {path}: {reason}") from None
+    return RoadNetwork.from_xodr(text, f"scene.map: {path}")
 
 
 def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:

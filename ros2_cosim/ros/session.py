@@ -107,7 +107,8 @@ class Session:
     """One rclpy node with its executor; use as a context manager.
 
     Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
-    its files in order. A second signal ends the process as usual.
+    its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
+    for Linux may send it several times when the process dies that started this one.
     """
 
     def __init__(self, name: str, arguments: list[str] | None = None) -> None:
@@ -122,7 +123,8 @@ class Session:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop_signal = number
-        signal.signal(number, signal.SIG_DFL)
+        if number == signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
 
     def parameter(self, name: str, default: Any) -> Any:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""

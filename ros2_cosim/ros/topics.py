@@ -10,11 +10,14 @@ PARTICIPANT_STATE = "/cosim/participant_state"
 SYSTEM_STATE = "/cosim/system_state"
 REPORT = "/cosim/report"
 
+DIAGNOSTICS = "/diagnostics"
+
 CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 COMPLETION_TYPE = "ros2_cosim/msg/Completion"
 HORIZON_TYPE = "ros2_cosim/msg/Horizon"
 PARTICIPANT_STATE_TYPE = "ros2_cosim/msg/ParticipantState"
 SYSTEM_STATE_TYPE = "ros2_cosim/msg/SystemState"
+DIAGNOSTICS_TYPE = "diagnostic_msgs/msg/DiagnosticArray"
 REPORT_TYPE = "ros2_cosim/msg/ParticipantReport"
 
 

@@ -15,12 +15,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ros2_cosim.dcp.cli import make_app as make_dcp_app
+from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
-from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, check_models
+from ros2_cosim.scenario.system import build_graph, check_models, model_context
 
 app = typer.Typer(
     name="cosim",
@@ -165,12 +167,47 @@ def plan(
 
 
 @app.command()
-def report(run_directory: Annotated[Path, typer.Argument(help="Output of a run.")]) -> None:
-    """Make report.html again from summary and bag of a run."""
+def report(
+    run_directory: Annotated[Path, typer.Argument(help="Output of a run, or of a study.")],
+) -> None:
+    """Make report.html again from summary and bag of a run, or from the record of a study."""
     from ros2_cosim.tools.report import render_report
+    from ros2_cosim.tools.study_record import STUDY_FILE, read_study
+    from ros2_cosim.tools.study_report import render_study
 
     with _clear_errors():
-        print(render_report(run_directory))
+        if (run_directory / STUDY_FILE).exists():
+            print(render_study(run_directory, read_study(run_directory)))
+        else:
+            print(render_report(run_directory))
+
+
+@app.command()
+def study(
+    kind: Annotated[Literal["causality"], typer.Argument(help="What is studied.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
+    factors: Annotated[
+        str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Simulated time of each run, as 100s.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
+    ] = None,
+) -> None:
+    """Compare runs without synchronisation, at growing speed, with the synchronised run."""
+    from ros2_cosim.tools.study import run_study, study_options
+
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        options = study_options(
+            out, quick=quick, duration=duration, factors=factors, repetitions=repetitions
+        )
+        found = run_study(options, tell=_tell_now, on_line=_print_line)
+    if found.broke_at is not None:
+        print(f"without synchronisation the run breaks at factor {found.broke_at:g}")
+    print(f"results in {out}")
 
 
 @app.command(
@@ -183,6 +220,20 @@ def carla_headless(context: typer.Context) -> None:
     from ros2_cosim.carla_headless.__main__ import main as serve
 
     raise typer.Exit(serve(context.args))
+
+
+def _describe_world(scenario: Path) -> SlaveDescription:
+    """The DCP description of the first participant whose plant is a DCP slave."""
+    from ros2_cosim.carla_bridge.describe import describe_world
+
+    loaded = load_scenario(scenario)
+    names = dcp_participants(loaded)
+    if not names:
+        raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
+    return describe_world(model_context(loaded, names[0], "ros"))
+
+
+app.add_typer(make_dcp_app(_describe_world))
 
 
 def main() -> None:
@@ -226,6 +277,10 @@ def _rate(text: str) -> float | None:
     from ros2_cosim.kernel.rate import parse_rate
 
     return parse_rate(text)
+
+
+def _tell_now(line: str) -> None:
+    print(line, flush=True)
 
 
 def _print_line(name: str, line: str) -> None:

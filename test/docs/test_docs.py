@@ -163,14 +163,14 @@ def test_commands_in_the_text_exist(page: Path) -> None:
             known = cli_options(words[0])
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
-    foreign = {"--help", "--from-paths", "--ignore-src"}
+    foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     text = section(REFERENCE, "Command line")
-    headings = {"run": "cosim run", "carla-headless": "cosim carla-headless"}
+    headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
         place = headings.get(command)

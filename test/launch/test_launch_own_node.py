@@ -159,7 +159,7 @@ def test_cause_is_the_process_that_was_not_told_to_end():
     run.said("b", "b: no licence")
     run.ended("b", 1)
     run.ended("c", -9)
-    assert run.failure() == "process 'b' ended with exit code 1: b: no licence"
+    assert run.failure() == "b: no licence"
 
 
 def test_killed_process_is_named_with_its_signal():

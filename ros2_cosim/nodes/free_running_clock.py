@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of a run without synchronisation; leaves ``free_running.json`` behind."""
+
+import sys
+import time
+from pathlib import Path
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.ros.free_running_clock import FreeRunningClock
+from ros2_cosim.tools.study_prt import Track, write_free_run
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node("clock", _coordinate)
+
+
+def _coordinate(started: Started) -> None:
+    session, scenario, graph = started
+    factor = parse_rate(session.parameter("factor", "1.0"))
+    if factor is None:
+        raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
+    watched = session.parameter("watched", "")
+    clock = FreeRunningClock(
+        session,
+        graph.order,
+        run_id=f"{scenario.name}-{scenario.seed}",
+        factor=factor,
+        end_ns=scenario.duration,
+        startup_s=scenario.startup_s,
+        watchdog_s=scenario.watchdog_s,
+        timer=time.monotonic_ns,
+    )
+    track = Track()
+    types = {
+        output.topic: output.type
+        for participant in scenario.participants.values()
+        for output in participant.outputs.values()
+    }
+    if watched in types:
+        clock.watch(watched, types[watched], CATALOGUE.codec(types[watched]), track.add)
+    clock.run()
+    write_free_run(
+        Path(session.parameter("output", ".")),
+        graph,
+        clock.reports,
+        track,
+        factor=factor,
+        end_ns=scenario.duration,
+        start_ns=clock.start_ns,
+        complete=clock.complete,
+    )
+    clock.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
