@@ -22,7 +22,7 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 #: The slave may take this long to build its world; longer ends the run.
 TIMEOUT_S = 90.0
 #: All processes of a run are started at once; the slave may take so long to listen.
-CONNECT_WAIT_S = 30.0
+CONNECT_WAIT_S = 90.0
 _TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 
 

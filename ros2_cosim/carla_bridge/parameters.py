@@ -92,6 +92,8 @@ def roadblock(
 class SceneParameters:
     """A scene on one map (``map`` names it or holds its OpenDRIVE text).
 
+    Lane keeping and the drivers on the simulator's side act every ``control_period_ns`` (None:
+    at every step); in between they hold what they decided.
     ``settle_ticks`` ticks pass between the spawning and state 0; in each of them the vehicles
     are put back to their start with their initial speed and pedals that hold it, so that no
     acceleration of the set-up is left.
@@ -103,6 +105,12 @@ class SceneParameters:
     objects: tuple[ObjectSpec, ...] = ()
     weather: str = "ClearNoon"
     settle_ticks: int = 100
+    control_period_ns: int | None = None
+
+    @property
+    def control_steps(self) -> int:
+        """Steps from one action of lane keeping and drivers to the next."""
+        return (self.control_period_ns or self.step_ns) // self.step_ns
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
@@ -111,6 +119,14 @@ class SceneParameters:
         if not 0 < self.step_ns <= MAX_STEP_NS:
             raise ConfigurationError(
                 f"scene: step_ns={self.step_ns} must be above 0 and at most {MAX_STEP_NS}"
+            )
+        period_ns = self.control_period_ns
+        if period_ns is not None and (
+            period_ns % self.step_ns or not self.step_ns <= period_ns <= MAX_STEP_NS
+        ):
+            raise ConfigurationError(
+                f"scene: control_period_ns={period_ns} must be a multiple of step_ns="
+                f"{self.step_ns} and at most {MAX_STEP_NS}"
             )
         if self.weather not in WEATHER_PRESETS:
             raise ConfigurationError(

@@ -25,7 +25,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames
 from ros2_cosim.models.lane_keeping import LaneKeeper
-from ros2_cosim.models.leader_driver import LeaderDriver
+from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
 from ros2_cosim.models.road import LanePoint, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
@@ -41,8 +41,19 @@ class SceneCollision(NamedTuple):
     event: CollisionEvent
 
 
+class _Obstacle(NamedTuple):
+    """A static object as the drivers see it; ``half_length`` in m."""
+
+    position: RoadPosition
+    half_length: float
+
+
 class _Vehicle:
-    """A vehicle of the running scene."""
+    """A vehicle of the running scene.
+
+    ``steer`` and ``demand`` are what lane keeping and driver decided last; they hold before step
+    ``decides_at``. ``sent`` is the control that the simulator has.
+    """
 
     def __init__(
         self, number: int, spec: VehicleSpec, network: RoadNetwork, start: Pose, period: float
@@ -54,6 +65,11 @@ class _Vehicle:
         self.body = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         dynamics = VEHICLES[spec.dynamics]
         self.keeper = LaneKeeper(network, dynamics, spec.lane)
+        self.steer = 0.0
+        self.demand = LongitudinalCommand(0.0, 0.0, 0.0)
+        self.decides_at = 0
+        self.sent: tuple[float, float, float] | None = None
+        self.obstacle: _Obstacle | None = None
         self.driver: LeaderDriver | None = None
         if spec.driver is not None:
             self.driver = LeaderDriver(
@@ -63,6 +79,16 @@ class _Vehicle:
                 deceleration=spec.driver.deceleration,
                 period=period,
             )
+
+    def gap_to(self, obstacle: _Obstacle, network: RoadNetwork) -> float | None:
+        """Way from the front bumper to an obstacle [m], None if it is not ahead in the lane."""
+        position, lane = self.keeper.position, self.keeper.lane_id
+        if position is None or obstacle.position.lane_id != lane:
+            return None
+        way = driving_direction(lane) * network.distance(position, obstacle.position)
+        half_length = self.body.extent[0]
+        gap = way - obstacle.half_length - half_length
+        return gap if gap > -half_length else None
 
 
 class Scene:
@@ -77,7 +103,9 @@ class Scene:
         self._numbers: dict[int, int] = {}
         self._readings: dict[str, Reading] = {}
         self._objects: tuple[StaticObject, ...] = ()
-        self._obstacles: list[tuple[RoadPosition, float]] = []
+        self._obstacles: list[_Obstacle] = []
+        self._steps = 0
+        self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
         self._network: RoadNetwork | None = None
 
@@ -95,6 +123,7 @@ class Scene:
             self._spawn_objects(self._network)
             self._settle()
             self._observe()
+            self._steps = 0
         except BaseException:
             self.dismantle()
             raise
@@ -116,9 +145,13 @@ class Scene:
                     + ", ".join(v.spec.name for v in self._vehicles.values() if not v.driver)
                 )
         for name, vehicle in self._vehicles.items():
-            throttle, brake, steer = self._pedals_and_steer(vehicle, commands.get(name))
-            self._simulator.control(vehicle.actor, throttle, frames.steer_to_carla(steer), brake)
+            control = self._control(vehicle, commands.get(name))
+            if control != vehicle.sent:
+                vehicle.sent = throttle, brake, steer = control
+                steer = frames.steer_to_carla(steer)
+                self._simulator.control(vehicle.actor, throttle, steer, brake)
         self._simulator.tick()
+        self._steps += 1
         self._observe()
 
     def read(self) -> Mapping[str, Reading]:
@@ -165,7 +198,8 @@ class Scene:
     def _spawn_vehicles(self, network: RoadNetwork) -> None:
         for number, spec in enumerate(self._parameters.vehicles, start=1):
             start = _place(network, spec.road, spec.lane, spec.s)
-            vehicle = _Vehicle(number, spec, network, start, self._step_s)
+            period = self._control_steps * self._step_s
+            vehicle = _Vehicle(number, spec, network, start, period)
             raised = start._replace(z=start.z + _SPAWN_HEIGHT)
             vehicle.actor, vehicle.body = self._simulator.spawn(spec.blueprint, spec.name, raised)
             self._vehicles[spec.name] = vehicle
@@ -179,8 +213,7 @@ class Scene:
             self._numbers[actor] = number
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
-            half_length = 0.5 * found.length
-            self._obstacles.append((network.project(found.x, found.y), half_length))
+            self._obstacles.append(_Obstacle(network.project(found.x, found.y), 0.5 * found.length))
         self._objects = tuple(objects)
 
     def _settle(self) -> None:
@@ -205,20 +238,17 @@ class Scene:
             for name, vehicle in self._vehicles.items()
         }
 
-    def _pedals_and_steer(
+    def _control(
         self, vehicle: _Vehicle, command: ControlCommand | None
     ) -> tuple[float, float, float]:
-        odometry = self._readings[vehicle.spec.name].odometry
-        if vehicle.driver is not None:
-            steer = vehicle.keeper.steer(odometry)
-            gap, slope = self._way_ahead(vehicle)
-            demand = vehicle.driver.update(odometry.vx, gap, slope)
-            return demand.throttle, demand.brake, steer
+        """(throttle, brake, steer) of a vehicle for the next step."""
         if command is None:
-            return 0.0, 0.0, vehicle.keeper.steer(odometry)
+            self._decide(vehicle)
+            return vehicle.demand.throttle, vehicle.demand.brake, vehicle.steer
         steer = command.steer
         if isnan(steer):
-            steer = vehicle.keeper.steer(odometry)
+            self._decide(vehicle)
+            steer = vehicle.steer
         if not (isfinite(command.throttle) and isfinite(command.brake) and isfinite(steer)):
             raise RunError(
                 f"vehicle '{vehicle.spec.name}': {command}: throttle and brake must be finite "
@@ -226,21 +256,29 @@ class Scene:
             )
         return command.throttle, command.brake, steer
 
+    def _decide(self, vehicle: _Vehicle) -> None:
+        """Let lane keeping and driver act, once per control period."""
+        if self._steps < vehicle.decides_at:
+            return
+        vehicle.decides_at = (self._steps // self._control_steps + 1) * self._control_steps
+        odometry = self._readings[vehicle.spec.name].odometry
+        vehicle.steer = vehicle.keeper.steer(odometry)
+        if vehicle.driver is not None:
+            vehicle.demand = vehicle.driver.update(odometry.vx, *self._way_ahead(vehicle))
+
     def _way_ahead(self, vehicle: _Vehicle) -> tuple[float | None, float]:
         """Gap to the next obstacle in the own lane (None: no obstacle) and slope of the road."""
         network, position = self._network, vehicle.keeper.position
         if network is None or position is None:
             raise RunError(f"vehicle '{vehicle.spec.name}' is not on a road")
-        lane = vehicle.keeper.lane_id
-        direction = driving_direction(lane)
-        gap: float | None = None
-        for place, half_length in self._obstacles:
-            if place.lane_id != lane:
-                continue
-            way = direction * network.distance(position, place)
-            way -= half_length + vehicle.body.extent[0]
-            if way > -vehicle.body.extent[0] and (gap is None or way < gap):
-                gap = way
+        # Obstacles stand still: the next one stays the next one until it is passed.
+        gap = vehicle.gap_to(vehicle.obstacle, network) if vehicle.obstacle else None
+        if gap is None:
+            for obstacle in self._obstacles:
+                found = vehicle.gap_to(obstacle, network)
+                if found is not None and (gap is None or found < gap):
+                    gap, vehicle.obstacle = found, obstacle
+        direction = driving_direction(vehicle.keeper.lane_id)
         return gap, direction * network.slope(position.road_id, position.s)
 
     def _collision(self, contact: Contact) -> SceneCollision:

@@ -18,6 +18,7 @@ from ros2_cosim.carla_bridge.parameters import (
 from ros2_cosim.carla_bridge.simulator import MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.kernel.time import parse_duration
 
 _Spec = TypeVar("_Spec")
 
@@ -28,7 +29,8 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
     ``vehicles`` is a mapping of name to the fields of ``VehicleSpec`` (and ``id``, ``length``,
     ``width``, which the models use); ``driver`` holds the fields of ``DriverSpec``.
     ``objects`` does the same for ``ObjectSpec``; ``roadblock`` holds the arguments of
-    :func:`~.parameters.roadblock`.
+    :func:`~.parameters.roadblock`. The participant's parameter ``control_period`` says how often
+    lane keeping and drivers act (default: at every step).
 
     :param step_ns: plant step, the period of the world participant
     :raises ConfigurationError: a key is unknown, a value is wrong or the map is not there
@@ -58,12 +60,15 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
             objects += roadblock(**block)
         except TypeError as error:
             raise ConfigurationError(f"scene.roadblock: {error}") from None
+    where = f"participants.{context.name}.parameters.control_period"
+    control_period = context.parameters.get("control_period", step_ns)
     return SceneParameters(
         map=map_choice(str(scene.get("map", "")), context.base_directory),
         step_ns=step_ns,
         vehicles=tuple(vehicles),
         objects=tuple(objects),
         weather=str(scene.get("weather", "ClearNoon")),
+        control_period_ns=parse_duration(control_period, where, minimum=1),
     )
 
 

@@ -85,9 +85,8 @@ class MasterIO(MasterSockets):
         target = pdu.targets[0]
         if isinstance(target, TcpLink):
             target.post(data)
-        elif self._udp is not None:
-            with suppress(BlockingIOError):
-                self._udp.sendto(data, target)
+        else:
+            slave.datagrams.append((target, data))
 
     def _refused(self, slave: RemoteSlave, refusal: Refusal) -> None:
         request = refusal.request

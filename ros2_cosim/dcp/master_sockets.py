@@ -8,20 +8,26 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ros2_cosim.dcp.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.remote import Refusal, RemoteSlave
+from ros2_cosim.dcp.states import TRANSIENT
 from ros2_cosim.dcp.transport import (
+    MAX_DATAGRAM,
+    MAX_DATAGRAMS,
     TcpLink,
+    send_datagrams,
     tcp_connect,
     tcp_listener,
-    udp_read,
     udp_socket,
 )
 
 _CONNECT_RETRY_S = 0.1
+_NTF_STATE = int(PduType.NTF_state_changed)
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 
 
@@ -159,13 +165,23 @@ class MasterSockets:
                 slave.data_link.flush()
             if slave.control is not None:
                 slave.control.flush()
+            if slave.datagrams:
+                self._flush_udp(slave)
         except DcpPeerLostError as error:
             self._lost(slave, str(error))
 
     def _send_udp(self, slave: RemoteSlave, data: bytes) -> None:
-        assert self._udp is not None
-        with suppress(OSError):
-            self._udp.sendto(data, slave.address)
+        """Send a request at once, with the data queued before it."""
+        slave.datagrams.append((slave.address, data))
+        self._flush_udp(slave)
+
+    def _flush_udp(self, slave: RemoteSlave) -> None:
+        waiting, slave.datagrams = slave.datagrams, []
+        if self._udp is None:
+            return
+        for address, pairs in groupby(waiting, itemgetter(0)):
+            with suppress(OSError):
+                send_datagrams(self._udp, address, [data for _, data in pairs])
 
     # -- receiving ---------------------------------------------------------------------------
 
@@ -210,19 +226,29 @@ class MasterSockets:
         raise NotImplementedError
 
     def _read_udp(self) -> None:
+        """What has come, up to a PDU by which a slave says that it has done what it was told."""
         assert self._udp is not None
-        for data, address in udp_read(self._udp):
-            if data and data[0] >= 0xF0:
+        for _ in range(MAX_DATAGRAMS):
+            try:
+                data, address = self._udp.recvfrom(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error of an earlier send; the next read tells the rest
+            kind = data[0] if data else 0
+            if kind >= 0xF0:
                 self._take_data(data)
                 continue
-            at = 1 if data and data[0] >= 0xE0 else 3
+            at = 1 if kind >= 0xE0 else 3
             slave = self._by_id.get(data[at]) if len(data) > at else None
             if slave is None:  # sent in ALIVE, or an empty answer: the address tells
                 slave = next((s for s in self.slaves.values() if s.address == address), None)
             if slave is None:
                 self.dropped += 1
-            else:
-                self._take(slave, data)
+                continue
+            self._take(slave, data)
+            if kind == _NTF_STATE and slave.state not in TRANSIENT:
+                return
 
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):

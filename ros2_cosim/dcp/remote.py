@@ -114,6 +114,7 @@ class RemoteSlave:
         self.log: list[LogEntry] = []
         self.error_code: int | None = None
         self.log_answer: bytes | None = None
+        self.datagrams: list[tuple[tuple[str, int], bytes]] = []
         self.sent_pdus: list[OutputPdu] = []
         self.param_pdus: list[OutputPdu] = []
         self.received: dict[int, InputPdu] = {}

@@ -131,6 +131,11 @@ class SlaveCore:
         """Origin of the accepted STC_register, None in ALIVE."""
         return self._master
 
+    @property
+    def expected_seq(self) -> int:
+        """Sequence id that the next request must carry."""
+        return self._expected
+
     def _nack(self, seq: int, code: int) -> None:
         self._io.send(
             self._origin, NACK.pack(PduType.RSP_nack, seq, self._id, self._expected, code)

@@ -32,6 +32,7 @@ from ros2_cosim.dcp.transport import (
 
 RELIEF_S = 0.02
 """A callback that runs longer than this leaves the sockets to the second thread."""
+MAX_WAIT_S = 3600.0
 
 
 class SlaveServer(SlaveSockets):
@@ -201,7 +202,8 @@ class SlaveServer(SlaveSockets):
 
 
 def _milliseconds(seconds: float) -> int:
-    return max(0, int(seconds * 1000 + 0.999))
+    """For poll, which takes no longer times (a run may be told to start in a distant year)."""
+    return max(0, int(min(seconds, MAX_WAIT_S) * 1000 + 0.999))
 
 
 def serve(

@@ -8,35 +8,37 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.dcp.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.enums import ErrorCode, PduType, TransportProtocol
 from ros2_cosim.dcp.errors import DcpPeerLostError
 from ros2_cosim.dcp.slave import Slave
 from ros2_cosim.dcp.slave_config import MAX_PDU_BYTES, Endpoint
 from ros2_cosim.dcp.transport import (
+    MAX_DATAGRAM,
+    MAX_DATAGRAMS,
     TcpLink,
+    send_datagrams,
     tcp_connect,
     tcp_listener,
-    udp_read,
     udp_socket,
 )
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 64
+_FIRST_ANSWER, _FIRST_DATA = int(PduType.RSP_ack), int(PduType.DAT_input_output)
 _COMPUTING = frozenset({int(PduType.STC_initialize), int(PduType.STC_do_step)})
 
 
-class _UdpPeer:
+class _UdpPeer(NamedTuple):
     """Where answers over UDP go."""
 
-    __slots__ = ("address", "sock")
-
-    def __init__(self, sock: socket.socket, address: tuple[str, int]) -> None:
-        self.sock = sock
-        self.address = address
+    sock: socket.socket
+    address: tuple[str, int]
 
 
 class SlaveSockets:
@@ -64,6 +66,7 @@ class SlaveSockets:
         self._dirty: set[TcpLink] = set()
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._draining = False
+        self._peers: dict[tuple[str, int], _UdpPeer] = {}
 
     def lost_master(self, reason: str) -> None:
         """The connection of the master is gone (the derived class decides what follows)."""
@@ -183,10 +186,27 @@ class SlaveSockets:
             self.lost_master(reason)
 
     def _read_udp(self, sock: socket.socket) -> None:
-        for data, address in udp_read(sock):
-            if data and data[0] in _COMPUTING:
+        """Control and data; ends with a request, since its sender now waits for an answer."""
+        for _ in range(MAX_DATAGRAMS):
+            try:
+                data, address = sock.recvfrom(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error of an earlier send; the next read tells the rest
+            if not data:
+                continue
+            peer = self._peers.get(address)
+            if peer is None:
+                if len(self._peers) >= MAX_CONNECTIONS:
+                    self._peers.clear()
+                peer = self._peers[address] = _UdpPeer(sock, address)
+            kind = data[0]
+            if kind in _COMPUTING and (self._links or self._data_sockets):
                 self._drain(sock)
-            self.slave.receive(data, _UdpPeer(sock, address))
+            self.slave.receive(data, peer)
+            if kind < _FIRST_ANSWER:
+                return
 
     # -- what the engine asks for ------------------------------------------------------------
 
@@ -200,11 +220,19 @@ class SlaveSockets:
             self._datagrams.append((peer, data))
 
     def _flush(self) -> None:
-        if self._datagrams:
-            for peer, data in self._datagrams:
-                with suppress(OSError):
-                    peer.sock.sendto(data, peer.address)
-            self._datagrams.clear()
+        while self._datagrams:
+            waiting, self._datagrams = self._datagrams, []
+            for (sock, address), pairs in groupby(waiting, itemgetter(0)):
+                pdus = [data for _, data in pairs]
+                try:
+                    send_datagrams(sock, address, pdus)
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    if any(data[0] >= _FIRST_DATA for data in pdus):
+                        self.slave.fail(
+                            ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data to {address}: {error}"
+                        )
         while self._dirty:
             link = self._dirty.pop()
             try:
@@ -220,8 +248,7 @@ class SlaveSockets:
             except DcpPeerLostError as error:
                 raise OSError(str(error)) from None
         else:
-            with suppress(BlockingIOError):
-                target.sock.sendto(data, target.address)
+            self._datagrams.append((target, data))
 
     def listen(self, endpoints: list[Endpoint]) -> None:
         """Open the data ports that are not the control port."""
@@ -243,7 +270,13 @@ class SlaveSockets:
         self._register(listener, lambda: self._accept(listener, control=False))
 
     def _read_data_udp(self, sock: socket.socket) -> None:
-        for data, _ in udp_read(sock):
+        for _ in range(MAX_DATAGRAMS):
+            try:
+                data = sock.recv(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue
             if data and data[0] >= 0xF0:
                 self.slave.receive(data, None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import select
 import socket
 import struct
+import sys
 import time
 from contextlib import suppress
 
@@ -20,6 +21,13 @@ READ_SIZE = 65536
 SEND_TIMEOUT_S = 10.0
 MAX_FRAME = 16 * 1024 * 1024
 MAX_DATAGRAM = 65535
+MAX_DATAGRAMS = 64
+"""Datagrams read in one go, so that other sockets get their turn."""
+MAX_SEGMENTS, MAX_SEGMENT = 16, 1200
+"""Datagrams sent with one call, and their greatest size (a path's usual limit is above)."""
+_SOL_UDP, _UDP_SEGMENT = 17, 103
+_SEGMENT = struct.Struct("=H")
+_can_segment = sys.platform == "linux"
 
 
 class FrameReader:
@@ -202,17 +210,42 @@ def udp_socket(host: str, port: int) -> socket.socket:
     return sock
 
 
-def udp_read(sock: socket.socket, most: int = 64) -> list[tuple[bytes, tuple[str, int]]]:
-    """Datagrams that have arrived, with their senders; at most ``most`` at a time."""
-    found = []
-    for _ in range(most):
-        try:
-            found.append(sock.recvfrom(MAX_DATAGRAM))
-        except BlockingIOError:
-            break
-        except OSError:
-            continue  # an ICMP error of an earlier send; the next read tells the rest
-    return found
+def send_datagrams(sock: socket.socket, address: tuple[str, int], pdus: list[bytes]) -> None:
+    """Send PDUs to one address, each in a datagram of its own, with few calls.
+
+    Linux cuts one buffer into datagrams of equal length, of which the last may be shorter
+    (UDP segmentation offload); on the wire they look as if they had been sent one by one.
+    Where it cannot, they are sent one by one.
+
+    :raises OSError: the operating system refuses to send
+    """
+    at, end = 0, len(pdus)
+    while at < end:
+        size, stop = len(pdus[at]), at + 1
+        if _can_segment and size <= MAX_SEGMENT:
+            while stop < end and stop - at < MAX_SEGMENTS and 0 < len(pdus[stop]) <= size:
+                stop += 1
+                if len(pdus[stop - 1]) < size:
+                    break
+        if stop == at + 1:
+            sock.sendto(pdus[at], address)
+        else:
+            _send_segments(sock, address, pdus[at:stop], size)
+        at = stop
+
+
+def _send_segments(
+    sock: socket.socket, address: tuple[str, int], pdus: list[bytes], size: int
+) -> None:
+    global _can_segment
+    try:
+        sock.sendmsg(pdus, ((_SOL_UDP, _UDP_SEGMENT, _SEGMENT.pack(size)),), 0, address)
+    except BlockingIOError:
+        raise
+    except OSError:  # neither this system nor every network card knows it
+        _can_segment = False
+        for pdu in pdus:
+            sock.sendto(pdu, address)
 
 
 def is_local(host: str) -> bool:

@@ -2,7 +2,9 @@
 """CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
 
 import logging
+import socket
 import sys
+import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
@@ -19,7 +21,11 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.schema import SimulatorSettings
 from ros2_cosim.scenario.system import model_context
+
+#: If the server fails instead, whoever started the run notices at once.
+_SERVER_WAIT_S = 60.0
 
 
 def main() -> int:
@@ -38,7 +44,7 @@ def _serve(started: Started) -> None:
     dcp = context.parameters["dcp"]
     slave = SceneSlave(
         parameters,
-        lambda: ClientWorld(simulator.host, simulator.port, simulator.timeout_s),
+        lambda: _client(simulator),
         scene_sizes(context),
         context,
         _reporter(session, slave_name(name)),
@@ -56,6 +62,19 @@ def _serve(started: Started) -> None:
             raise Aborted(str(error)) from None
     if slave.failure is not None:
         raise ConnectionFailedError(slave.failure)
+
+
+def _client(simulator: SimulatorSettings) -> ClientWorld:
+    """The client; a server that is started together with this node gets time to listen."""
+    if simulator.kind == "headless":
+        deadline = time.monotonic() + _SERVER_WAIT_S
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection((simulator.host, simulator.port), 1.0).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+    return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
 
 
 def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:

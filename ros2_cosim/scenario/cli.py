@@ -15,12 +15,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ros2_cosim.dcp.cli import make_app as make_dcp_app
+from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
-from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, check_models
+from ros2_cosim.scenario.system import build_graph, check_models, model_context
 
 app = typer.Typer(
     name="cosim",
@@ -218,6 +220,20 @@ def carla_headless(context: typer.Context) -> None:
     from ros2_cosim.carla_headless.__main__ import main as serve
 
     raise typer.Exit(serve(context.args))
+
+
+def _describe_world(scenario: Path) -> SlaveDescription:
+    """The DCP description of the first participant whose plant is a DCP slave."""
+    from ros2_cosim.carla_bridge.describe import describe_world
+
+    loaded = load_scenario(scenario)
+    names = dcp_participants(loaded)
+    if not names:
+        raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
+    return describe_world(model_context(loaded, names[0], "ros"))
+
+
+app.add_typer(make_dcp_app(_describe_world))
 
 
 def main() -> None:

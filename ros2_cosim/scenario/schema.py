@@ -107,8 +107,9 @@ class Scenario(_Section):
     duration: PositiveDuration
     #: A stop requested at t ends the run at t + this.
     stop_latency: PositiveDuration = 500_000_000
-    #: How far a participant may be ahead of the clock.
-    run_ahead: PositiveDuration = 500_000_000
+    #: How far a participant may be ahead of the clock; 0 is lockstep: nobody begins a step
+    #: before all have finished the one before.
+    run_ahead: Duration = 500_000_000
     #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.
     clock_step: PositiveDuration = 50_000_000
     #: Wall-clock seconds that all participants may take to become ready.
@@ -139,7 +140,7 @@ def _check(scenario: Scenario, origin: str) -> None:
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
             f"most stop_latency ({format_ns(scenario.stop_latency)})"
         )
-    if 2 * scenario.clock_step > scenario.run_ahead:
+    if 0 < scenario.run_ahead < 2 * scenario.clock_step:
         raise ConfigurationError(
             f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
             f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"

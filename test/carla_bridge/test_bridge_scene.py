@@ -15,6 +15,9 @@ from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene
 from ros2_cosim.carla_bridge.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.models.road import RoadNetwork, lateral_error
+
+HIGHWAY_ROADS = RoadNetwork.from_file(HIGHWAY)
 
 
 def _started(parameters: Any) -> Scene:
@@ -87,6 +90,28 @@ def test_followers_obey_commands_and_keep_their_lane() -> None:
     assert scene.read()["follower1"].acceleration.ax < -1.0
     for name in ("follower1", "follower2"):
         assert scene.read()[name].odometry.y == pytest.approx(-5.25, abs=0.02)
+
+
+def test_lane_keeping_and_driver_act_once_per_control_period() -> None:
+    world = InProcessWorld()
+    scene = Scene(world, platoon(leader_s=1000.0, control_period_ns=30_000_000))
+    scene.initialise()
+    leader, *followers = world.world.vehicles()
+    acted = []
+    for step in range(300):
+        before = leader.control, followers[0].control
+        scene.step({"follower1": ControlCommand(0.0, 0.001 * step, 0.0, NAN)})
+        assert followers[0].control != before[1]  # commands act at once
+        if leader.control != before[0]:
+            acted.append(step)
+        if followers[0].control.steer != before[1].steer:
+            assert step % 3 == 0
+    assert len(acted) > 50
+    assert all(step % 3 == 0 for step in acted)
+    # In the curve, with the held steering.
+    odometry = scene.read()["leader"].odometry
+    place = HIGHWAY_ROADS.project(odometry.x, odometry.y)
+    assert lateral_error(HIGHWAY_ROADS, place, -2) == pytest.approx(0.0, abs=0.02)
 
 
 def test_steering_commands_are_positive_to_the_left() -> None:
@@ -178,6 +203,8 @@ def test_commands_must_be_finite(wrong: tuple[float, float, float]) -> None:
         ({"map": MapChoice()}, "either a map name or an OpenDRIVE text"),
         ({"map": MapChoice("<x/>", "y")}, "either a map name or an OpenDRIVE text"),
         ({"settle_ticks": 0}, "settle_ticks=0"),
+        ({"control_period_ns": 15_000_000}, "control_period_ns=15000000 must be a multiple of"),
+        ({"control_period_ns": 200_000_000}, "at most 100000000"),
         ({"objects": roadblock(-1, 9.0) + roadblock(-1, 9.0)}, "'roadblock1' is used twice"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
 
 from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.enums import ErrorCode, OpMode, State, TransportProtocol
+from ros2_cosim.dcp.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.model import Input, Output, SlaveModel, StepInfo
@@ -164,8 +164,6 @@ class Blocked(SlaveModel):
 
 
 def test_requests_are_answered_during_a_long_computation() -> None:
-    from ros2_cosim.dcp.enums import PduType
-
     model = Blocked()
     description = describe(Blocked)
     with running(model, description) as slave, Master(timeout_s=10) as master:
@@ -206,6 +204,17 @@ def test_a_slave_may_leave_the_run_by_itself() -> None:
             with pytest.raises(DcpError, match="'Leaving' left the run by itself"):
                 master.do_step(20)
             master._io.await_state([remote], State.STOPPED)
+
+
+def test_a_start_in_a_distant_year_does_not_end_the_slave() -> None:
+    with running(Sine(), sine_description()) as slave, Master(op_mode=OpMode.SRT) as master:
+        remote = master.add_slave(sine_description(), port=slave.port)
+        master.configure()
+        master._stc(remote, PduType.STC_run, (2**63 - 1).to_bytes(8, "little"))
+        assert master.request_states() == {"Sine": State.SYNCHRONIZING}
+        assert master.request_states() == {"Sine": State.SYNCHRONIZING}
+        assert slave.error is None
+        master.stop()
 
 
 def test_ticks_do_not_drift() -> None:

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tester's side of a conversation with a slave: every PDU by hand, every answer judged."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ros2_cosim.dcp.description import (
+    Causality,
+    Resolution,
+    SlaveDescription,
+    element_count,
+    start_value,
+)
+from ros2_cosim.dcp.enums import (
+    ErrorCode,
+    OpMode,
+    PduType,
+    State,
+    TransportProtocol,
+)
+from ros2_cosim.dcp.errors import DcpError, DcpPeerLostError, PduError
+from ros2_cosim.dcp.pdu import LAYOUTS, Pdu, decode, encode_address
+from ros2_cosim.dcp.states import STOPPABLE
+from ros2_cosim.dcp.transport import TcpLink, tcp_connect, tcp_listener, udp_socket
+from ros2_cosim.dcp.values import PayloadCodec
+from ros2_cosim.kernel.errors import CosimError
+
+_P = PduType
+_UDP = TransportProtocol.UDP_IPv4
+SLAVE_ID = 1
+OUTPUTS, INPUTS = 1, 2
+"""data_ids that the tester gives to all outputs and to all inputs."""
+_NOT_NOW = (
+    ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE,
+    ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS,
+    ErrorCode.INVALID_STATE_ID,
+)
+
+
+class Deviation(DcpError):
+    """The slave did something else than the standard asks for."""
+
+
+class Session:
+    """A conversation with one slave.
+
+    :param description: what the slave says about itself
+    :param host, port: its control address
+    :param protocol: UDP_IPv4 or TCP_IPv4
+    :param timeout_s: longest wait for an answer
+    :ivar transcript: every PDU sent (``->``) and received (``<-``)
+    :ivar data: data PDUs received
+    :raises DcpPeerLostError: nobody listens there
+    """
+
+    def __init__(
+        self,
+        description: SlaveDescription,
+        host: str,
+        port: int,
+        protocol: TransportProtocol,
+        timeout_s: float,
+    ) -> None:
+        self.description = description
+        self.protocol = protocol
+        self.timeout_s = timeout_s
+        self.transcript: list[str] = []
+        self.data: list[Pdu] = []
+        self.seq = 0
+        self.state = State.ALIVE
+        self.mode = OpMode.NRT
+        self._others: list[Pdu] = []
+        self._link: TcpLink | None = None
+        self._data_link: TcpLink | None = None
+        self._incoming: list[TcpLink] = []
+        self._listener: socket.socket | None = None
+        self._udp: socket.socket | None = None
+        self._data_seq = 0
+        try:
+            self._address = (socket.gethostbyname(host), port)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect(self._address)
+                self._host = str(probe.getsockname()[0])
+            if protocol is _UDP:
+                self._udp = udp_socket(self._host, 0)
+            else:
+                self._link = tcp_connect(*self._address, timeout_s)
+                self._listener = tcp_listener(self._host, 0)
+        except OSError as error:
+            raise DcpPeerLostError(
+                f"no connection to {host}:{port}: {error.strerror or error}"
+            ) from None
+
+    def close(self) -> None:
+        """Close every socket."""
+        for sock in (self._link, self._data_link, self._listener, self._udp, *self._incoming):
+            if sock is not None:
+                sock.close()
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def send_raw(self, data: bytes, note: str = "") -> None:
+        """Send bytes as they are."""
+        try:
+            text = str(decode(data))
+        except PduError:
+            text = f"bytes {data.hex()}"
+        self.transcript.append(f"-> {text}{note}")
+        if self._link is not None:
+            self._link.send(data)
+        elif self._udp is not None:
+            self._udp.sendto(data, self._address)
+
+    def make(self, kind: PduType, **fields: Any) -> bytes:
+        """A request with the next sequence id, the slave's id and the expected state."""
+        values: dict[str, Any] = {"pdu_seq_id": self.seq, "receiver": SLAVE_ID, **fields}
+        self.seq = (self.seq + 1) & 0xFFFF
+        if "state_id" in LAYOUTS[kind].names:
+            values.setdefault("state_id", self.state)
+        return Pdu(kind, values).encode()
+
+    def register_fields(self, mode: OpMode) -> dict[str, Any]:
+        """The fields of a right STC_register."""
+        return {
+            "slave_uuid": self.description.uuid_bytes,
+            "op_mode": mode,
+            "major_version": 1,
+            "minor_version": 0,
+        }
+
+    # -- receiving -----------------------------------------------------------------------------
+
+    def _pump(self, timeout_s: float) -> None:
+        sources: list[Any] = [*self._incoming]
+        sources += [s for s in (self._link, self._listener, self._udp) if s is not None]
+        readable, _, _ = select.select(sources, [], [], max(0.0, timeout_s))
+        for source in readable:
+            if source is self._listener and self._listener is not None:
+                sock, _ = self._listener.accept()
+                self._incoming.append(TcpLink(sock))
+            elif source is self._udp and self._udp is not None:
+                with suppress(BlockingIOError):
+                    self._take(self._udp.recv(65535))
+            else:
+                self._read(source)
+
+    def _read(self, link: TcpLink) -> None:
+        try:
+            frames = link.read()
+        except DcpPeerLostError as error:
+            if link is self._link:
+                raise
+            self._incoming.remove(link)
+            self.transcript.append(f"<- end of a data connection: {error}")
+            return
+        for frame in frames:
+            self._take(frame)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            pdu = decode(data)
+        except PduError as error:
+            self.transcript.append(f"<- {error}")
+            raise Deviation(f"the slave sent {data.hex()}, which is no PDU: {error}") from None
+        self.transcript.append(f"<- {pdu}")
+        if pdu.kind in (_P.DAT_input_output, _P.DAT_parameter):
+            self.data.append(pdu)
+        elif pdu.kind is not _P.NTF_log:
+            self._others.append(pdu)
+
+    def next_control(self, what: str, timeout_s: float | None = None) -> Pdu:
+        """The next response or notification.
+
+        :raises Deviation: none comes in time
+        """
+        limit = self.timeout_s if timeout_s is None else timeout_s
+        until = time.monotonic() + limit
+        while not self._others:
+            rest = until - time.monotonic()
+            if rest <= 0:
+                raise Deviation(f"{what} did not come within {limit:g} s")
+            self._pump(rest)
+        return self._others.pop(0)
+
+    def silence(self, seconds: float, what: str) -> None:
+        """Nothing must come.
+
+        :raises Deviation: something came
+        """
+        until = time.monotonic() + seconds
+        while (rest := until - time.monotonic()) > 0:
+            self._pump(rest)
+        if self._others:
+            raise Deviation(f"{what} must not be answered; got {self._others.pop(0)}")
+
+    def collect_data(self, count: int, what: str) -> list[Pdu]:
+        """The next ``count`` data PDUs; notifications that come meanwhile are kept."""
+        until = time.monotonic() + self.timeout_s
+        while len(self.data) < count:
+            rest = until - time.monotonic()
+            if rest <= 0:
+                raise Deviation(f"{what}: {len(self.data)} data PDUs came instead of {count}")
+            self._pump(rest)
+        found, self.data = self.data[:count], self.data[count:]
+        return found
+
+    # -- judging -------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> Pdu:
+        """Send a request and return its response; notifications before it are a deviation."""
+        self.send_raw(data)
+        kind, seq = PduType(data[0]), data[1] | data[2] << 8
+        pdu = self.next_control(f"the answer to {kind.name}")
+        if not pdu.kind.name.startswith("RSP_"):
+            raise Deviation(f"{pdu} came before the answer to {kind.name}")
+        if pdu.resp_seq_id != seq:
+            raise Deviation(f"{pdu} answers another request than {kind.name} number {seq}")
+        return pdu
+
+    def expect(self, kind: PduType, response: PduType, **fields: Any) -> Pdu:
+        """A request that must be answered with ``response``."""
+        pdu = self.answer(self.make(kind, **fields))
+        if pdu.kind is not response:
+            raise Deviation(f"{kind.name} must be answered with {response.name}; got {pdu}")
+        if pdu.sender != SLAVE_ID:
+            raise Deviation(f"{pdu}: the sender must be the slave's id {SLAVE_ID}")
+        return pdu
+
+    def accepted(self, kind: PduType, *states: State, **fields: Any) -> None:
+        """A request that must be acknowledged, with these states notified one after the other."""
+        self.expect(kind, _P.RSP_ack, **fields)
+        for state in states:
+            pdu = self.next_control(f"NTF_state_changed {state.name}")
+            if pdu.kind is not _P.NTF_state_changed or pdu.state_id != state:
+                raise Deviation(f"NTF_state_changed {state.name} must follow; got {pdu}")
+            self.state = state
+
+    def refused(self, kind: PduType, *codes: ErrorCode, **fields: Any) -> None:
+        """A request that must be refused with one of ``codes``."""
+        pdu = self.expect(kind, _P.RSP_nack, **fields)
+        if pdu.error_code not in codes:
+            wanted = " or ".join(code.name for code in codes)
+            raise Deviation(f"{kind.name} must be refused with {wanted}; got {pdu}")
+        if pdu.exp_seq_id != self.seq:
+            raise Deviation(f"{pdu}: exp_seq_id must be {self.seq}")
+
+    def not_allowed(self, kinds: Iterable[PduType], **fields: Any) -> None:
+        """Requests that the present state does not allow."""
+        for kind in kinds:
+            extra = {"time": 0} if kind is _P.STC_run else {}
+            extra |= {"steps": 1} if kind is _P.STC_do_step else {}
+            codes: tuple[ErrorCode, ...] = _NOT_NOW
+            if kind is _P.STC_do_step or kind is _P.STC_reset:
+                codes = (*_NOT_NOW, ErrorCode.NOT_SUPPORTED_PDU)
+            self.refused(kind, *codes, **extra, **fields)
+
+    def ask_state(self, state: State) -> None:
+        """INF_state must report ``state``."""
+        pdu = self.expect(_P.INF_state, _P.RSP_state_ack)
+        if pdu.state_id != state:
+            raise Deviation(f"INF_state must report {state.name}; got {pdu}")
+
+    # -- ways through the state machine --------------------------------------------------------
+
+    def register(self, mode: OpMode) -> None:
+        """ALIVE to CONFIGURATION."""
+        self.mode, self.state = mode, State.ALIVE
+        self.accepted(_P.STC_register, State.CONFIGURATION, **self.register_fields(mode))
+
+    def configure(self, leave_out: Sequence[PduType] = ()) -> None:
+        """A whole configuration: all outputs and all inputs, one data_id each."""
+        for kind, fields in self.settings():
+            if kind not in leave_out:
+                if kind is _P.CFG_steps and self.mode is OpMode.NRT:
+                    self.answer(self.make(kind, **fields))  # may be refused, need not
+                else:
+                    self.accepted(kind, **fields)
+
+    def settings(self) -> list[tuple[PduType, dict[str, Any]]]:
+        """The requests of a whole configuration with their fields."""
+        d, udp = self.description, self.protocol is _UDP
+        numerator, denominator = self.resolution()
+        found: list[tuple[PduType, dict[str, Any]]] = [
+            (_P.CFG_time_res, {"numerator": numerator, "denominator": denominator})
+        ]
+        outputs, inputs = d.of(Causality.OUTPUT), d.of(Causality.INPUT)
+        network = {"transport_protocol": self.protocol}
+        for pos, v in enumerate(outputs):
+            fields = {"data_id": OUTPUTS, "pos": pos, "source_vr": v.value_reference}
+            found.append((_P.CFG_output, fields))
+        if outputs:
+            mine = self._udp if udp else self._listener
+            assert mine is not None
+            address = encode_address(self._host, int(mine.getsockname()[1]))
+            found += [
+                (
+                    _P.CFG_target_network_information,
+                    {"data_id": OUTPUTS, **network, "address": address},
+                ),
+                (_P.CFG_steps, {"steps": outputs[0].default_steps, "data_id": OUTPUTS}),
+                (_P.CFG_scope, {"data_id": OUTPUTS, "scope": 0}),
+            ]
+        for pos, v in enumerate(inputs):
+            fields = {"data_id": INPUTS, "pos": pos, "target_vr": v.value_reference}
+            found.append((_P.CFG_input, {**fields, "source_data_type": v.data_type}))
+        if inputs:
+            address = encode_address(self._address[0], self.data_port())
+            found += [
+                (
+                    _P.CFG_source_network_information,
+                    {"data_id": INPUTS, **network, "address": address},
+                ),
+                (_P.CFG_scope, {"data_id": INPUTS, "scope": 0}),
+            ]
+        return found
+
+    def resolution(self) -> tuple[int, int]:
+        """A resolution that the slave offers."""
+        for offer in self.description.resolutions:
+            if isinstance(offer, Resolution):
+                return offer.numerator, offer.denominator
+            return offer.numerator_from, offer.denominator
+        return 1, 1000
+
+    def data_port(self) -> int:
+        """A port that the slave offers for data, else its control port."""
+        transport = self.description.transport(self.protocol)
+        ports = transport.data if transport is not None else None
+        return ports.ranges[0][0] if ports is not None and ports.ranges else self._address[1]
+
+    def to(self, state: State) -> None:
+        """From CONFIGURATION (whole configuration made) to a resting state further on."""
+        run = {"time": 0}
+        self.accepted(_P.STC_prepare, State.PREPARING, State.PREPARED)
+        if state is State.PREPARED:
+            return
+        if self.protocol is not _UDP and self.description.of(Causality.INPUT):
+            port = self.data_port()
+            if port != self._address[1]:
+                self._data_link = tcp_connect(self._address[0], port, self.timeout_s)
+        self.accepted(_P.STC_configure, State.CONFIGURING, State.CONFIGURED)
+        if state is State.CONFIGURED:
+            return
+        if state is State.INITIALIZED:
+            self.accepted(_P.STC_initialize, State.INITIALIZING, State.INITIALIZED)
+            return
+        self.accepted(_P.STC_run, State.SYNCHRONIZING, State.SYNCHRONIZED, **run)
+        if state is State.SYNCHRONIZED:
+            return
+        self.accepted(_P.STC_run, State.RUNNING, **run)
+        if state is State.COMPUTED:
+            steps = self.description.non_real_time
+            count = steps.default_steps if steps else 1
+            self.accepted(_P.STC_do_step, State.COMPUTING, State.COMPUTED, steps=count)
+
+    def send_inputs(self) -> None:
+        """Start values of all inputs, once."""
+        inputs = self.description.of(Causality.INPUT)
+        if not inputs:
+            return
+        sizes = self._structural()
+        values = [start_value(v, element_count(v, sizes)) for v in inputs]
+        payload = self.codec(Causality.INPUT).pack(values)
+        fields = {"pdu_seq_id": self._data_seq, "data_id": INPUTS, "payload": payload}
+        data = Pdu(_P.DAT_input_output, fields).encode()
+        self._data_seq = (self._data_seq + 1) & 0xFFFF
+        self.transcript.append(f"-> {decode(data)}")
+        link = self._data_link or self._link
+        if link is not None:
+            link.send(data)
+        elif self._udp is not None:
+            self._udp.sendto(data, (self._address[0], self.data_port()))
+
+    def codec(self, causality: Causality) -> PayloadCodec:
+        """Codec of all variables of a kind in the order of the description."""
+        sizes = self._structural()
+        variables = self.description.of(causality)
+        return PayloadCodec([(v.data_type, element_count(v, sizes)) for v in variables])
+
+    def _structural(self) -> dict[int, int]:
+        parameters = self.description.of(Causality.STRUCTURAL)
+        return {v.value_reference: int(v.start or 1) for v in parameters}
+
+    def stop(self) -> None:
+        """A stoppable state to STOPPED."""
+        self.accepted(_P.STC_stop, State.STOPPING, State.STOPPED)
+        self._close_data()
+
+    def deregister(self) -> None:
+        """Back to ALIVE."""
+        self.accepted(_P.STC_deregister, State.ALIVE)
+
+    def _close_data(self) -> None:
+        if self._data_link is not None:
+            self._data_link.close()
+            self._data_link = None
+
+    def recover(self) -> None:
+        """Whatever the state is: to ALIVE, without judging (Appendix E)."""
+        self._close_data()
+        self._others.clear()
+        until = time.monotonic() + self.timeout_s
+        while time.monotonic() < until:
+            state = self._look()
+            if state is State.ALIVE:
+                break
+            self.state = state
+            resting = (State.CONFIGURATION, State.STOPPED, State.ERRORRESOLVED)
+            if state in resting:
+                self.send_raw(self.make(_P.STC_deregister))
+            elif state in STOPPABLE:
+                self.send_raw(self.make(_P.STC_stop))
+            with suppress(CosimError):
+                self.silence(0.05, "")
+            self._others.clear()
+        self.state = State.ALIVE
+        self._others.clear()
+        self.data.clear()
+
+    def _look(self) -> State:
+        """State of the slave, following its count of sequence ids."""
+        self.send_raw(self.make(_P.INF_state))
+        until = time.monotonic() + self.timeout_s
+        while time.monotonic() < until:
+            pdu = self.next_control("the answer to INF_state")
+            if pdu.kind is _P.RSP_state_ack:
+                return State(pdu.state_id)
+            if pdu.kind is _P.RSP_nack and pdu.error_code == ErrorCode.INVALID_SEQUENCE_ID:
+                self.seq = pdu.exp_seq_id
+                self.send_raw(self.make(_P.INF_state))
+        raise Deviation("the slave does not tell its state")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the FMUs that the tests use from the C files in ``fmus`` with the C compiler."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent / "fmus"
+
+TRIG2 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="trig2" guid="{trig2}" description="trigonometry">
+<CoSimulation modelIdentifier="trig2" canHandleVariableCommunicationStepSize="true"/>
+<UnitDefinitions><Unit name="m"><BaseUnit m="1"/></Unit></UnitDefinitions>
+<TypeDefinitions><SimpleType name="Len"><Real unit="m" min="-1e9"/></SimpleType></TypeDefinitions>
+<DefaultExperiment stepSize="0.05"/>
+<ModelVariables>
+<ScalarVariable name="u" valueReference="0" causality="input" variability="continuous">
+<Real declaredType="Len" start="0"/></ScalarVariable>
+<ScalarVariable name="y" valueReference="1" causality="output"><Real unit="m"/></ScalarVariable>
+<ScalarVariable name="amplitude" valueReference="2" causality="parameter" variability="tunable">
+<Real start="1"/></ScalarVariable>
+<ScalarVariable name="phase" valueReference="3" causality="parameter" variability="fixed">
+<Real start="0"/></ScalarVariable>
+<ScalarVariable name="x" valueReference="4" causality="output"><Real/></ScalarVariable>
+<ScalarVariable name="doubled" valueReference="5" causality="calculatedParameter"
+ variability="tunable"><Real/></ScalarVariable>
+<ScalarVariable name="inner" valueReference="4" causality="local"><Real/></ScalarVariable>
+<ScalarVariable name="count" valueReference="0" causality="input" variability="discrete">
+<Integer start="7"/></ScalarVariable>
+<ScalarVariable name="next" valueReference="1" causality="output" variability="discrete">
+<Integer/></ScalarVariable>
+<ScalarVariable name="flag" valueReference="0" causality="input" variability="discrete">
+<Boolean start="false"/></ScalarVariable>
+<ScalarVariable name="not_flag" valueReference="1" causality="output" variability="discrete">
+<Boolean/></ScalarVariable>
+<ScalarVariable name="text" valueReference="0" causality="parameter" variability="fixed">
+<String start="hello"/></ScalarVariable>
+<ScalarVariable name="same_text" valueReference="1" causality="output" variability="discrete">
+<String/></ScalarVariable>
+</ModelVariables>
+<ModelStructure><Outputs><Unknown index="2"/><Unknown index="5"/><Unknown index="9"/>
+<Unknown index="11"/><Unknown index="13"/></Outputs></ModelStructure>
+</fmiModelDescription>
+"""
+
+TRIG3 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="trig3" instantiationToken="{trig3}">
+<CoSimulation modelIdentifier="trig3" fixedInternalStepSize="0.1"/>
+<ModelVariables>
+<UInt64 name="n" valueReference="1" causality="structuralParameter" variability="fixed" start="2"/>
+<Float64 name="gain" valueReference="2" causality="parameter" variability="tunable" start="1"/>
+<Float64 name="u" valueReference="3" causality="input" start="0 0">
+<Dimension valueReference="1"/></Float64>
+<Float64 name="y" valueReference="4" causality="output"><Dimension valueReference="1"/></Float64>
+<UInt8 name="small_in" valueReference="5" causality="input" start="0"/>
+<UInt8 name="small_out" valueReference="6" causality="output"/>
+<Boolean name="flag_in" valueReference="7" causality="input" start="false"/>
+<Boolean name="flag_out" valueReference="8" causality="output"/>
+<String name="text_in" valueReference="9" causality="input"><Start value="abc"/></String>
+<String name="text_out" valueReference="10" causality="output"/>
+<Binary name="data_in" valueReference="11" causality="input"><Start value="0102"/></Binary>
+<Binary name="data_out" valueReference="12" causality="output"/>
+<Float64 name="now" valueReference="13" causality="output"/>
+<Float64 name="time" valueReference="14" causality="independent" variability="continuous"/>
+</ModelVariables>
+<ModelStructure><Output valueReference="4"/><Output valueReference="6"/>
+<Output valueReference="8"/><Output valueReference="10"/><Output valueReference="12"/>
+<Output valueReference="13"/></ModelStructure>
+</fmiModelDescription>
+"""
+
+
+def build_fmu(name: str, directory: Path) -> Path:
+    """Compile ``fmus/NAME.c`` and pack it with its description.
+
+    FMPy wants every function of the standard: those that the model does not need say Error.
+    """
+    from fmpy import platform, platform_tuple
+    from fmpy.fmi2 import FMU2Slave
+    from fmpy.fmi3 import FMU3Slave
+
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    is_fmi3 = name.endswith("3")
+    source = (SOURCES / f"{name}.c").read_text()
+    prefix = "fmi3" if is_fmi3 else "fmi2"
+    names = [n for n in dir(FMU3Slave if is_fmi3 else FMU2Slave) if n.startswith(prefix)]
+    there = set(re.findall(rf"\b({prefix}\w+)\(", source))
+    stubs = directory / f"{name}_stubs.c"
+    stubs.write_text("".join(f"int {n}(void) {{ return 3; }}\n" for n in names if n not in there))
+    library = directory / f"{name}.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(library)]
+    subprocess.run([*command, str(SOURCES / f"{name}.c"), str(stubs), "-lm"], check=True)
+    fmu = directory / f"{name}.fmu"
+    with zipfile.ZipFile(fmu, "w") as archive:
+        archive.writestr("modelDescription.xml", TRIG3 if is_fmi3 else TRIG2)
+        place = platform_tuple if is_fmi3 else platform
+        archive.write(library, f"binaries/{place}/{name}.so")
+    return fmu
