@@ -31,7 +31,7 @@ from ros2_cosim.tools.report import REPORT_FILE
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.run_ros import run_ros
-from ros2_cosim.tools.study_prt import FreeRun, Track, run_free
+from ros2_cosim.tools.study_prt import Track, run_free
 from ros2_cosim.tools.study_record import STUDY_FILE, TRACKS_FILE, Study, StudyRun
 from ros2_cosim.tools.study_report import render_study
 from ros2_cosim.tools.study_table import row_of, table_head
