@@ -48,10 +48,11 @@ def make_gate(context: ModelContext) -> Gate:
     """
     settings = foreign_settings(context.parameters, context.name)
     assert context.graph is not None
-    patience_s = settings.patience_s or context.watchdog_s * _SHARE_OF_WATCHDOG
-    gate = Gate(context, context.graph, settings, patience_s)
+    usual_s = context.watchdog_s * _SHARE_OF_WATCHDOG
+    gate = Gate(context, context.graph, settings, usual_s)
     try:
         gate.connect()
+        gate.patience_s = settings.patience_s or usual_s
     except BaseException:
         gate.close()
         raise
@@ -73,7 +74,7 @@ class Gate:
         spec = graph.participants[name]
         self._name = name
         self._settings = settings
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._place = "at the start"
         self._deadline = NEVER
         self._waits_for: Callable[[], str] = lambda: "nothing"
@@ -323,7 +324,7 @@ class Gate:
 
     def _begin(self, waits_for: Callable[[], str]) -> None:
         self._waits_for = waits_for
-        self._deadline = time.monotonic_ns() + int(self._patience_s * 1e9)
+        self._deadline = time.monotonic_ns() + int(self.patience_s * 1e9)
 
     def _check(self) -> None:
         """Called while waiting: is there still somebody to wait for?"""
@@ -339,7 +340,7 @@ class Gate:
                 arguments = " ".join(ros_arguments(self._settings, self._remappings()))
                 hint = f"; start the node with --ros-args {arguments}"
             self._fail(
-                f"the foreign node keeps the run waiting for {self._patience_s:g} s. Missing: "
+                f"the foreign node keeps the run waiting for {self.patience_s:g} s. Missing: "
                 f"{self._waits_for()}{hint}"
             )
 

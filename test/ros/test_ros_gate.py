@@ -129,7 +129,8 @@ def test_silent_node_ends_the_run_and_the_missing_output_is_named(run):
 
 
 def test_node_that_never_publishes_what_is_declared_is_refused(run):
-    data = scenarios.relay(patience_s=3)
+    data = scenarios.relay()
+    data["watchdog_s"] = 4.5
     data["participants"]["relay"]["parameters"]["outputs"]["sum"] = "total"
     with pytest.raises(RunError, match="at the start.*a publisher of /gate/relay/out/sum"):
         run(data, "composed")
