@@ -201,8 +201,8 @@ class FreeRunningNode:
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
-        for output in outputs:
-            self._writers[output.port].send_bytes(output.data)
+        for port, _, data in outputs:
+            self._writers[port].send_bytes(data)
         self._transport_ns += self._timer() - started
 
     def _report(self) -> None:

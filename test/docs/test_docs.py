@@ -173,6 +173,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
+        if command == "dcp":
+            continue  # its subcommands have a test of their own
         place = headings.get(command)
         if place:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
@@ -182,6 +184,15 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
+
+
+def test_every_dcp_subcommand_and_option_is_in_the_reference() -> None:
+    group = COMMANDS["dcp"]
+    table = {names(row[0])[0]: names(row[1]) for row in rows(section(REFERENCE, "cosim dcp"))}
+    assert table.keys() == group.commands.keys()
+    for name, command in group.commands.items():
+        options = {o for p in command.params for o in p.opts if o.startswith("--")} - {"--help"}
+        assert set(table[name]) == options, f"cosim dcp {name}"
 
 
 def test_launch_arguments_are_those_of_the_launch_file() -> None:
