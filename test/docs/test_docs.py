@@ -163,6 +163,8 @@ def test_commands_in_the_text_exist(page: Path) -> None:
             known = cli_options(words[0])
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
+    for command in COMMANDS["dcp"].commands.values():
+        known |= {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
     foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
