@@ -14,6 +14,7 @@ from typing import Any
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import latest_commands
+from ros2_cosim.dcp.data_path import Missing
 from ros2_cosim.dcp.enums import TransportProtocol
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -30,7 +31,8 @@ class DcpPlant:
     """A DCP master with one slave, the CARLA scene.
 
     :param context: of the world participant; ``parameters.dcp`` holds ``host``, ``port``,
-        ``transport`` (tcp or udp) and optionally ``description``, a .dcpx file
+        ``transport`` (tcp or udp) and optionally ``description``, a .dcpx file, and
+        ``missing``: over UDP, what to do about outputs that got lost (hold, extrapolate, stop)
     :param parameters: the scene, from which ports and variables follow
     :raises DcpError: the slave refused something, named with its state
     """
@@ -45,6 +47,12 @@ class DcpPlant:
             raise ConfigurationError(
                 f"{where}.transport: found {transport!r}; allowed are {', '.join(_TRANSPORTS)}"
             )
+        missing = settings.get("missing", Missing.HOLD.value)
+        if missing not in [choice.value for choice in Missing]:
+            raise ConfigurationError(
+                f"{where}.missing: found {missing!r}; allowed are "
+                f"{', '.join(choice.value for choice in Missing)}"
+            )
         self._variables = SceneVariables(parameters)
         self._collisions = 0
         #: Wall time [ns] of the DCP steps, the slave's own time included.
@@ -52,7 +60,9 @@ class DcpPlant:
         description: Any = self._variables.description()
         if "description" in settings:
             description = context.base_directory / settings["description"]
-        self._master = Master(timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S)
+        self._master = Master(
+            timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S, missing=Missing(missing)
+        )
         try:
             self._slave = self._master.add_slave(
                 description,
@@ -82,6 +92,12 @@ class DcpPlant:
         collided = collisions > self._collisions
         self._collisions = collisions
         return variables.records(slave.outputs, static=first, collided=collided)
+
+    def figures(self) -> Mapping[str, Any]:
+        """What the network did to the data; nothing to tell if it lost none."""
+        counters = list(self._slave.counters().values())
+        lost, held = sum(c.lost for c in counters), sum(c.held for c in counters)
+        return {"dcp_lost_pdus": lost, "dcp_held_outputs": held} if lost or held else {}
 
     def finish(self) -> None:
         """The last step is done: stop the slave, which dismantles its scene."""

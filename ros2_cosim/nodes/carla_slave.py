@@ -13,6 +13,7 @@ from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.dcp.errors import DcpPeerLostError
+from ros2_cosim.dcp.slave_core import SlaveOptions
 from ros2_cosim.dcp.slave_server import serve
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
@@ -26,6 +27,9 @@ from ros2_cosim.scenario.system import model_context
 
 #: If the server fails instead, whoever started the run notices at once.
 _SERVER_WAIT_S = 60.0
+
+#: Over UDP a step's inputs may come after the request for the step.
+OPTIONS = SlaveOptions(input_wait_s=0.2)
 
 
 def main() -> int:
@@ -51,7 +55,7 @@ def _serve(started: Started) -> None:
     )
     host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
-        serve(slave, SceneVariables(parameters).description(), host, port)
+        serve(slave, SceneVariables(parameters).description(), host, port, options=OPTIONS)
     except OSError as error:
         raise ConfigurationError(
             f"DCP port {port} on {host} cannot be used: {error.strerror or error}"

@@ -57,6 +57,54 @@ def test_sine_fed_back_in_real_time(transport: TransportProtocol, mode: OpMode) 
     assert all(later[0] == now[1] for now, later in zip(model.trace, model.trace[1:], strict=False))
 
 
+class TracedOffset(Offset):
+    """Keeps input and output of every step."""
+
+    def __init__(self) -> None:
+        self.trace: list[tuple[float, float]] = []
+
+    def do_step(self, step: StepInfo) -> None:
+        super().do_step(step)
+        self.trace.append((self.u, self.y))
+
+
+@BOTH
+@pytest.mark.parametrize("mode", [OpMode.SRT, OpMode.HRT])
+def test_sine_and_offset_in_closed_loop_in_real_time(
+    transport: TransportProtocol, mode: OpMode
+) -> None:
+    """Each slave ticks by its own clock: what it reads is what the other wrote some tick ago."""
+    resolution = Fraction(1, 25) if mode is OpMode.SRT else Fraction(2, 5)
+    settings = {"op_modes": ALL_MODES, "resolutions": (resolution,)}
+    sine, offset = sine_description(**settings), describe(Offset, **settings)
+    model, other = TracedSine(), TracedOffset()
+    with (
+        running(model, sine) as one,
+        running(other, offset) as two,
+        Master(op_mode=mode, timeout_s=10) as master,
+    ):
+        master.add_slave(sine, port=one.port, name="sine", transport=transport)
+        master.add_slave(offset, port=two.port, name="offset", transport=transport)
+        master.connect("sine.y", "offset.u")
+        master.connect("offset.y", "sine.a")
+        master.configure({"sine": {"amplitude": 2.0, "phase": 0.25}})
+        master.initialise(loops=2)
+        master.run()
+        master.do_step(10 if mode is OpMode.SRT else 3)
+        master.stop()
+    assert len(model.trace) >= 2 and len(other.trace) >= 2
+    assert all(y == 2.0 * math.sin(a + 0.25) for a, y in model.trace)
+    assert all(y == u + 1.0 for u, y in other.trace)
+    for reader, writer in ((model.trace, other.trace), (other.trace, model.trace)):
+        written, at = [y for _, y in writer], 0
+        for value, _ in reader:
+            if value in written[at:]:  # else it is from the initialization
+                at = written.index(value, at)
+            else:
+                assert at == 0
+        assert at > 0
+
+
 def test_start_in_the_future_waits_in_synchronizing() -> None:
     description = sine_description()
     model = TracedSine()
