@@ -16,6 +16,7 @@ from typing import Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import NEVER
 
 
 class Evaluator(Protocol):
@@ -156,6 +157,61 @@ class Predicate(Activation):
 
     def minimum_samples(self, port: str) -> int:
         """At least the one that is enough."""
+        return 1 if port == self.port else 0
+
+
+class _NewerThanEvaluator:
+    """Compares the stamps of two ports."""
+
+    __slots__ = ("_holds", "_newest", "_port", "_than")
+
+    def __init__(self, port: str, than: str) -> None:
+        self._port = port
+        self._than = than
+        self._newest = NEVER
+        self._holds = False
+
+    def feed(self, port: str, sample: Sample) -> bool:
+        """Remember the newest stamp of one port, compare that of the other."""
+        if port == self._than:
+            self._newest = sample.stamp
+        elif port == self._port and sample.stamp > self._newest:
+            self._holds = True
+        return self._holds
+
+    def reset(self) -> None:
+        """Wait for the next newer sample; what is the newest of the other port stays."""
+        self._holds = False
+
+
+@dataclass(frozen=True)
+class NewerThan(Activation):
+    """True once a sample of ``port`` is stamped after the newest sample of ``than``."""
+
+    port: str
+    than: str
+
+    def __post_init__(self) -> None:
+        if self.port == self.than:
+            raise ConfigurationError(
+                f"activation 'newer' compares port '{self.port}' with itself; name two ports"
+            )
+
+    @property
+    def ports(self) -> frozenset[str]:
+        """Both ports: of the second one the stamps are needed."""
+        return frozenset((self.port, self.than))
+
+    def evaluator(self) -> Evaluator:
+        """Make an evaluator that has seen nothing yet."""
+        return _NewerThanEvaluator(self.port, self.than)
+
+    def can_hold(self, fed: frozenset[str]) -> bool:
+        """Only samples of ``port`` can make it hold."""
+        return self.port in fed
+
+    def minimum_samples(self, port: str) -> int:
+        """At least the one that is newer."""
         return 1 if port == self.port else 0
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.foreign import FOREIGN_MODEL, foreign_settings
-from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
     Connection,
@@ -24,6 +23,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 
@@ -183,7 +183,11 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
         name=name,
         period_ns=settings.period,
         offset_ns=settings.offset,
-        activation=_activation(name, settings.activation),
+        activation=read_activation(
+            settings.activation,
+            f"participants.{name}.activation",
+            lambda port: _record_of(scenario, name, port),
+        ),
         inputs=tuple(InputPort(port, i.delayed) for port, i in settings.inputs.items()),
         outputs=tuple(
             _output(scenario, name, port, output) for port, output in settings.outputs.items()
@@ -216,21 +220,15 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
 
 
-def _activation(name: str, value: Any) -> Activation | None:
-    """Read ``any: [ports]``, ``all: [ports]`` or ``every: {port: n}``."""
-    if value is None:
-        return None
-    where = f"participants.{name}.activation"
-    if isinstance(value, dict) and len(value) == 1:
-        ((kind, body),) = value.items()
-        named = isinstance(body, list) and body and all(isinstance(port, str) for port in body)
-        if kind in ("any", "all") and named:
-            return any_of(body) if kind == "any" else all_of(body)
-        if kind == "every" and isinstance(body, dict) and len(body) == 1:
-            ((port, count),) = body.items()
-            if isinstance(count, int) and not isinstance(count, bool) and count > 0:
-                return Count(port, count)
-    raise ConfigurationError(
-        f"{where}: found {value!r}; allowed are any: [ports], all: [ports], every: {{port: n}} "
-        "with n above 0"
-    )
+def _record_of(scenario: Scenario, name: str, port: str) -> type | None:
+    """Record class of the messages of an input port, None where it is not known."""
+    settings = scenario.participants[name].inputs.get(port)
+    for source in settings.source if settings else ():
+        writer, _, writer_port = source.partition(".")
+        output = getattr(scenario.participants.get(writer), "outputs", {}).get(writer_port)
+        if output is not None:
+            try:
+                return CATALOGUE.record(output.type)
+            except ConfigurationError:
+                return None
+    return None

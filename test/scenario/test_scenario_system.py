@@ -119,21 +119,6 @@ def test_wrong_wiring_is_refused(participants: dict[str, Any], message: str) -> 
     assert message in refused(system(**participants))
 
 
-@pytest.mark.parametrize(
-    "activation",
-    [
-        *("objects", [], {}, {"any": []}, {"all": "in"}, {"any": [1, "in"]}, {"any": [["in"]]}),
-        *({"every": {"in": 0}}, {"every": {"in": True}}, {"every": {"in": "2"}}, {"every": {}}),
-        {"any": ["in"], "all": ["in"]},
-    ],
-)
-def test_wrong_activations_are_refused(activation: Any) -> None:
-    assert refused(system(a={"activation": activation})) == (
-        f"participants.a.activation: found {activation!r}; allowed are any: [ports], "
-        "all: [ports], every: {port: n} with n above 0"
-    )
-
-
 def make_recorder(context: ModelContext) -> Scripted:
     """A model factory for the tests below."""
     behaviour = Scripted()
