@@ -67,6 +67,7 @@ class Actor:
         self.simulates_physics = True
         self._attributes = {a.id: a.value for a in description.attributes}
         self._box: Box | None = None
+        self._x_span: tuple[float, float] | None = None
 
     @property
     def state(self) -> ActorState:
@@ -96,7 +97,7 @@ class Actor:
     def place(self, pose: Transform) -> None:
         """Teleport."""
         self.state = self.state._replace(transform=pose)
-        self._box = None
+        self._box = self._x_span = None
 
     def box(self) -> Box:
         """Box in the map frame of the roads, for contacts."""
@@ -106,9 +107,11 @@ class Actor:
 
     def x_span(self) -> tuple[float, float]:
         """Lowest and highest x of a circle around the box."""
-        box = self.box()
-        reach = box.half_length + box.half_width
-        return box.x - reach, box.x + reach
+        if self._x_span is None:
+            box = self.box()
+            reach = box.half_length + box.half_width
+            self._x_span = box.x - reach, box.x + reach
+        return self._x_span
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the given world pose."""

@@ -47,7 +47,7 @@ class Body:
         self._reach = blueprint.extent.x + blueprint.extent.y
         self._held: tuple[float, float] | None = None
         self._acceleration = (0.0, 0.0, 0.0)
-        self._before = (0.0, 0.0, 0.0)
+        self._before = self._velocity = (0.0, 0.0, 0.0)
         self._vehicle = Vehicle(self.parameters)
         self.place(pose)
 
@@ -68,6 +68,7 @@ class Body:
         vehicle.yaw_rate = 0.0
         vehicle.ax = vehicle.ay = 0.0
         self._acceleration = (0.0, 0.0, 0.0)
+        self._take_velocity()
 
     def hold_velocity(self, velocity: Vector | None) -> None:
         """Keep the velocity [m/s, vehicle's own frame] during all steps, or stop doing so."""
@@ -80,7 +81,7 @@ class Body:
 
     def begin_step(self) -> None:
         """Remember the velocity from which the acceleration of the step is taken."""
-        self._before = self._world_velocity()
+        self._before = self._velocity
 
     def step(self, dt: float, control: VehicleControl) -> None:
         """Move by ``dt`` seconds."""
@@ -106,11 +107,12 @@ class Body:
         vehicle.y += dy
         vehicle.vx = _limited(vehicle.vx + dvx * self._cos + dvy * self._sin)
         vehicle.vy = _limited(vehicle.vy + dvy * self._cos - dvx * self._sin)
+        self._take_velocity()
 
     def end_step(self, dt: float) -> None:
         """Take the acceleration as the change of velocity over the step, as CARLA does."""
         x0, y0, z0 = self._before
-        x1, y1, z1 = self._world_velocity()
+        x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
 
     def follow(self, demand: AckermannControl) -> VehicleControl:
@@ -139,7 +141,7 @@ class Body:
             pitch,
             yaw,
             roll,
-            *frames.vector_to_carla(*self._world_velocity()),
+            *frames.vector_to_carla(*self._velocity),
             *frames.angular_velocity_degrees_to_carla(0.0, 0.0, vehicle.yaw_rate),
             *frames.vector_to_carla(*self._acceleration),
         )
@@ -158,8 +160,7 @@ class Body:
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""
-        vx, vy, _ = self._world_velocity()
-        return vx, vy
+        return self._velocity[0], self._velocity[1]
 
     def forward_speed(self) -> float:
         """Speed along the vehicle [m/s]."""
@@ -181,13 +182,16 @@ class Body:
 
     def _turned(self) -> None:
         self._sin, self._cos = sincos(self._vehicle.yaw)
+        self._take_velocity()
 
-    def _world_velocity(self) -> frames.Vector:
+    def _take_velocity(self) -> None:
+        """Work out the velocity in the map frame, once for all who ask for it."""
         vehicle, road = self._vehicle, self._on_road
+        vx, vy = vehicle.vx, vehicle.vy
         if road.pitch == 0.0 and road.roll == 0.0:
-            vx, vy = vehicle.vx, vehicle.vy
-            return vx * self._cos - vy * self._sin, vx * self._sin + vy * self._cos, 0.0
-        return frames.body_to_world(road.orientation(), (vehicle.vx, vehicle.vy, 0.0))
+            self._velocity = vx * self._cos - vy * self._sin, vx * self._sin + vy * self._cos, 0.0
+        else:
+            self._velocity = frames.body_to_world(road.orientation(), (vx, vy, 0.0))
 
 
 def _limited(speed: float) -> float:

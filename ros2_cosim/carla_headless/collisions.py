@@ -42,9 +42,12 @@ def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
 
 def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
     """Pairs with at least one vehicle whose surrounding circles overlap along x."""
-    spans = sorted((*actor.x_span(), index) for index, actor in enumerate(actors))
+    spans = [(*actor.x_span(), index) for index, actor in enumerate(actors)]
+    spans.sort()
     pairs = []
     for position, (_, high, index) in enumerate(spans, start=1):
+        if position == len(spans) or spans[position][0] > high:
+            continue
         for low, _, other in islice(spans, position, None):
             if low > high:
                 break

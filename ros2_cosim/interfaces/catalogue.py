@@ -20,14 +20,17 @@ from collections.abc import Iterator, Mapping
 
 from ros2_cosim.interfaces import protocol, records
 from ros2_cosim.interfaces.binding import bind
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import Codec, WireCodec
 from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS, STANDARD_DEFINITIONS
+from ros2_cosim.interfaces.installed import installed_definition
+from ros2_cosim.interfaces.layout import Layout
 from ros2_cosim.interfaces.message_definition import (
     SCALAR,
     Field,
     check_type_name,
     parse_definition,
 )
+from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _HEADER = "std_msgs/msg/Header"
@@ -160,6 +163,43 @@ class Catalogue:
             frame_id=frame_id if has_header else None,
             constants=given,
         )
+
+    def wire_codec(self, type_name: str, *, whole: bool = False, **constants: str) -> WireCodec:
+        """A codec for one port of any type that is known here or installed.
+
+        Types with a header travel as they are; all others in a carrier that has one.
+
+        :param whole: keep what a record does not hold (the writer is not one of ours)
+        :param constants: see :meth:`codec`; unused where messages pass through whole
+        :raises ConfigurationError: the type is not known, or cannot be read
+        """
+        self.load(type_name)
+        _, has_seq, lead = self._lead(type_name)
+        record_codec = None
+        if type_name in self._records:
+            record_codec = self.codec(type_name, **constants)
+        if record_codec is not None and not whole:
+            codec: WireCodec = record_codec
+        else:
+            layout = Layout(type_name, self.fields)
+            codec = RawCodec(layout, has_stamp=lead > 0, has_seq=has_seq, record_codec=record_codec)
+        return codec if codec.has_stamp else CarrierCodec(codec)
+
+    def load(self, type_name: str) -> None:
+        """Make a type known from its installed definition, unless it is known already.
+
+        :raises ConfigurationError: it is not installed, or its definition is not understood
+        """
+        if type_name in self._fields:
+            return
+        text = installed_definition(check_type_name(type_name))
+        if text is None:
+            self.fields(type_name)
+            return
+        for field in parse_definition(type_name, text):
+            if "/" in field.type:
+                self.load(field.type)
+        self.define(type_name, text)
 
     def definitions(self, type_name: str) -> dict[str, str]:
         """Texts of a type and of all types that it is built of (the type itself first)."""

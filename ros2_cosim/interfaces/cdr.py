@@ -9,6 +9,7 @@ Everything up to the first string or sequence of varying length is one precompil
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,43 @@ _STAMP = (Scalar("i", True), Scalar("I", True))
 _SEQ = Scalar("Q", True)
 
 
-class Codec:
+class WireCodec(ABC):
+    """What turns the values of a port into the messages on its topic and back.
+
+    :ivar type_name: full ROS type name of the message between participants
+    :ivar has_stamp: the stamp travels in it
+    :ivar has_seq: the sequence number travels in it
+    """
+
+    type_name: str
+    has_stamp: bool
+    has_seq: bool
+
+    @abstractmethod
+    def encode(self, stamp_ns: int, seq: int, record: Any) -> bytes:
+        """Bytes of a message."""
+
+    @abstractmethod
+    def decode_measured(
+        self, data: bytes | bytearray | memoryview
+    ) -> tuple[int, int | None, Any, int]:
+        """Stamp, sequence number (None: not carried), value and length of a message."""
+
+    def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
+        """Stamp, sequence number (None: not carried) and value of a message."""
+        stamp, seq, value, _ = self.decode_measured(data)
+        return stamp, seq, value
+
+    def plain(self, data: bytes) -> bytes:
+        """The message that observers see; the same one, unless it needs a carrier."""
+        return data
+
+    def value(self, plain: bytes) -> Any:
+        """The value that stands for a message as observers see it."""
+        return self.decode(plain)[2]
+
+
+class Codec(WireCodec):
     """Encodes and decodes one message type; made by :class:`~.catalogue.Catalogue`.
 
     :ivar type_name: full ROS type name

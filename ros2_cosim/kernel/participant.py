@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from ros2_cosim.kernel.graph import Graph
 
 
 class Sample(NamedTuple):
@@ -71,5 +74,8 @@ class ModelContext:
     base_directory: Path
     shape: str = "inproc"
     simulator: Mapping[str, Any] = field(default_factory=dict)
+    #: The whole system, for models that stand between its ports and something else.
+    graph: Graph | None = None
+    watchdog_s: float = 30.0
     period_ns: int | None = None
     output_types: Mapping[str, str] = field(default_factory=dict)

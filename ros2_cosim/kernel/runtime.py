@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
@@ -18,13 +18,8 @@ from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
 
-
-class Output(NamedTuple):
-    """One message sent: ``port`` is the index of the output port, ``data`` its encoded form."""
-
-    port: int
-    sample: Sample
-    data: bytes
+#: One message sent: index of the output port, sample, encoded form.
+Output = tuple[int, Sample, bytes]
 
 
 class LatchedChannel:
@@ -246,7 +241,7 @@ class ParticipantRuntime:
                     f"message type cannot hold: {type(error).__name__}: {error}"
                 ) from error
             self.trace.output(index, stamp, seq, data)
-            outputs.append(Output(index, Sample(stamp, seq, value), data))
+            outputs.append((index, Sample(stamp, seq, value), data))
             sender.seq = seq + 1
         return outputs
 

@@ -50,19 +50,21 @@ class SequentialScheduler:
         self._observer = observer
         self._ordered = [self.runtimes[name] for name in graph.order]
         position = {name: i for i, name in enumerate(graph.order)}
-        # For each participant and output port: (receive, position, triggers) of each reader.
-        self._routes: list[list[list[tuple[Callable[[Sample], None], int, bool]]]] = []
+        # For each participant and output port: who receives, and positions of whom it triggers.
+        self._routes: list[list[tuple[list[Callable[[Sample], None]], list[int]]]] = []
         for runtime in self._ordered:
-            routes: list[list[tuple[Callable[[Sample], None], int, bool]]] = []
+            routes: list[tuple[list[Callable[[Sample], None]], list[int]]] = []
             for port in runtime.spec.outputs:
-                readers = []
+                receivers: list[Callable[[Sample], None]] = []
+                triggered: list[int] = []
                 for connection in graph.outgoing(runtime.name):
                     if connection.source_port == port.name:
                         reader = self.runtimes[connection.target]
                         channel = reader.channels.index(connection)
-                        triggers = connection.target_port in reader.spec.trigger_ports
-                        readers.append((reader.receiver(channel), position[reader.name], triggers))
-                routes.append(readers)
+                        receivers.append(reader.receiver(channel))
+                        if connection.target_port in reader.spec.trigger_ports:
+                            triggered.append(position[reader.name])
+                routes.append((receivers, triggered))
             self._routes.append(routes)
         self._agenda: list[tuple[int, int]] = []
         self._scheduled = [FOREVER] * len(self._ordered)
@@ -113,9 +115,10 @@ class SequentialScheduler:
         routes = self._routes[index]
         observer = self._observer
         for port, sample, data in outputs:
-            for receive, reader, triggers in routes[port]:
+            receivers, triggered = routes[port]
+            for receive in receivers:
                 receive(sample)
-                if triggers:
-                    self._schedule(reader, sample.stamp)
+            for reader in triggered:
+                self._schedule(reader, sample.stamp)
             if observer:
                 observer(runtime.name, port, sample, data)

@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import chain
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
-_ACTIVATION = struct.Struct("<cqI")
-_REFERENCE = struct.Struct("<IqQ")
 _OUTPUT = struct.Struct("<cIqQI")
 #: Hashing in larger pieces costs less per activation.
 _FLUSH_BYTES = 1 << 16
 _KEPT_TIMES = 5000
+
+
+@lru_cache(maxsize=64)
+def _pack_activation(inputs: int) -> Callable[..., bytes]:
+    """Pack mark, time and number of inputs, then channel, stamp and seq of each."""
+    return struct.Struct("<cqI" + "IqQ" * inputs).pack
 
 
 class ParticipantTrace:
@@ -40,9 +46,8 @@ class ParticipantTrace:
         :param inputs: (channel, stamp, seq) of each sample delivered or read
         """
         buffer = self._buffer
-        buffer += _ACTIVATION.pack(b"A", time, len(inputs))
-        for channel, stamp, seq in inputs:
-            buffer += _REFERENCE.pack(channel, stamp, seq)
+        count = len(inputs)
+        buffer += _pack_activation(count)(b"A", time, count, *chain.from_iterable(inputs))
         self.activations += 1
         if len(self.times) < _KEPT_TIMES:
             self.times.append(time)

@@ -15,38 +15,37 @@ Corner = tuple[float, float]
 class _Seen:
     """A box within reach, in the sensor's frame; its directions are worked out when needed."""
 
-    __slots__ = ("_centre", "_directions", "corners", "distance", "inside", "number")
+    __slots__ = (
+        "_directions", "around", "corners", "inside", "is_ahead", "is_behind", "number", "square",
+    )  # fmt: skip
 
-    def __init__(
-        self, distance: float, number: int, inside: bool, centre: Corner, corners: Sequence[Corner]
-    ) -> None:
-        self.distance = distance  # of the nearest corner
+    def __init__(self, number: int, corners: Sequence[Corner]) -> None:
         self.number = number  # of the box
-        self.inside = inside  # a corner lies within range and opening angle
         self.corners = corners
-        self._centre = centre
+        self.square = inf  # distance of the nearest corner, squared
+        self.inside = False  # a corner lies within range and opening angle
+        self.around = False  # the sensor lies in the box
+        self.is_ahead = self.is_behind = False  # all of it lies ahead of or behind the sensor
         self._directions: tuple[float, float] | None = None
 
     def directions(self) -> tuple[float, float]:
         """The directions that it covers, counter-clockwise from the first to the second."""
         if self._directions is None:
-            forward, left = self._centre
-            low = high = 0.0
-            for px, py in self.corners:
-                # Angle of the corner against the direction of the centre: never wraps.
-                offset = atan2(forward * py - left * px, forward * px + left * py)
-                low, high = min(low, offset), max(high, offset)
-            centre = atan2(left, forward)
-            self._directions = centre + low, centre + high
+            self._directions = self._covered()
         return self._directions
 
-    def is_ahead(self) -> bool:
-        """All of it lies ahead of the sensor."""
-        return all(px > 0.0 for px, _ in self.corners)
-
-    def is_behind(self) -> bool:
-        """All of it lies behind the sensor."""
-        return all(px < 0.0 for px, _ in self.corners)
+    def _covered(self) -> tuple[float, float]:
+        if self.around:
+            return -PI, PI
+        # Seen from outside the corners lie within less than half a turn of each other.
+        right_x, right_y = left_x, left_y = self.corners[0]
+        for px, py in self.corners[1:]:
+            if right_x * py < right_y * px:
+                right_x, right_y = px, py
+            if left_x * py > left_y * px:
+                left_x, left_y = px, py
+        low, high = atan2(right_y, right_x), atan2(left_y, left_x)
+        return (low, high) if low <= high else (low, high + TWO_PI)
 
 
 class FieldOfView:
@@ -85,38 +84,44 @@ class FieldOfView:
         return result
 
     def _is_free(self, item: _Seen, nearer: Sequence[_Seen]) -> bool:
-        if nearer and item.is_ahead():
-            nearer = [other for other in nearer if not other.is_behind()]
+        if nearer and item.is_ahead:
+            nearer = [other for other in nearer if not other.is_behind]
         return not nearer or _free_share(item, nearer) >= self._visible_fraction
 
     def _look(
         self, forward: float, left: float, c: float, s: float, box: LaneBox, index: int
     ) -> _Seen:
         # Heading of the box in the sensor's frame, then half its sides as vectors.
+        half_length, half_width = 0.5 * box.length, 0.5 * box.width
         cos_r = box.cos * c + box.sin * s
         sin_r = box.sin * c - box.cos * s
-        lx, ly = 0.5 * box.length * cos_r, 0.5 * box.length * sin_r
-        wx, wy = -0.5 * box.width * sin_r, 0.5 * box.width * cos_r
-        reach, cos_half = self._reach, self._cos_half
-        nearest = inf
-        inside = False
+        lx, ly = half_length * cos_r, half_length * sin_r
+        wx, wy = -half_width * sin_r, half_width * cos_r
         corners = (
             (forward + lx + wx, left + ly + wy),
             (forward + lx - wx, left + ly - wy),
             (forward - lx + wx, left - ly + wy),
             (forward - lx - wx, left - ly - wy),
         )
+        seen = _Seen(index, corners)
+        depth = abs(lx) + abs(wx)
+        seen.is_ahead, seen.is_behind = forward > depth, forward < -depth
+        seen.around = (
+            abs(forward * cos_r + left * sin_r) < half_length
+            and abs(left * cos_r - forward * sin_r) < half_width
+        )
+        reach, cos_half = self._reach, self._cos_half
         for px, py in corners:
-            radius = sqrt(px * px + py * py)
-            if radius < nearest:
-                nearest = radius
-            if radius <= reach and px >= radius * cos_half:
-                inside = True
-        return _Seen(nearest, index, inside, (forward, left), corners)
+            square = px * px + py * py
+            if square < seen.square:
+                seen.square = square
+            if square <= reach * reach and px >= sqrt(square) * cos_half:
+                seen.inside = True
+        return seen
 
 
 def _nearest_first(item: _Seen) -> tuple[float, int]:
-    return item.distance, item.number
+    return item.square, item.number
 
 
 def _free_share(item: _Seen, nearer: Sequence[_Seen]) -> float:
@@ -129,9 +134,9 @@ def _free_share(item: _Seen, nearer: Sequence[_Seen]) -> float:
     for other in nearer:
         other_low, other_high = other.directions()
         for turn in (-TWO_PI, 0.0, TWO_PI):
-            low, high = max(item_low, other_low + turn), min(item_high, other_high + turn)
-            if low < high:
-                shadows.append((low, high))
+            low, high = other_low + turn, other_high + turn
+            if low < item_high and high > item_low:
+                shadows.append((max(item_low, low), min(item_high, high)))
     shadows.sort()
     covered, end = 0.0, item_low
     for low, high in shadows:

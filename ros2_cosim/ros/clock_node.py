@@ -23,6 +23,7 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
 from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 
 #: How the reason of a participant's state begins that does not advance for want of something.
@@ -83,6 +84,7 @@ class ClockNode:
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
+        self._diagnostics = DiagnosticsPublisher(session.node, run_id)
         self._horizon = session.writer(topics.HORIZON, topics.HORIZON_TYPE, latched)
         self._system = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -154,6 +156,22 @@ class ClockNode:
         if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
             self._told_time, self._told_at = time, now
             print(f"time {time / 1e9:.3f} s", flush=True)
+            self._publish_diagnostics(now)
+
+    def _publish_diagnostics(self, now: int) -> None:
+        coordinator = self._coordinator
+        elapsed = now - self._started if self._started else 0
+        standings = [
+            Standing(
+                name,
+                None if state is None else State(state.state),
+                "" if state is None else state.reason,
+                coordinator.bound_of(name),
+            )
+            for name, state in self._states.items()
+        ]
+        rate = max(self._shown, 0) / elapsed if elapsed else 0.0
+        self._diagnostics.publish(coordinator.time, self._sent_horizon, rate, standings)
 
     def _move_horizon(self) -> None:
         coordinator = self._coordinator

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -54,7 +54,7 @@ class ComposedNode:
         for name, spec in graph.participants.items():
             writers = []
             for port in spec.outputs:
-                assert isinstance(port.codec, Codec)
+                assert isinstance(port.codec, WireCodec)
                 topic, _ = topic_of(name, port.name)
                 latched = port.schedule == "once"
                 writers.append(Writer(session.node, topic, port.codec, data_qos(latched=latched)))
@@ -65,7 +65,7 @@ class ComposedNode:
         started = self._timer()
         writer = self._writers[participant][port]
         writer.send_bytes(data)
-        self._sink.write(writer.topic, sample.stamp, sample.seq, data)
+        self._sink.write(writer.topic, sample.stamp, sample.seq, writer.plain(data))
         self.transport_ns += self._timer() - started
 
     def run(

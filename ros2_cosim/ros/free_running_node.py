@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Horizon, ParticipantState, SystemState
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import RunError
@@ -76,7 +76,7 @@ class FreeRunningNode:
         self._expected: list[int] = []
         for port in graph.participants[name].outputs:
             topic, _ = topic_of(name, port.name)
-            assert isinstance(port.codec, Codec)
+            assert isinstance(port.codec, WireCodec)
             qos = data_qos(latched=port.schedule == "once")
             self._writers.append(Writer(session.node, topic, port.codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
@@ -85,12 +85,12 @@ class FreeRunningNode:
         for index, connection in enumerate(self._free.runtime.channels):
             by_topic.setdefault((connection.source, connection.source_port), []).append(index)
         for (source, port_name), channels in by_topic.items():
-            topic, type_name = topic_of(source, port_name)
+            topic, _ = topic_of(source, port_name)
             codec = graph.output(source, port_name).codec
-            assert isinstance(codec, Codec)
+            assert isinstance(codec, WireCodec)
             numbering = Numbering(graph, source, port_name)
             receive = self._receiver(codec, numbering, channels)
-            session.reader(topic, type_name, data_qos(), receive)
+            session.reader(topics.edge(topic, codec), codec.type_name, data_qos(), receive)
         latched = data_qos(latched=True)
         self._states = session.writer(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
@@ -127,7 +127,7 @@ class FreeRunningNode:
                 close()
 
     def _receiver(
-        self, codec: Codec, numbering: Numbering, channels: list[int]
+        self, codec: WireCodec, numbering: Numbering, channels: list[int]
     ) -> Callable[[bytes], None]:
         free, decode = self._free, codec.decode
 
@@ -201,8 +201,8 @@ class FreeRunningNode:
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
-        for output in outputs:
-            self._writers[output.port].send_bytes(output.data)
+        for port, _, data in outputs:
+            self._writers[port].send_bytes(data)
         self._transport_ns += self._timer() - started
 
     def _report(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
@@ -75,16 +75,17 @@ class ParticipantNode:
         self._writers: list[Writer] = []
         self._expected: list[int] = []
         for port in graph.participants[name].outputs:
-            topic, type_name = topic_of(name, port.name)
+            topic, _ = topic_of(name, port.name)
             qos = data_qos(latched=port.schedule == "once")
             codec = port.codec
-            assert isinstance(codec, Codec)
+            assert isinstance(codec, WireCodec)
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._expected.append(len(readers) + recorded)
         self._read_inputs(graph, topic_of)
+        # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
-            graph.needs_promises(name, c.source_port) for c in graph.outgoing(name)
+            graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
         )
         self._completion = session.writer(
             topics.completion(name), topics.COMPLETION_TYPE, data_qos()
@@ -92,7 +93,7 @@ class ParticipantNode:
         promise_readers = {
             c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
         }
-        self._completion_readers = len(promise_readers) + 1
+        self._completion_readers = len(promise_readers) + 1 + (self._explicit and recorded)
         latched = data_qos(latched=True)
         self._states = session.writer(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
@@ -136,12 +137,15 @@ class ParticipantNode:
             if graph.needs_promises(connection.source, connection.source_port):
                 promised.setdefault(connection.source, []).append((connection.source_port, index))
         for (source, port), indices in by_topic.items():
-            topic, type_name = topic_of(source, port)
+            topic, _ = topic_of(source, port)
             codec = graph.output(source, port).codec
-            assert isinstance(codec, Codec)
+            assert isinstance(codec, WireCodec)
             numbering = Numbering(graph, source, port)
             self._session.reader(
-                topic, type_name, data_qos(), self._receiver(codec, numbering, indices)
+                topics.edge(topic, codec),
+                codec.type_name,
+                data_qos(),
+                self._receiver(codec, numbering, indices),
             )
         for source, ports in promised.items():
             self._session.record_reader(
@@ -152,7 +156,7 @@ class ParticipantNode:
             )
 
     def _receiver(
-        self, codec: Codec, numbering: Numbering, channels: list[int]
+        self, codec: WireCodec, numbering: Numbering, channels: list[int]
     ) -> Callable[[bytes], None]:
         engine = self._engine
         decode = codec.decode
@@ -234,8 +238,8 @@ class ParticipantNode:
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
-        for output in outputs:
-            self._writers[output.port].send_bytes(output.data)
+        for port, _, data in outputs:
+            self._writers[port].send_bytes(data)
         self._transport_ns += self._timer() - started
 
     def _tell_progress(self, *, blocked: bool) -> None:

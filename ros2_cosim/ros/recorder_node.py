@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     Horizon,
@@ -79,16 +79,16 @@ class RecorderNode:
         for name, spec in graph.participants.items():
             promised: dict[str, Channel] = {}
             for port in spec.outputs:
-                topic, type_name = topic_of(name, port.name)
-                assert isinstance(port.codec, Codec)
+                topic, _ = topic_of(name, port.name)
+                assert isinstance(port.codec, WireCodec)
                 channel = Channel(graph, name, port.name, _ignore)
                 self._channels.append(channel)
                 if channel.needs_promises:
                     promised[port.name] = channel
                 numbering = Numbering(graph, name, port.name)
                 session.reader(
-                    topic,
-                    type_name,
+                    topics.edge(topic, port.codec),
+                    port.codec.type_name,
                     data_qos(),
                     self._receiver(topic, port.codec, channel, numbering),
                 )
@@ -173,9 +173,10 @@ class RecorderNode:
         )
 
     def _receiver(
-        self, topic: str, codec: Codec, channel: Channel, numbering: Numbering
+        self, topic: str, codec: WireCodec, channel: Channel, numbering: Numbering
     ) -> Callable[[bytes], None]:
-        sink, counts, decode = self._sink, self._counts, codec.decode_measured
+        sink, counts, plain = self._sink, self._counts, codec.plain
+        decode = codec.decode_measured
 
         def receive(data: bytes) -> None:
             stamp, seq, _, length = decode(data)
@@ -183,7 +184,7 @@ class RecorderNode:
                 seq = numbering.number(stamp, channel.received)
             channel.push(Sample(stamp, seq, None), NAME, counts)
             # Without the transport's padding: the same bytes as in every other run shape.
-            sink.write(topic, stamp, seq, data[:length])
+            sink.write(topic, stamp, seq, plain(data[:length]))
 
         return receive
 

@@ -22,9 +22,11 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.signals import SignalHandlerOptions
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.ros import topics
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
@@ -60,20 +62,36 @@ class Stopped(Exception):  # noqa: N818 - not an error: the process was asked to
 
 
 class Writer:
-    """Publishes records of one topic."""
+    """Publishes records of one topic.
 
-    def __init__(self, node: Node, topic: str, codec: Codec, qos: QoSProfile) -> None:
+    Messages that travel in a carrier are published twice: in it for participants, and as they
+    are for everybody else, on ``topic`` itself.
+    """
+
+    def __init__(self, node: Node, topic: str, codec: WireCodec, qos: QoSProfile) -> None:
         self.topic = topic
-        self._publisher = node.create_publisher(message_class(codec.type_name), topic, qos)
+        self._publisher = node.create_publisher(
+            message_class(codec.type_name), topics.edge(topic, codec), qos
+        )
         self._codec = codec
+        self._plain_publisher = None
+        if isinstance(codec, CarrierCodec):
+            inner = message_class(codec.inner.type_name)
+            self._plain_publisher = node.create_publisher(inner, topic, qos)
 
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
-        self._publisher.publish(self._codec.encode(stamp_ns, seq, record))
+        self.send_bytes(self._codec.encode(stamp_ns, seq, record))
 
     def send_bytes(self, data: bytes) -> None:
         """Publish a message that is encoded already."""
         self._publisher.publish(data)
+        if self._plain_publisher is not None:
+            self._plain_publisher.publish(self._codec.plain(data))
+
+    def plain(self, data: bytes) -> bytes:
+        """The message as observers see it."""
+        return self._codec.plain(data)
 
     def flush(self) -> None:
         """Wait until every reader has what was sent: last words of a process that ends."""
@@ -89,7 +107,8 @@ class Session:
     """One rclpy node with its executor; use as a context manager.
 
     Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
-    its files in order. A second signal ends the process as usual.
+    its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
+    for Linux may send it several times when the process dies that started this one.
     """
 
     def __init__(self, name: str, arguments: list[str] | None = None) -> None:
@@ -104,7 +123,8 @@ class Session:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop_signal = number
-        signal.signal(number, signal.SIG_DFL)
+        if number == signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
 
     def parameter(self, name: str, default: Any) -> Any:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""

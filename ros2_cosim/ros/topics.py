@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of the coordination protocol, in one place."""
 
+from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.raw import CARRIER_TYPE
+
 CLOCK = "/clock"
 HORIZON = "/cosim/horizon"
 PARTICIPANT_STATE = "/cosim/participant_state"
 SYSTEM_STATE = "/cosim/system_state"
 REPORT = "/cosim/report"
 
+DIAGNOSTICS = "/diagnostics"
+
 CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 COMPLETION_TYPE = "ros2_cosim/msg/Completion"
 HORIZON_TYPE = "ros2_cosim/msg/Horizon"
 PARTICIPANT_STATE_TYPE = "ros2_cosim/msg/ParticipantState"
 SYSTEM_STATE_TYPE = "ros2_cosim/msg/SystemState"
+DIAGNOSTICS_TYPE = "diagnostic_msgs/msg/DiagnosticArray"
 REPORT_TYPE = "ros2_cosim/msg/ParticipantReport"
 
 
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
     return f"/cosim/completion/{participant}"
+
+
+def edge(topic: str, codec: WireCodec) -> str:
+    """The topic between participants: messages without a header travel beside the plain ones."""
+    return f"{topic}/stamped" if codec.type_name == CARRIER_TYPE else topic

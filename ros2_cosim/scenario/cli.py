@@ -167,12 +167,19 @@ def plan(
 
 
 @app.command()
-def report(run_directory: Annotated[Path, typer.Argument(help="Output of a run.")]) -> None:
-    """Make report.html again from summary and bag of a run."""
+def report(
+    run_directory: Annotated[Path, typer.Argument(help="Output of a run, or of a study.")],
+) -> None:
+    """Make report.html again from summary and bag of a run, or from the record of a study."""
     from ros2_cosim.tools.report import render_report
+    from ros2_cosim.tools.study_record import STUDY_FILE, read_study
+    from ros2_cosim.tools.study_report import render_study
 
     with _clear_errors():
-        print(render_report(run_directory))
+        if (run_directory / STUDY_FILE).exists():
+            print(render_study(run_directory, read_study(run_directory)))
+        else:
+            print(render_report(run_directory))
 
 
 @app.command()

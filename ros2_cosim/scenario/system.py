@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.interfaces.foreign import FOREIGN_MODEL, foreign_settings
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
@@ -34,6 +35,7 @@ BUILT_IN_MODELS: Mapping[str, str] = {
     "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
     "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
+    FOREIGN_MODEL: "ros2_cosim.ros.gate:make_gate",
 }
 MODEL_GROUP = "ros2_cosim.models"
 #: The model whose law ``controllers`` changes.
@@ -75,6 +77,11 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
     settings = scenario.participants[name]
+    if settings.model == FOREIGN_MODEL and shape == "inproc":
+        raise ConfigurationError(
+            f"participant '{name}': an unmodified ROS node is a process of its own, which shape "
+            "inproc does not have; run the scenario with --shape ros or composed"
+        )
     factory = _find_factory(name, settings.model)
     context = model_context(scenario, name, shape)
     if shape != "ros" and is_own(settings.node):
@@ -94,6 +101,7 @@ def check_models(scenario: Scenario, shape: str) -> None:
     """
     for name, settings in scenario.participants.items():
         foreign = is_own(settings.node) and shape != "inproc"
+        foreign = foreign or (settings.model == FOREIGN_MODEL and shape != "inproc")
         if foreign or (scenario.simulator.kind == "carla" and "dcp" in settings.parameters):
             continue
         try:
@@ -117,6 +125,8 @@ def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:
         base_directory=Path(scenario.base_directory),
         shape=shape,
         simulator=scenario.simulator.model_dump(),
+        graph=build_graph(scenario) if scenario.participants[name].model == FOREIGN_MODEL else None,
+        watchdog_s=scenario.watchdog_s,
         period_ns=scenario.participants[name].period,
         output_types={p: o.type for p, o in scenario.participants[name].outputs.items()},
     )
@@ -165,6 +175,10 @@ def _find_factory(participant: str, model: str) -> Any:
 
 
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
+    if settings.model == FOREIGN_MODEL:
+        foreign_settings(settings.parameters, name).check_ports(
+            f"participants.{name}", settings.inputs, settings.outputs
+        )
     return ParticipantSpec(
         name=name,
         period_ns=settings.period,
@@ -180,7 +194,10 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
 def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
-    draw = None
+    foreign = None
+    if scenario.participants[name].model == FOREIGN_MODEL:
+        foreign = foreign_settings(scenario.participants[name].parameters, name).output(port)
+    draw: Callable[[], int] | None = None
     if not distribution.is_constant:
         stream = RandomStream(scenario.seed, name, f"latency/{port}")
 
@@ -191,9 +208,11 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
-        codec = CATALOGUE.codec(settings.type, **constants)
+        codec = CATALOGUE.wire_codec(settings.type, whole=foreign is not None, **constants)
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None
+    if foreign is not None:
+        draw = foreign.check_output(where, settings.schedule, distribution, codec) or draw
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
 
 

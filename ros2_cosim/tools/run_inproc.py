@@ -6,7 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
+from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -44,9 +46,14 @@ def run_inproc(
         name: [port.topic for port in participant.outputs.values()]
         for name, participant in scenario.participants.items()
     }
+    codecs = {
+        name: [cast(WireCodec, port.codec) for port in spec.outputs]
+        for name, spec in graph.participants.items()
+    }
 
     def observe(participant: str, port: int, sample: Sample, data: bytes) -> None:
-        messages.append((topics[participant][port], sample.stamp, sample.seq, data))
+        plain = codecs[participant][port].plain(data)
+        messages.append((topics[participant][port], sample.stamp, sample.seq, plain))
 
     scheduler = SequentialScheduler(
         graph,

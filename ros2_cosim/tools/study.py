@@ -10,6 +10,7 @@ Simulation".
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from ros2_cosim.tools.report import REPORT_FILE
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.run_ros import run_ros
-from ros2_cosim.tools.study_prt import FreeRun, Track, run_free
+from ros2_cosim.tools.study_prt import Track, run_free
 from ros2_cosim.tools.study_record import STUDY_FILE, TRACKS_FILE, Study, StudyRun
 from ros2_cosim.tools.study_report import render_study
 from ros2_cosim.tools.study_table import row_of, table_head
@@ -171,8 +172,9 @@ def _run_all(
     def free(factor: float, purpose: str, repetition: int = 0) -> bool:
         directory = options.output / "prt"
         directory.mkdir(exist_ok=True)
+        load = _load()
         result = run_free(scenario, directory, factor, watched=WATCHED, on_line=_quiet(on_line))
-        done(_prt_run(result, purpose, repetition))
+        done(StudyRun("PRT", purpose, repetition, load=load, **result._asdict()))
         return result.kept_up
 
     study.reference_sha256 = _reference(scenario, options.output / "reference")
@@ -203,6 +205,7 @@ def _hde_run(
     scenario: Scenario, output: Path, repetition: int, on_line: Callable[[str, str], None]
 ) -> StudyRun:
     prepare_output(output)
+    load = _load()
     summary = run_ros(scenario, RunOptions(output), on_line=on_line)
     sent: dict[str, int] = {}
     track = Track()
@@ -232,6 +235,7 @@ def _hde_run(
         rtf=summary.rtf,
         wall_time_s=summary.wall_time_s,
         trace_sha256=summary.trace_sha256,
+        load=load,
         readers={
             name: {"messages": count, "activations": activations[name]}
             for name, count in readers.items()
@@ -240,8 +244,12 @@ def _hde_run(
     )
 
 
-def _prt_run(result: FreeRun, purpose: str, repetition: int) -> StudyRun:
-    return StudyRun(mode="PRT", purpose=purpose, repetition=repetition, **result._asdict())
+def _load() -> float | None:
+    """How many processes want to run, mean of the last minute; None where nobody knows."""
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (OSError, AttributeError):
+        return None
 
 
 def _type_of(scenario: Scenario, topic: str) -> str:

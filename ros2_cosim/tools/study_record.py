@@ -24,8 +24,9 @@ class StudyRun:
     ``mode`` is HDE (synchronised) or PRT (paced real time, not synchronised), ``purpose`` one
     of ``synchronised``, ``repetition``, ``sweep`` and ``beyond``. ``factor`` is the wanted
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
-    each message once per reader, as ``timing``, ``order`` and ``loss`` do. ``track`` holds
-    ``times`` [s] and ``way`` [m] of the ego vehicle.
+    each message once per reader, as ``timing``, ``order`` and ``loss`` do. ``load`` is what the
+    machine did when the run began (processes that want to run, mean of a minute). ``track``
+    holds ``times`` [s] and ``way`` [m] of the ego vehicle.
     """
 
     mode: str
@@ -43,6 +44,7 @@ class StudyRun:
     early: int = 0
     max_lag_s: float | None = None
     kept_up: bool = True
+    load: float | None = None
     readers: dict[str, dict[str, int]] = field(default_factory=dict)
     track: dict[str, list[float]] = field(default_factory=dict)
 

@@ -30,7 +30,7 @@ from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.tester import FAILED, PASSED, verify_slave
 from ros2_cosim.scenario.cli import app
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "support"
 ROOT = HERE.parent.parent
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 SUPPORT = HERE.parent / "support"

@@ -163,6 +163,8 @@ def test_commands_in_the_text_exist(page: Path) -> None:
             known = cli_options(words[0])
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
+    for command in COMMANDS["dcp"].commands.values():
+        known |= {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
     foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
@@ -170,9 +172,11 @@ def test_commands_in_the_text_exist(page: Path) -> None:
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     text = section(REFERENCE, "Command line")
-    headings = {"run": "cosim run", "carla-headless": "cosim carla-headless"}
+    headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
+        if command == "dcp":
+            continue  # its subcommands have a test of their own
         place = headings.get(command)
         if place:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
@@ -182,6 +186,15 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
+
+
+def test_every_dcp_subcommand_and_option_is_in_the_reference() -> None:
+    group = COMMANDS["dcp"]
+    table = {names(row[0])[0]: names(row[1]) for row in rows(section(REFERENCE, "cosim dcp"))}
+    assert table.keys() == group.commands.keys()
+    for name, command in group.commands.items():
+        options = {o for p in command.params for o in p.opts if o.startswith("--")} - {"--help"}
+        assert set(table[name]) == options, f"cosim dcp {name}"
 
 
 def test_launch_arguments_are_those_of_the_launch_file() -> None:

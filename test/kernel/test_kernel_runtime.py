@@ -13,7 +13,7 @@ from ros2_cosim.kernel.activation import all_of, any_of
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.participant import Behaviour, Sample
-from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
+from ros2_cosim.kernel.runtime import LatchedChannel, ParticipantRuntime
 from ros2_cosim.kernel.time import NEVER
 
 
@@ -91,7 +91,7 @@ def test_a_sparse_port_may_stay_silent() -> None:
         Scripted(lambda step: {"out": step.time} if step.time == 10 else {}),
         OutputPort("out", schedule="sparse"),
     )
-    sent = [[output.sample for output in runtime.activate_time()] for _ in range(3)]
+    sent = [[sample for _, sample, _ in runtime.activate_time()] for _ in range(3)]
     assert sent == [[], [Sample(10, 0, 10)], []]
 
 
@@ -142,7 +142,7 @@ def test_stamps_are_time_plus_latency_and_never_overtake() -> None:
     sent = [runtime.activate_time() for _ in range(4)]
     # The message of 20 would be stamped 20, before that of 10.
     assert sent == [
-        [Output(0, Sample(stamp, seq, "v"), f"{stamp} {seq} 'v'".encode())]
+        [(0, Sample(stamp, seq, "v"), f"{stamp} {seq} 'v'".encode())]
         for seq, stamp in enumerate([3, 35, 35, 37])
     ]
     assert runtime.sent("out") == (4, 37)

@@ -16,7 +16,14 @@ from ros2_cosim.models.road import (
     lateral_error,
 )
 from ros2_cosim.models.road.cubics import Cubics
-from ros2_cosim.models.road.plan_view import Arc, Line, ParamPoly3, Spiral
+from ros2_cosim.models.road.plan_view import (
+    Arc,
+    Line,
+    ParamPoly3,
+    PlanElement,
+    ReferenceLine,
+    Spiral,
+)
 
 curvature = st.floats(-0.05, 0.05)
 
@@ -170,6 +177,43 @@ def test_projection_undoes_pose(s: float, t: float, road_id: int) -> None:
         assert found.heading == pytest.approx(heading, abs=1e-9)
         assert found.t == pytest.approx(t, abs=1e-8)
         assert found.lane_id == (-1 if t < 0.0 else 1) or abs(t) < 1e-8
+
+
+_ELEMENTS = (
+    Line(3.0, -2.0, 0.7, 90.0),
+    Arc(3.0, -2.0, 0.7, 700.0, 0.02),  # more than once round
+    Arc(3.0, -2.0, 0.7, 90.0, -1e-8),
+    Spiral(3.0, -2.0, 0.7, 90.0, 0.0, 0.02),
+    Spiral(3.0, -2.0, 0.7, 90.0, 0.01, -0.02),
+    ParamPoly3(
+        3.0, -2.0, 0.7, 90.0, (0.0, 88.0, 0.0, 0.0), (0.0, 0.0, 20.0, -14.0), normalized=True
+    ),
+)
+
+
+@given(
+    st.sampled_from(_ELEMENTS), st.floats(0.0, 1.0), st.floats(-9.0, 9.0), st.floats(-20.0, 20.0)
+)
+def test_the_foot_on_an_element_undoes_a_lateral_offset(
+    element: PlanElement, share: float, t: float, off: float
+) -> None:
+    ds = share * element.length
+    x, y, cos, sin, _ = element.frame(ds)
+    guess = min(max(ds + off, 0.0), element.length)
+    foot = element.project(x - t * sin, y + t * cos, guess)
+    heading = element.heading + element.turn(ds)
+    assert foot == pytest.approx((ds, t, heading), abs=2e-9)
+
+
+@pytest.mark.parametrize("turn", [0.1, -0.1])
+def test_projection_at_a_kink(turn: float) -> None:
+    line = ReferenceLine([Line(0.0, 0.0, 0.0, 50.0), Line(50.0, 0.0, turn, 50.0)])
+    outside = math.copysign(2.0, -turn)
+    for guess in (49.0, 51.0):  # outside, the joint is nearer than what lies before and behind
+        foot = line.project(50.1, outside, guess)
+        assert foot == pytest.approx((50.0, outside, turn), abs=0.03)
+    assert line.project(80.0, 0.0, 1.0) is not None
+    assert line.project(20.0, -outside, 99.0) == pytest.approx((20.0, -outside, 0.0))
 
 
 def test_projection_follows_links_from_a_hint() -> None:

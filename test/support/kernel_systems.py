@@ -259,11 +259,11 @@ class Interleaving:
         for outputs in engine.advance():
             busy = True
             self.on_activation(name, engine.last_time)
-            for output in outputs:
-                port_name = ports[output.port].name
-                self.on_output(name, port_name, output.sample)
+            for number, sample, _ in outputs:
+                port_name = ports[number].name
+                self.on_output(name, port_name, sample)
                 for reader, index in self._readers.get((name, port_name), []):
-                    self._send(reader, index, "message", output.sample)
+                    self._send(reader, index, "message", sample)
         for port, promise in engine.promises():
             self.on_promise(name, port, promise)
             for reader, index in self._readers.get((name, port), []):

@@ -8,19 +8,18 @@ place is (road, s, t): s [m] along the reference line, t [m] to its left.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.kernel.exactmath import PI, hypot, wrap_angle
 from ros2_cosim.models.road.errors import RoadError
 from ros2_cosim.models.road.opendrive import read_opendrive
+from ros2_cosim.models.road.plan_view import Foot
 from ros2_cosim.models.road.road import Road
 from ros2_cosim.models.road.stations import Stations
 
 _SEARCH_STEP = 5.0
-_CONVERGED = 1e-9
-_MAX_ITERATIONS = 20
+_MAX_HOPS = 20
 # A hint is given up when the point is this far from the road it names.
 _MAX_LATERAL = 50.0
 _END_TOLERANCE = 1e-6
@@ -208,57 +207,38 @@ class RoadNetwork:
         best = min(self._samples, key=lambda p: (p[0] - x) * (p[0] - x) + (p[1] - y) * (p[1] - y))
         found = self._project_near(x, y, best[2], best[3], limit=1e12)
         if found is None:
-            # Next to the centre of a curve Newton's step does not settle: take the sample.
-            return self._position(self.roads[best[2]], best[3], x, y)
+            # Next to the centre of a curve there is no foot: take the sample.
+            road = self.roads[best[2]]
+            return _position(road, road.line.foot_at(x, y, best[3]))
         return found
 
     def _project_near(
         self, x: float, y: float, road_id: int, s: float, limit: float = _MAX_LATERAL
     ) -> RoadPosition | None:
-        """Newton's method on the distance along the road; None if it leads nowhere."""
+        """The foot on a road or on those linked to it; None if there is none nearby."""
         road = self.roads[road_id]
-        line, length = road.line, road.line.length
-        starts, frames = line.starts, line.frames
-        hops = 0
-        for _ in range(_MAX_ITERATIONS):
-            i = bisect_right(starts, s, 1) - 1  # line.frame(s), without the call
-            px, py, cos, sin, curvature = frames[i](s - starts[i])
-            dx, dy = x - px, y - py
-            along = dx * cos + dy * sin
-            across = dy * cos - dx * sin
-            if -_CONVERGED < along < _CONVERGED:
-                return self._finish(road, s, across) if -limit < across < limit else None
-            shrink = 1.0 - curvature * across
-            if shrink < 0.1:
+        came: bool | None = None
+        for _ in range(_MAX_HOPS):
+            line = road.line
+            foot = line.project(x, y, s)
+            if foot is None:
                 return None
-            s += along / shrink
-            if 0.0 <= s <= length:
-                continue
+            s, across, _ = foot
+            if 0.0 <= s <= line.length:
+                return _position(road, foot) if -limit < across < limit else None
             forward = s > 0.0
-            overshoot = s - length if forward else -s
+            overshoot = s - line.length if forward else -s
             link = road.link(forward)
-            if link is None or hops > 1000:
-                end = length if forward else 0.0
+            # The end of a way, or before one road and behind the other.
+            if link is None or (came is not None and forward != came):
                 if overshoot > limit:
                     return None
-                return self._position(road, end, x, y)
-            hops += 1
+                return _position(road, line.foot_at(x, y, line.length if forward else 0.0))
             road = self.roads[link.road_id]
-            line, length = road.line, road.line.length
-            starts, frames = line.starts, line.frames
-            overshoot = min(overshoot, length)
-            s = overshoot if link.at_start else length - overshoot
+            came = link.at_start
+            overshoot = min(overshoot, road.line.length)
+            s = overshoot if came else road.line.length - overshoot
         return None
-
-    def _position(self, road: Road, s: float, x: float, y: float) -> RoadPosition:
-        px, py, cos, sin, _ = road.line.frame(s)
-        return self._finish(road, s, (y - py) * cos - (x - px) * sin)
-
-    def _finish(self, road: Road, s: float, t: float) -> RoadPosition:
-        heading = road.line.heading(s)
-        if not -PI < heading <= PI:
-            heading = wrap_angle(heading)
-        return RoadPosition(road.id, s, t, road.lanes.lane_at(s, t), heading)
 
     def distance(self, a: RoadPosition, b: RoadPosition) -> float:
         """Way from a to b along the road at their mean lateral position [m].
@@ -350,6 +330,11 @@ def lateral_error(network: RoadNetwork, position: RoadPosition, lane_id: int) ->
     """Distance of a position from the centre of a lane [m], positive to the lane's left."""
     error = position.t - network.lane_centre(position.road_id, lane_id, position.s)
     return error if lane_id < 0 else -error
+
+
+def _position(road: Road, foot: Foot) -> RoadPosition:
+    s, t, heading = foot
+    return RoadPosition(road.id, s, t, road.lanes.lane_at(s, t), wrap_angle(heading))
 
 
 def _stations(length: float, step: float) -> list[float]:

@@ -18,7 +18,7 @@ class RoadVehicle:
     from the road under the reference point.
     """
 
-    __slots__ = ("_slope", "network", "pitch", "position", "roll", "vehicle", "z")
+    __slots__ = ("_settled_at", "_slope", "network", "pitch", "position", "roll", "vehicle", "z")
 
     def __init__(self, network: RoadNetwork, vehicle: Vehicle) -> None:
         self.network = network
@@ -51,12 +51,15 @@ class RoadVehicle:
 
     def step(self, dt: float, control: VehicleControl) -> None:
         """Move by ``dt`` seconds; see ``Vehicle.step``."""
-        self.vehicle.step(dt, control, self._slope)
-        self._settle()
+        vehicle = self.vehicle
+        vehicle.step(dt, control, self._slope)
+        if (vehicle.x, vehicle.y, vehicle.yaw) != self._settled_at:
+            self._settle()
 
     def _settle(self) -> None:
         """Find the road below and lie down on it."""
         vehicle = self.vehicle
+        self._settled_at = vehicle.x, vehicle.y, vehicle.yaw
         position = self.position = self.network.project(vehicle.x, vehicle.y, self.position)
         road = self.network.roads[position.road_id]
         self.z, slope = road.elevation.value_and_slope(position.s)

@@ -173,6 +173,9 @@ class Vehicle:
         drag = air_drag(p, speed)
         pushing = active - self._weight * slope * cosine - (drag if vx > 0.0 else -drag)
         resisting += self._rolling * cosine
+        if vx == vy == yaw_rate == 0.0 and -resisting <= pushing <= resisting:
+            self.ax = self.ay = 0.0
+            return
 
         sine_steer, cosine_steer = sincos(self.steer_angle)
         wheel = sine_steer / cosine_steer

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speed of the kernel in every run shape, beside other ways of doing the same.
+
+Two workloads: ``loop`` (plant -> 2 sensors -> 2 controllers -> plant) and ``lockstep`` (time
+synchronisation alone). Prints a table and writes JSON; see README.md for what the figures mean.
+
+    python bench/kernel_speed.py [--quick] [--only loop lockstep] [--subjects ros star]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+# Run as a file: the project lies beside this directory.
+sys.path[:0] = [str(_HERE), str(_HERE.parent)]
+
+from speed_result import Result  # noqa: E402
+
+SHAPES = ("inproc", "composed", "ros")
+LOOP_SIZE = 5
+SIZES = (2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table: ``needs`` is the distribution that may be missing."""
+
+    workload: str
+    subject: str
+    target: str
+    sim_s: float
+    quick_s: float
+    needs: str = ""
+
+
+CASES = (
+    Case("loop", "plain calls", "speed_baselines:floor", 500.0, 5.0),
+    Case("loop", "inproc", "", 50.0, 2.0),
+    Case("loop", "composed", "", 50.0, 2.0),
+    Case("loop", "ros", "", 50.0, 2.0, "rclpy"),
+    Case("loop", "star", "speed_baselines:star_loop", 50.0, 1.0),
+    Case("loop", "bare rclpy", "speed_rclpy:rclpy_loop", 20.0, 1.0, "rclpy"),
+    Case("loop", "helics", "speed_helics:helics_loop", 20.0, 0.4, "helics"),
+    Case("loop", "mosaik", "speed_mosaik:mosaik_loop", 20.0, 0.4, "mosaik"),
+    Case("lockstep", "inproc", "", 50.0, 2.0),
+    Case("lockstep", "composed", "", 50.0, 2.0),
+    Case("lockstep", "ros", "", 20.0, 1.0, "rclpy"),
+    Case("lockstep", "star", "speed_baselines:star_lockstep", 50.0, 1.0),
+    Case("lockstep", "helics", "speed_helics:helics_lockstep", 5.0, 0.2, "helics"),
+    Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),
+)
+
+
+def measure(case: Case, size: int, sim_s: float, bag: bool, work: Path) -> Result:
+    """Run one case."""
+    if not case.target:
+        from speed_shapes import run_shape
+
+        out = work / f"{case.workload}-{case.subject}-{size}"
+        return run_shape(case.workload, case.subject, size, sim_s, bag, out)
+    module, _, name = case.target.partition(":")
+    function: Callable[[int, float], Result] = getattr(importlib.import_module(module), name)
+    return function(size, sim_s)
+
+
+def missing(case: Case) -> str:
+    """Why a case cannot run here; empty if it can."""
+    if case.needs and importlib.util.find_spec(case.needs) is None:
+        return f"{case.needs} is not installed"
+    return ""
+
+
+def run_all(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Measure all chosen cases; print each line as it comes."""
+    print(f"{'workload':9s} {'subject':12s} {'size':>4s} {'rtf':>9s} {'steps/s':>9s} "
+          f"{'cpu ms/sim s':>12s} {'messages/s':>10s}  note")  # fmt: skip
+    for case in CASES:
+        if case.workload not in chosen.only:
+            continue
+        if chosen.subjects and case.subject not in chosen.subjects:
+            continue
+        sizes = [LOOP_SIZE] if case.workload == "loop" else chosen.sizes
+        for size in sizes:
+            line = {"workload": case.workload, "subject": case.subject, "size": size}
+            reason = missing(case)
+            if not reason:
+                sim_s = case.quick_s if chosen.quick else case.sim_s * chosen.scale
+                with tempfile.TemporaryDirectory() as work:
+                    try:
+                        result = measure(case, size, sim_s, chosen.bag, Path(work))
+                    except Exception as error:
+                        if not case.target:
+                            raise  # a shape of ours has to work
+                        reason = f"failed: {type(error).__name__}: {error}"
+            if reason:
+                print(f"{case.workload:9s} {case.subject:12s} {size:4d} {'':43s}  {reason}")
+                yield {**line, "missing": reason}
+                continue
+            print(
+                f"{case.workload:9s} {case.subject:12s} {size:4d} {result.rtf:9.1f} "
+                f"{result.steps_per_s:9.0f} {1e3 * result.cpu_per_sim_s:12.2f} "
+                f"{result.messages / result.wall_s:10.0f}  {result.note}",
+                flush=True,
+            )
+            yield result.as_dict()
+
+
+def print_breakdown(results: list[dict[str, Any]]) -> None:
+    """Where the time goes, for the runs of our shapes."""
+    for result in results:
+        if not result.get("participants") or result["workload"] != "loop":
+            continue
+        print(f"\n{result['workload']}, {result['subject']}, size {result['size']}: wall time [us] "
+              "per activation, processor time [us] per simulated second")  # fmt: skip
+        print(f"{'':12s} {'compute':>8s} {'transport':>9s} {'wait':>9s} {'processor':>9s}")
+        names = list(dict.fromkeys([*result["participants"], *result["processes"]]))
+        for name in names:
+            parts = result["participants"].get(name, {})
+            cells = [parts.get(f"{kind}_us", 0.0) for kind in ("compute", "transport", "wait")]
+            cpu = result["processes"].get(name)
+            text = f"{cpu:9.0f}" if cpu is not None else ""
+            print(f"{name:12s} {cells[0]:8.1f} {cells[1]:9.1f} {cells[2]:9.1f} {text}")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    versions = {}
+    for name in ("ros-jazzy-rclpy", "ros-fastrtps", "helics", "mosaik"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = None
+    return {
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke test of a few seconds")
+    parser.add_argument("--only", nargs="+", choices=("loop", "lockstep"),
+                        default=["loop", "lockstep"], help="workloads")  # fmt: skip
+    subjects = sorted({case.subject for case in CASES})
+    parser.add_argument("--subjects", nargs="+", choices=subjects, help="lines of the table")
+    parser.add_argument("--sizes", nargs="+", type=int, help="participants in lockstep")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on simulated durations")
+    parser.add_argument("--bag", action="store_true", help="our shapes record a bag, too")
+    parser.add_argument("--out", type=Path, default=Path("out/bench/kernel_speed.json"))
+    chosen = parser.parse_args()
+    chosen.sizes = chosen.sizes or ([2] if chosen.quick else list(SIZES))
+    before = machine()
+    results = list(run_all(chosen))
+    print_breakdown(results)
+    document = {"machine": before, "load_after": os.getloadavg(), "results": results}
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two workloads as scenarios, and the models in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from speed_result import DOUBLES
+
+from ros2_cosim.interfaces.records import PlatoonStatus
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.scenario.schema import Scenario, make_scenario
+
+#: A type of the suite that holds any number of doubles: 1 + 15 + 14 of them here.
+TYPE = "ros2_cosim/msg/PlatoonStatus"
+_GAPS = DOUBLES // 2
+
+
+def as_record(values: tuple[float, ...]) -> PlatoonStatus:
+    """Thirty doubles as a message."""
+    return PlatoonStatus(values[0], 0, False, values[1 : 1 + _GAPS], values[1 + _GAPS :])
+
+
+def first_of(record: PlatoonStatus) -> float:
+    """The first of the thirty doubles."""
+    return record.obstacle_gap
+
+
+class Plant:
+    """Thirty states that follow the sum of the controls."""
+
+    def __init__(self) -> None:
+        self._values = tuple(float(i) for i in range(DOUBLES))
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """One step."""
+        control = 0.0
+        for sample in step.latest.values():
+            if sample is not None:
+                control += first_of(sample.value)
+        self._values = plant_step(self._values, control)
+        return {"state": as_record(self._values)}
+
+
+class Relay:
+    """Sensor and controller: sends on what it read, changed a little."""
+
+    def __init__(self, gain: float, output: str) -> None:
+        self._gain = gain
+        self._output = output
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """One activation."""
+        (sample,) = step.latest.values()
+        assert sample is not None
+        value: PlatoonStatus = sample.value
+        return {self._output: value._replace(obstacle_gap=value.obstacle_gap * self._gain)}
+
+
+class Idle:
+    """Takes part in the time synchronisation and does nothing."""
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """One activation."""
+        return {}
+
+
+def plant_step(values: tuple[float, ...], control: float) -> tuple[float, ...]:
+    """The new states."""
+    return tuple(x + 0.01 * (control - x) for x in values)
+
+
+def make_plant(context: ModelContext) -> Plant:
+    """Model factory."""
+    return Plant()
+
+
+def make_sensor(context: ModelContext) -> Relay:
+    """Model factory."""
+    return Relay(0.5, "seen")
+
+
+def make_controller(context: ModelContext) -> Relay:
+    """Model factory."""
+    return Relay(-0.5, "control")
+
+
+def make_idle(context: ModelContext) -> Idle:
+    """Model factory."""
+    return Idle()
+
+
+def loop_scenario(sim_s: float) -> Scenario:
+    """Plant -> 2 sensors -> 2 controllers -> plant."""
+    participants: dict[str, Any] = {
+        "plant": {
+            "model": "speed_systems:make_plant",
+            "period": "10ms",
+            "inputs": {
+                f"control{i}": {"from": f"controller{i}.control", "delayed": True} for i in (1, 2)
+            },
+            "outputs": {"state": {"type": TYPE, "topic": "/state"}},
+        }
+    }
+    for i in (1, 2):
+        participants[f"sensor{i}"] = {
+            "model": "speed_systems:make_sensor",
+            "period": "40ms",
+            "inputs": {"state": "plant.state"},
+            "outputs": {"seen": {"type": TYPE, "topic": f"/seen{i}"}},
+        }
+        participants[f"controller{i}"] = {
+            "model": "speed_systems:make_controller",
+            "activation": {"any": ["seen"]},
+            "inputs": {"seen": f"sensor{i}.seen"},
+            "outputs": {"control": {"type": TYPE, "topic": f"/control{i}"}},
+        }
+    data = {"name": "loop", "duration": f"{sim_s}s", "participants": participants}
+    return make_scenario(data, "loop")
+
+
+def lockstep_scenario(count: int, sim_s: float) -> Scenario:
+    """``count`` participants that share nothing but the time, in lockstep."""
+    idle = {"model": "speed_systems:make_idle", "period": "10ms"}
+    data: dict[str, Any] = {
+        "name": "lockstep",
+        "duration": f"{sim_s}s",
+        "participants": {f"idle{i + 1}": idle for i in range(count)},
+    }
+    try:
+        return make_scenario({**data, "run_ahead": 0}, "lockstep")
+    except ConfigurationError:
+        # The smallest window, where the schema knows no zero: it holds one step, too.
+        return make_scenario({**data, "run_ahead": 2, "clock_step": 1}, "lockstep")

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a participant that is an unmodified ROS node (model ``foreign_node``)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from typing_extensions import Self
+
+from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.raw import CarrierCodec
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.random_streams import LatencyDistribution
+from ros2_cosim.kernel.time import parse_duration
+
+FOREIGN_MODEL = "foreign_node"
+
+
+def _duration(value: object) -> int:
+    try:
+        return parse_duration(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+
+
+Duration = Annotated[int, BeforeValidator(_duration)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ForeignInput(_Section):
+    """How an input port reaches the node: on which of its topics.
+
+    ``best_effort`` accepts a subscription that is not reliable.
+    """
+
+    topic: str
+    best_effort: bool = False
+
+
+class HeaderDelay:
+    """The delay of a message that its own header states; set before each message is sent."""
+
+    def __init__(self) -> None:
+        self.delay_ns = 0
+
+    def __call__(self) -> int:
+        """The delay [ns] between activation and stamp of the message that is being sent."""
+        return self.delay_ns
+
+
+class ForeignOutput(_Section):
+    """What is expected on one of the node's topics in each activation.
+
+    ``expect`` messages come (``any``: as many as the node likes); of several the last one
+    counts if ``take`` says so. ``stamp: header`` believes the node's own stamp if it lies
+    between activation time + latency and that + ``window``.
+    """
+
+    topic: str
+    expect: Literal["any"] | int = 1
+    take: Literal["only", "last"] = "only"
+    stamp: Literal["activation", "header"] = "activation"
+    window: Duration = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.expect != "any" and self.expect < 1:
+            raise ValueError("expect must be at least 1, or any")
+        if self.expect != "any" and self.expect > 1 and self.take == "only":
+            raise ValueError("a port sends one message in an activation: add take: last")
+        if self.window and self.stamp != "header":
+            raise ValueError("window goes with stamp: header")
+        return self
+
+    def check_output(
+        self, where: str, schedule: str, latency: LatencyDistribution, codec: WireCodec
+    ) -> HeaderDelay | None:
+        """Check against the port's declaration; what draws its delay if the header says it.
+
+        :raises ConfigurationError: they do not go together
+        """
+        if self.expect == "any" and schedule != "sparse":
+            raise ConfigurationError(
+                f"{where}: expect: any allows silence; the port must then have schedule: sparse"
+            )
+        if self.stamp == "activation":
+            return None
+        if isinstance(codec, CarrierCodec):
+            raise ConfigurationError(
+                f"{where}: stamp: header, but {codec.inner.type_name} has no header; allowed is "
+                "stamp: activation"
+            )
+        if not latency.is_constant:
+            raise ConfigurationError(
+                f"{where}: stamp: header goes with a constant latency, the least delay of the "
+                "node's own stamps"
+            )
+        return HeaderDelay()
+
+
+class ForeignSettings(_Section):
+    """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
+
+    command: tuple[str, ...] | None = None
+    script: str | None = None
+    module: str | None = None
+    package: str | None = None
+    executable: str | None = None
+    attach: bool = False
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str | None] = Field(default_factory=dict)
+    node_name: str | None = None
+    ros_parameters: dict[str, Any] = Field(default_factory=dict)
+    remap: dict[str, str] = Field(default_factory=dict)
+    inputs: dict[str, ForeignInput] = Field(default_factory=dict)
+    outputs: dict[str, ForeignOutput] = Field(default_factory=dict)
+    ordered: bool = True
+    barrier: Literal["parameters", "none"] = "parameters"
+    acknowledge: bool = False
+    use_sim_time: bool = False
+    clock_start: Duration | None = None
+    allow_topics: tuple[str, ...] = ()
+    patience_s: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        ways = {
+            "command": self.command is not None,
+            "script": self.script is not None,
+            "module": self.module is not None,
+            "package and executable": self.package is not None or self.executable is not None,
+            "attach": self.attach,
+        }
+        chosen = [name for name, given in ways.items() if given]
+        if len(chosen) != 1:
+            found = ", ".join(chosen) or "none"
+            raise ValueError(f"found {found}; allowed is one of {', '.join(ways)}")
+        if (self.package is None) != (self.executable is None):
+            raise ValueError("package and executable go together")
+        if self.command is not None and not self.command:
+            raise ValueError("command is empty")
+        if self.attach and self.node_name is None and self.barrier != "none":
+            raise ValueError("attach needs the node_name of the running node")
+        if self.clock_start is not None and not self.use_sim_time:
+            raise ValueError("clock_start goes with use_sim_time")
+        if self.barrier == "none":
+            if self.ordered and len(self.inputs) > 1:
+                raise ValueError(
+                    "without a barrier nobody knows when a callback has run: several inputs "
+                    "cannot be handed over in order"
+                )
+            if any(output.expect == "any" for output in self.outputs.values()):
+                raise ValueError("expect: any needs a barrier to know that nothing more comes")
+        return self
+
+    def output(self, port: str) -> ForeignOutput:
+        """What is said of an output port; it must be there (see :meth:`check_ports`)."""
+        return self.outputs[port]
+
+    def check_ports(self, where: str, inputs: Collection[str], outputs: Collection[str]) -> None:
+        """Check that the ports of the participant are all tied to topics of the node.
+
+        :raises ConfigurationError: one is missing, or has no counterpart
+        """
+        for kind, declared, tied in (
+            ("inputs", inputs, self.inputs),
+            ("outputs", outputs, self.outputs),
+        ):
+            for port in declared:
+                if port not in tied:
+                    raise ConfigurationError(
+                        f"{where}.parameters.{kind}: port '{port}' is missing; each port needs "
+                        "the node's own topic name"
+                    )
+            for port in tied:
+                if port not in declared:
+                    raise ConfigurationError(
+                        f"{where}.parameters.{kind}: found '{port}'; the participant has "
+                        f"{', '.join(declared) or 'none'}"
+                    )
+
+
+def foreign_settings(parameters: Mapping[str, Any], participant: str) -> ForeignSettings:
+    """Read the parameters of a foreign node.
+
+    :raises ConfigurationError: something in them is wrong; it is named
+    """
+    data = dict(parameters)
+    for kind in ("inputs", "outputs"):
+        if isinstance(data.get(kind), Mapping):
+            data[kind] = {
+                port: {"topic": value} if isinstance(value, str) else value
+                for port, value in data[kind].items()
+            }
+    try:
+        return ForeignSettings.model_validate(data)
+    except ValidationError as error:
+        found = error.errors()[0]
+        place = ".".join(str(part) for part in ("", *found["loc"]))
+        message = found["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(
+            f"participants.{participant}.parameters{place}: {message}"
+        ) from None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of foreign nodes: what is wrong is found before anything is started."""
+
+from __future__ import annotations
+
+import pytest
+from support import gate_scenarios as scenarios
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.system import build_graph
+
+
+def refused(data, **settings):
+    foreign = next(p for p in data["participants"].values() if p["model"] == "foreign_node")
+    foreign["parameters"].update(settings)
+    with pytest.raises(ConfigurationError) as caught:
+        build_graph(make_scenario(data, "test"))
+    return str(caught.value)
+
+
+def test_valid_scenarios_are_accepted():
+    for data in (scenarios.relay(), scenarios.fold(), scenarios.timer(stamp="header")):
+        build_graph(make_scenario(data, "test"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"script": None}, "found none; allowed is one of command, script"),
+        ({"module": "m"}, "found script, module; allowed is one of"),
+        ({"package": "p", "script": None}, "package and executable go together"),
+        ({"inputs": {}}, "port 'number' is missing"),
+        ({"inputs": {"number": "a", "other": "b"}}, "found 'other'; the participant has number"),
+        ({"nonsense": 1}, "parameters.nonsense"),
+        ({"patience_s": 0}, "patience_s"),
+        ({"clock_start": "1s"}, "clock_start goes with use_sim_time"),
+        ({"outputs": {"sum": {"topic": "s", "expect": "any"}}}, "schedule: sparse"),
+        ({"outputs": {"sum": {"topic": "s", "expect": 0}}}, "at least 1"),
+        ({"outputs": {"sum": {"topic": "s", "expect": 2}}}, "take: last"),
+        ({"outputs": {"sum": {"topic": "s", "window": "1ms"}}}, "window goes with stamp: header"),
+        ({"outputs": {"sum": {"topic": "s", "stamp": "header"}}}, "Float64 has no header"),
+        ({"outputs": {"sum": {"topic": "s", "expect": "any"}}, "barrier": "none"}, "barrier"),
+        ({"attach": True, "script": None}, "attach needs the node_name"),
+    ],
+)
+def test_wrong_settings_are_named(settings, text):
+    message = refused(scenarios.relay(), **settings)
+    assert message.startswith("participants.relay.")
+    assert text in message
+
+
+def test_order_of_several_inputs_needs_a_barrier():
+    outputs = {"state": {"topic": "state", "expect": 1}}
+    assert "in order" in refused(scenarios.fold(), barrier="none", outputs=outputs)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plain ROS node with two inputs: its state depends on the order in which they arrive."""
+
+import sys
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import Float64
+
+
+class Fold(Node):
+    def __init__(self) -> None:
+        super().__init__("fold")
+        self._state = 1.0
+        self._publisher = self.create_publisher(Float64, "state", 10)
+        self.create_subscription(Float64, "add", self._on_add, 10)
+        self.create_subscription(Float64, "take", self._on_take, 10)
+
+    def _on_add(self, message: Float64) -> None:
+        self._state = self._state * 0.75 + message.data
+        self._publisher.publish(Float64(data=self._state))
+
+    def _on_take(self, message: Float64) -> None:
+        self._state = self._state * 0.5 - message.data
+        self._publisher.publish(Float64(data=self._state))
+
+
+def main() -> None:
+    try:
+        rclpy.init()
+        executor = SingleThreadedExecutor()
+        if "events" in sys.argv:
+            from rclpy.experimental.events_executor import EventsExecutor
+
+            executor = EventsExecutor()
+        executor.add_node(Fold())
+        while rclpy.ok():
+            executor.spin_once(timeout_sec=1.0)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study of causality: what it is asked for, what it records, how its page looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lxml import html
+from typer.testing import CliRunner
+
+from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.cli import app
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.share import share_file
+from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.tools.study import SCENARIO, parse_factors, prepare_study, study_options
+from ros2_cosim.tools.study_prt import FreeRun, Track, make_free_plan, write_free_run
+from ros2_cosim.tools.study_record import Study, StudyRun, read_study
+from ros2_cosim.tools.study_report import deviation, render_study
+from ros2_cosim.tools.study_table import row_of, table_head
+
+SECOND = 1_000_000_000
+
+
+def a_run(mode: str, purpose: str, factor: float | None, shift: float, **changes: int) -> StudyRun:
+    """A run of 2 s at 20 m/s, ``shift`` m/s faster."""
+    times = [n / 10 for n in range(20)]
+    counts = {"timing": 0, "order": 0, "loss": 0, "messages": 1000, "late": 0, "early": 0}
+    return StudyRun(
+        mode,
+        purpose,
+        1,
+        factor,
+        rtf=factor or 30.0,
+        wall_time_s=1.0,
+        trace_sha256="ab" * 32,
+        max_lag_s=0.001 if mode == "PRT" else None,
+        track={"times": times, "way": [(20.0 + shift) * t for t in times]},
+        **(counts | changes),
+    )
+
+
+@pytest.fixture
+def study() -> Study:
+    runs = [
+        a_run("HDE", "synchronised", None, 0.0),
+        a_run("PRT", "repetition", 1.0, 0.5, timing=7, late=5, early=2),
+        *(a_run("PRT", "sweep", n / 10, 0.1, timing=n, late=n, order=3) for n in range(1, 21)),
+        a_run("PRT", "beyond", 4.0, 0.1, timing=500, late=400, early=100, loss=1),
+    ]
+    return Study("car_following", 1, 2.0, runs, 4.0, True, "ab" * 32)
+
+
+@pytest.mark.parametrize(
+    ("text", "factors"),
+    [
+        ("0.1:2.0:0.1", [n / 10 for n in range(1, 21)]),
+        ("0.2:1:0.3", [0.2, 0.5, 0.8]),
+        ("1:1:1", [1.0]),
+        ("2,0.5,2", [0.5, 2.0]),
+    ],
+)
+def test_factors(text: str, factors: list[float]) -> None:
+    assert list(parse_factors(text)) == factors
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "0", "-1", "1:2", "2:1:0.1", "1:2:0", "0.1:2:0.0001", "nan", "inf", "1/0"]
+)
+def test_wrong_factors_are_named(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="--factors: found"):
+        parse_factors(text)
+
+
+def test_defaults_are_those_of_the_case_study() -> None:
+    options = study_options(Path("x"))
+    assert options.duration_ns == 100 * SECOND
+    assert (options.factors[0], options.factors[-1], len(options.factors)) == (0.1, 2.0, 20)
+    assert options.repetitions == 8
+    assert study_options(Path("x"), quick=True, duration="3s").duration_ns == 3 * SECOND
+    assert study_options(Path("x"), quick=True, repetitions=0).repetitions == 0
+
+
+@pytest.mark.parametrize("wrong", [{"duration": "soon"}, {"duration": "1ms"}, {"repetitions": -1}])
+def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"--{next(iter(wrong))}: found"):
+        study_options(Path("x"), **wrong)  # type: ignore[arg-type]
+
+
+def test_track_keeps_tenths_of_a_second() -> None:
+    track = Track()
+    for n in range(31):
+        track.add(n * 10_000_000, Odometry(5.0 + n, *[0.0] * 5, 1.0, *[0.0] * 6))
+    assert track.times == [0.0, 0.1, 0.2, 0.3]
+    assert track.way == [0.0, 10.0, 20.0, 30.0]
+
+
+def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: Path) -> None:
+    graph = build_graph(load_scenario(share_file(SCENARIO)))
+    reports = {}
+    for name in graph.order:
+        mine = {
+            "messages": 10,
+            "late": 2,
+            "early": 1,
+            "max_lag_ns": 5_000_000,
+            "finished_ns": 3 * SECOND,
+            "sent": {port.name: 10 for port in graph.participants[name].outputs},
+            # The feedback lacks the last two messages.
+            "received": {str(c): 8 if c.target == "traffic" else 10 for c in graph.incoming(name)},
+        }
+        details = json.dumps({"free_running": mine})
+        reports[name] = ParticipantReport(name, 9, "cd" * 32, 0, 0, 0, 3, 4, 0, details)
+    path = write_free_run(
+        tmp_path, graph, reports, Track(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
+        complete=True,
+    )  # fmt: skip
+    run = FreeRun(**json.loads(path.read_text()))
+    assert (run.timing, run.order, run.loss, run.messages) == (12, 16, 2, 40)
+    assert run.readers["traffic"]["loss"] == 2
+    assert (run.late, run.early) == (8, 4)
+    assert (run.wall_time_s, run.rtf, run.kept_up) == (2.0, 1.0, True)
+
+
+def test_plan_has_all_participants_and_the_clock_last() -> None:
+    scenario = load_scenario(share_file(SCENARIO))
+    plan = make_free_plan(scenario, Path("out"), 0.5, "/ego/odometry")
+    assert [process.name for process in plan] == [*scenario.participants, "clock"]
+    assert {process.parameters["factor"] for process in plan} == {"0.5"}
+
+
+def test_record_is_read_back(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path)
+    assert read_study(tmp_path) == study
+    content = json.loads((tmp_path / "study.json").read_text())
+    fields = {"mode", "factor", "timing", "order", "loss", "messages", "rtf", "trace_sha256"}
+    assert all(fields <= run.keys() for run in content["runs"])
+    assert {run["mode"] for run in content["runs"]} == {"HDE", "PRT"}
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"runs": 1}', "[1]"])
+def test_damaged_record_is_named(study: Study, tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"study\.json"):
+        read_study(tmp_path)
+    study.save(tmp_path)
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(ConfigurationError, match="not the output of a study"):
+        read_study(tmp_path)
+
+
+def test_page_shows_figures_and_all_runs(study: Study, tmp_path: Path) -> None:
+    page = html.parse(str(render_study(tmp_path, study)))
+    titles = page.xpath("//figcaption/strong/text()")
+    assert titles == [
+        "Violations of causality over the real-time factor",
+        "Until it breaks",
+        "Covered track of the ego vehicle: absolute",
+        "Covered track of the ego vehicle: deviation",
+    ]
+    assert len(page.xpath("//tbody/tr")) == len(study.runs)
+    tiles = dict(zip(page.xpath("//div/span/text()"), page.xpath("//div/b/text()"), strict=False))
+    assert tiles["violations, HDE"] == "0"
+    assert tiles["PRT breaks at"] == "factor 4"
+    assert tiles["largest deviation of the track"] == "0.950 m"
+    assert "http" not in (tmp_path / "report.html").read_text().replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_page_of_an_interrupted_study(study: Study, tmp_path: Path, count: int) -> None:
+    part = Study("car_following", 1, 2.0, study.runs[:count], reference_sha256="ab" * 32)
+    page = html.parse(str(render_study(tmp_path, part)))
+    assert len(page.xpath("//tbody/tr")) == count
+    assert page.xpath("//header/span/text()") == ["not complete"]
+
+
+def test_deviation_is_that_of_the_same_time(study: Study) -> None:
+    times, values = deviation(study.repetitions[0], study)
+    assert times[-1] == 1.9
+    assert values[-1] == pytest.approx(0.95)
+
+
+def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    first = (tmp_path / "report.html").read_text()
+    render_study(tmp_path, study)
+    assert (tmp_path / "report.html").read_text() == first
+
+
+@pytest.mark.parametrize("wrong", ["--duration=soon", "--factors=0", "--repetitions=-1"])
+def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
+    done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"cosim: {wrong.partition('=')[0]}: found")
+    assert not (tmp_path / "x").exists()
+
+
+def test_table_lines_up(study: Study) -> None:
+    head = table_head()
+    for run in study.runs:
+        line = row_of(run)
+        assert line.index(run.trace_sha256[:12]) == head.index("trace")
+
+
+def test_violation_or_other_trace_of_the_synchronised_run_shows(study: Study) -> None:
+    assert study.hde_is_clean
+    study.runs.append(a_run("HDE", "synchronised", None, 0.0, order=1))
+    assert not study.hde_is_clean
+    other = Study("car_following", 1, 2.0, study.runs[:1], reference_sha256="cd" * 32)
+    assert not other.hde_is_clean
+
+
+def test_foreign_directory_is_left_alone(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(ConfigurationError, match="not empty"):
+        prepare_study(tmp_path)
+    assert (tmp_path / "mine.txt").exists()
+    study.save(tmp_path)
+    (tmp_path / "hde-1").mkdir()
+    prepare_study(tmp_path)
+    assert not (tmp_path / "hde-1").exists()
