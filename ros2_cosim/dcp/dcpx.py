@@ -11,17 +11,11 @@ from typing import Any
 from lxml import etree
 
 from ros2_cosim.dcp.description import (
-    TCP_MAX_PDU_SIZE,
-    UDP_MAX_PDU_SIZE,
-    Bluetooth,
     Capabilities,
     Causality,
-    DataPipe,
-    DataPorts,
     Dependency,
     Dimension,
     DisplayUnit,
-    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
@@ -31,10 +25,18 @@ from ros2_cosim.dcp.description import (
     SlaveDescription,
     TypeAttributes,
     Unit,
-    Usb2,
     Variable,
 )
 from ros2_cosim.dcp.description_check import check_description, check_schema
+from ros2_cosim.dcp.description_transport import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
+    Bluetooth,
+    DataPipe,
+    DataPorts,
+    IPv4Transport,
+    Usb2,
+)
 from ros2_cosim.dcp.enums import DataType
 from ros2_cosim.dcp.errors import DescriptionError
 from ros2_cosim.dcp.values import FLOATS

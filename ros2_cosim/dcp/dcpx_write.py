@@ -11,14 +11,16 @@ from lxml import etree
 from ros2_cosim.dcp.dcpx import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.description import (
     Causality,
-    DataPorts,
     Dependency,
-    IPv4Transport,
     Resolution,
     SlaveDescription,
     TypeAttributes,
     Unit,
     Variable,
+)
+from ros2_cosim.dcp.description_transport import (
+    DataPorts,
+    IPv4Transport,
 )
 from ros2_cosim.dcp.enums import DataType
 

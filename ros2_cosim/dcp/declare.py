@@ -11,14 +11,10 @@ from typing import Any
 
 from ros2_cosim.dcp.dcpx_write import description_bytes
 from ros2_cosim.dcp.description import (
-    TCP_MAX_PDU_SIZE,
-    UDP_MAX_PDU_SIZE,
     ZEROS,
     Capabilities,
     Causality,
-    DataPorts,
     Dimension,
-    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
@@ -28,6 +24,12 @@ from ros2_cosim.dcp.description import (
     TypeAttributes,
     Unit,
     Variable,
+)
+from ros2_cosim.dcp.description_transport import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
+    DataPorts,
+    IPv4Transport,
 )
 from ros2_cosim.dcp.enums import LogLevel, OpMode
 from ros2_cosim.dcp.errors import DescriptionError

@@ -21,6 +21,7 @@ from ros2_cosim.dcp.description import (
 from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpError, DescriptionError, PduError, WiringError
 from ros2_cosim.dcp.pdu import LAYOUTS, Pdu, decode_log_arguments
+from ros2_cosim.dcp.states import OVERTAKEN
 from ros2_cosim.dcp.transport import TcpLink
 from ros2_cosim.dcp.values import PayloadCodec, Value
 
@@ -219,7 +220,9 @@ class RemoteSlave:
         kind = data[0]
         if kind == _NTF_STATE:
             if len(data) == 3 and data[1] == self.id:
-                self.state = STATES.get(data[2], self.state)
+                state = STATES.get(data[2], self.state)
+                if (state, self.state) not in OVERTAKEN:
+                    self.state = state
             return
         if kind == _RSP_ACK:
             if len(data) == 4:

@@ -17,8 +17,7 @@ from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.pdu import LAYOUTS
 from ros2_cosim.dcp.slave_checks import length_fits, state_code, supported
 from ros2_cosim.dcp.slave_core import ACK, NACK, SlaveIO, SlaveOptions
-from ros2_cosim.dcp.slave_data import SlaveData
-from ros2_cosim.dcp.states import NORMAL_OPERATION, RUN
+from ros2_cosim.dcp.slave_time import SlaveTime
 from ros2_cosim.dcp.ticks import TickPlan
 
 _STATE_ACK = struct.Struct("<BHBB")
@@ -30,7 +29,7 @@ _REGISTER, _INF_STATE = int(_P.STC_register), int(_P.INF_state)
 _REQUESTS = frozenset(int(k) for k in PduType if k < 0xB0)
 
 
-class Slave(SlaveData):
+class Slave(SlaveTime):
     """One DCP slave: give it PDUs with :meth:`receive` and time with :meth:`on_time`."""
 
     def __init__(
@@ -283,10 +282,6 @@ class Slave(SlaveData):
             self._become_synchronized()
         return _OK
 
-    def _become_synchronized(self) -> None:
-        if self.state is State.SYNCHRONIZING and self.model.synchronized():
-            self._enter(State.SYNCHRONIZED)
-
     def _do_step(self, data: bytes, seq: int) -> ErrorCode:
         steps = int.from_bytes(data[5:9], "little")
         offer = self.description.non_real_time
@@ -366,55 +361,3 @@ class Slave(SlaveData):
         entries = self.log.take(data[4], data[5], room)
         self._io.send(self._origin, ACK.pack(_P.RSP_log_ack, seq, self._id) + entries)
         return _OK
-
-    # -- heartbeat -------------------------------------------------------------------------
-
-    def _beat(self) -> None:
-        interval = self.description.heartbeat
-        if interval is not None and self.state is not State.ALIVE:
-            self._heartbeat_until = self._io.monotonic() + float(interval)
-
-    # -- time ------------------------------------------------------------------------------
-
-    def deadline(self) -> float | None:
-        """Monotonic time at which ``on_time`` must be called, None for never."""
-        times = [self._heartbeat_until] if self._heartbeat_until is not None else []
-        if not self._busy and self.plan.due is not None and self._clocked():
-            times.append(self.plan.due)
-        return min(times) if times else None
-
-    def _clocked(self) -> bool:
-        """Whether the clock drives the slave; data-PDU synchronisation only lets it start."""
-        if self.options.data_synchronisation:
-            return self.state is State.SYNCHRONIZING
-        return self.state in RUN
-
-    def on_time(self) -> None:
-        """Do what is due: notice a missing heartbeat, compute the next tick."""
-        now = self._io.monotonic()
-        if self._heartbeat_until is not None and now >= self._heartbeat_until:
-            self._heartbeat_until = None
-            if self.state in NORMAL_OPERATION:
-                self.fail(ErrorCode.PROTOCOL_ERROR_HEARTBEAT_MISSED, "no heartbeat in time")
-                return
-        due = self.plan.due
-        if due is None or now < due or self._busy or not self._clocked():
-            return
-        if self.state is State.SYNCHRONIZING:
-            self._become_synchronized()
-        if self.options.data_synchronisation:
-            self.plan.advance(now)
-            return
-        if not self._step_model(1):
-            return
-        ticks = self._ticks
-        chosen = [
-            p for p in self._outputs if p.scope != Scope.INITIALIZATION and ticks % p.steps == 0
-        ]
-        if not self._transmit(chosen):
-            return
-        late = self.plan.advance(self._io.monotonic())
-        if late and self.mode is OpMode.HRT:
-            self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, "a tick missed its deadline")
-            return
-        self._check_own_stop()

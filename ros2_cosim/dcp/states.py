@@ -110,6 +110,18 @@ ALLOWED: dict[PduType, frozenset[State]] = _allowed()
 the states in which they are used. PDUs that never go to a slave are missing."""
 
 
+OVERTAKEN: frozenset[tuple[State, State]] = frozenset(
+    (source, target)
+    for row in TRANSITIONS
+    if row.request is None
+    for source in row.sources & (TRANSIENT | {_S.ERRORHANDLING})
+    for target in (RUN if row.target is None else {row.target})
+    if target not in TRANSIENT and target is not _S.ERRORHANDLING
+)
+"""(transient state, state it ends in): over UDP a notification of the first that comes after
+that of the second has been overtaken. No slave goes back from the second to the first alone."""
+
+
 def successor(state: State, request: PduType) -> State | None:
     """Where a request leads from ``state``; None when it is not allowed there."""
     for row in TRANSITIONS:

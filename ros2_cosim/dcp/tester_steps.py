@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tester tries: one function per procedure, each from ALIVE and back to ALIVE.
 
-A procedure raises :class:`~ros2_cosim.dcp.tester_session.Deviation` where the slave departs
+A procedure raises :class:`~ros2_cosim.dcp.tester_sockets.Deviation` where the slave departs
 from the standard. Procedures that some slaves are known not to survive are ``hostile``.
 """
 
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ros2_cosim.dcp.description import Causality, SlaveDescription
 from ros2_cosim.dcp.enums import DataType, ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.tester_session import INPUTS, OUTPUTS, SLAVE_ID, Deviation, Session
+from ros2_cosim.dcp.tester_session import INPUTS, OUTPUTS, Session
+from ros2_cosim.dcp.tester_sockets import SLAVE_ID, Deviation
 from ros2_cosim.dcp.values import convertible, encode_value
 
 _P, _S, _E = PduType, State, ErrorCode

@@ -16,9 +16,7 @@ from ros2_cosim.dcp.dcpx import parse_description, read_description
 from ros2_cosim.dcp.dcpx_write import description_bytes, write_description
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import (
-    Bluetooth,
     Causality,
-    DataPipe,
     Dependency,
     DisplayUnit,
     LogCategory,
@@ -29,8 +27,12 @@ from ros2_cosim.dcp.description import (
     SimpleType,
     TypeAttributes,
     Unit,
-    Usb2,
     Variable,
+)
+from ros2_cosim.dcp.description_transport import (
+    Bluetooth,
+    DataPipe,
+    Usb2,
 )
 from ros2_cosim.dcp.enums import DataType
 from ros2_cosim.dcp.errors import DescriptionError

@@ -96,13 +96,11 @@ def test_sine_and_offset_in_closed_loop_in_real_time(
     assert all(y == 2.0 * math.sin(a + 0.25) for a, y in model.trace)
     assert all(y == u + 1.0 for u, y in other.trace)
     for reader, writer in ((model.trace, other.trace), (other.trace, model.trace)):
-        written, at = [y for _, y in writer], 0
-        for value, _ in reader:
-            if value in written[at:]:  # else it is from the initialization
-                at = written.index(value, at)
-            else:
-                assert at == 0
-        assert at > 0
+        written = [y for _, y in writer]
+        places = [written.index(value) for value, _ in reader if value in written]
+        assert places and places == sorted(places)
+        before = len(reader) - len(places)  # these are from the initialization
+        assert all(value not in written for value, _ in reader[:before])
 
 
 def test_start_in_the_future_waits_in_synchronizing() -> None:

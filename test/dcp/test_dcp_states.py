@@ -8,6 +8,7 @@ from ros2_cosim.dcp.states import (
     ALLOWED,
     ERROR,
     NORMAL_OPERATION,
+    OVERTAKEN,
     STOPPABLE,
     TRANSITIONS,
     is_transition,
@@ -15,6 +16,12 @@ from ros2_cosim.dcp.states import (
 )
 
 S, P = State, PduType
+
+
+def test_a_notification_that_was_overtaken_is_known_as_such() -> None:
+    assert {(State.COMPUTING, State.COMPUTED), (State.SENDING_D, State.RUNNING)} <= OVERTAKEN
+    assert {(State.STOPPING, State.STOPPED), (State.SENDING_I, State.CONFIGURED)} <= OVERTAKEN
+    assert not any(is_transition(later, earlier) for earlier, later in OVERTAKEN)
 
 
 def test_superstates_divide_the_states() -> None:
