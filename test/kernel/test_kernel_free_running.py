@@ -215,18 +215,18 @@ def free_run(system: System, delays: random.Random) -> tuple[dict[str, str], int
             outputs = node.activate_time()
             if node.next_time is not None:
                 plan(node.next_time + 0.5, name, -1, None)
-        for output in outputs:
+        for port, message, _ in outputs:
             for reader, other in nodes.items():
                 for index, connection in enumerate(other.runtime.channels):
                     if (connection.source, connection.source_port) == (
                         name,
-                        ports[name][output.port],
+                        ports[name][port],
                     ):
                         # One writer's messages stay in order, as on a reliable transport.
-                        when = max(now, output.sample.stamp) + delays.choice((0.0, 0.0, 0.1, 4.0))
+                        when = max(now, message.stamp) + delays.choice((0.0, 0.0, 0.1, 4.0))
                         when = max(when, arrival.get((reader, index), 0.0))
                         arrival[reader, index] = when
-                        plan(when, reader, index, output.sample)
+                        plan(when, reader, index, message)
     counts = [node.counts for node in nodes.values()]
     violations = sum(c.timing + c.order + c.loss for c in counts)
     assert sum(c.loss for c in counts) == 0
