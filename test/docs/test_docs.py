@@ -324,7 +324,7 @@ def test_activation_forms_of_the_clock_page_are_understood() -> None:
         for row in rows(section(CLOCK, "Keys of a participant"))
         if row[0].startswith("`{")
     ]
-    assert len(forms) == 3
+    assert len(forms) == 5
     for form in forms:
         changed = json.loads(json.dumps(scenario))
         mean = changed["participants"]["mean"]
