@@ -94,6 +94,13 @@ def example(page: str, name: str) -> str:
     return found[1]
 
 
+def dcp_options(name: str) -> set[str]:
+    """All options of a subcommand of ``cosim dcp``; none if there is no such subcommand."""
+    command = COMMANDS["dcp"].commands.get(name)
+    parameters = command.params if command else []
+    return {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
+
+
 def cli_options(command: str) -> set[str]:
     """All long options of a command of ``cosim``."""
     if command == "carla-headless":
@@ -159,12 +166,11 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         if words[0] in ("check,", "command"):
             continue
         assert words[0] in COMMANDS, f"{page.name}: there is no command cosim {words[0]}"
+        known = dcp_options(words[1]) if words[0] == "dcp" else cli_options(words[0])
         for option in (word for word in words if word.startswith("--")):
-            known = cli_options(words[0])
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
-    for command in COMMANDS["dcp"].commands.values():
-        known |= {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
+    known = known.union(*map(dcp_options, COMMANDS["dcp"].commands))
     foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
