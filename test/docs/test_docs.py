@@ -166,7 +166,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         if words[0] in ("check,", "command"):
             continue
         assert words[0] in COMMANDS, f"{page.name}: there is no command cosim {words[0]}"
-        known = dcp_options(words[1]) if words[0] == "dcp" else cli_options(words[0])
+        known = dcp_options("".join(words[1:2])) if words[0] == "dcp" else cli_options(words[0])
         for option in (word for word in words if word.startswith("--")):
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
