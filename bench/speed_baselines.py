@@ -103,9 +103,7 @@ def _exchange(link: socket.socket, data: bytes) -> bytes:
     return link.recv(65536)
 
 
-def _star_hub(
-    pipe: Connection, links: Sequence[socket.socket], steps: int, loop: bool
-) -> None:
+def _star_hub(pipe: Connection, links: Sequence[socket.socket], steps: int, loop: bool) -> None:
     with Timed(pipe):
         if loop:
             _loop_hub(links, steps)

@@ -90,9 +90,7 @@ def _relay(
     period = STEP_S * STEPS_PER_CYCLE
     federate = _federate(name, port, period if timed else 0.0)
     if timed:
-        helics.helicsFederateSetFlagOption(
-            federate, helics.HELICS_FLAG_UNINTERRUPTIBLE, True
-        )
+        helics.helicsFederateSetFlagOption(federate, helics.HELICS_FLAG_UNINTERRUPTIBLE, True)
     output = _publish(federate, target)
     reader = helics.helicsFederateRegisterSubscription(federate, source)
 

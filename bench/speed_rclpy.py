@@ -115,5 +115,3 @@ def rclpy_loop(size: int, sim_s: float) -> Result:
         finally:
             os.environ.clear()
             os.environ.update(before)
-
-

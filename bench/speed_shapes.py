@@ -66,9 +66,7 @@ def run_shape(workload: str, shape: str, size: int, sim_s: float, bag: bool, out
     """Run a workload in one of the shapes inproc, composed and ros."""
     loop = workload == "loop"
     scenario = (
-        speed_systems.loop_scenario(sim_s)
-        if loop
-        else speed_systems.lockstep_scenario(size, sim_s)
+        speed_systems.loop_scenario(sim_s) if loop else speed_systems.lockstep_scenario(size, sim_s)
     )
     messages = loop_messages(round(sim_s / STEP_S)) if loop else 0
     out.mkdir(parents=True, exist_ok=True)
