@@ -56,7 +56,7 @@ CASES = (
     Case("loop", "mosaik", "speed_mosaik:mosaik_loop", 20.0, 0.4, "mosaik"),
     Case("lockstep", "inproc", "", 50.0, 2.0),
     Case("lockstep", "composed", "", 50.0, 2.0),
-    Case("lockstep", "ros", "", 20.0, 1.0, "rclpy"),
+    Case("lockstep", "ros", "", 20.0, 3.0, "rclpy"),
     Case("lockstep", "star", "speed_baselines:star_lockstep", 50.0, 1.0),
     Case("lockstep", "helics", "speed_helics:helics_lockstep", 5.0, 0.2, "helics"),
     Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),

@@ -45,6 +45,7 @@ class Plant(_Simulator):
     """Every 10 ms."""
 
     def step(self, time: int, inputs: Any, max_advance: int) -> int:
+        """One step; returns the time of the next."""
         self.values = plant_step(self.values, sum(v[0] for v in _inputs(inputs)))
         return time + _STEP
 
@@ -53,6 +54,7 @@ class Sensor(_Simulator):
     """Every 40 ms."""
 
     def step(self, time: int, inputs: Any, max_advance: int) -> int:
+        """One step; returns the time of the next."""
         (values,) = _inputs(inputs)
         self.values = relay(values, 0.5)
         return time + _STEP * STEPS_PER_CYCLE
@@ -64,6 +66,7 @@ class Controller(_Simulator):
     kind = "event-based"
 
     def step(self, time: int, inputs: Any, max_advance: int) -> None:
+        """One step."""
         (values,) = _inputs(inputs)
         self.values = relay(values, -0.5)
 
@@ -72,6 +75,7 @@ class Idle(_Simulator):
     """Every 10 ms, without work."""
 
     def step(self, time: int, inputs: Any, max_advance: int) -> int:
+        """One step; returns the time of the next."""
         return time + _STEP
 
 

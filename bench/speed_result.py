@@ -55,7 +55,8 @@ class Result:
         """Plain data for JSON."""
         derived = {
             "rtf": self.rtf,
-            "cpu_per_sim_s": self.cpu_per_sim_s,
+            # A run too short for two readings has none.
+            "cpu_per_sim_s": self.cpu_per_sim_s if self.cpu_sim_s else None,
             "steps_per_s": self.steps_per_s,
         }
         return {**asdict(self), **derived}

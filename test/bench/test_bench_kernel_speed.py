@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
+
+
+def bench(out: Path, *options: str) -> list[dict[str, object]]:
+    """A quick run; guarded against hanging only."""
+    command = [sys.executable, str(BENCH), "--quick", "--out", str(out / "speed.json"), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    document = json.loads((out / "speed.json").read_text())
+    assert document["machine"]["cores"] >= 1
+    for result in document["results"]:
+        assert str(result["subject"]) in done.stdout
+    return list(document["results"])
+
+
+@pytest.mark.usefixtures("ros_domain", "nothing_left")
+@pytest.mark.parametrize("workload", ["loop", "lockstep"])
+def test_our_shapes_are_measured(tmp_path: Path, workload: str) -> None:
+    results = bench(tmp_path, "--only", workload, "--subjects", "inproc", "composed", "ros")
+    assert [result["subject"] for result in results] == ["inproc", "composed", "ros"]
+    for result in results:
+        assert result["rtf"] > 0  # type: ignore[operator]
+        assert result["cpu_per_sim_s"] > 0  # type: ignore[operator]
+        assert result["participants"]
+    if workload == "loop":
+        # Plant every 10 ms; sensors and controllers every 40 ms.
+        assert {result["messages"] for result in results} == {200 + 4 * 50}
+        assert {"plant", "recorder", "clock"} <= set(results[2]["processes"])  # type: ignore[call-overload]
+
+
+@pytest.mark.usefixtures("ros_domain", "nothing_left")
+def test_baselines_are_measured_or_reported_missing(tmp_path: Path) -> None:
+    subjects = ["plain calls", "star", "bare rclpy", "helics", "mosaik"]
+    results = bench(tmp_path, "--subjects", *subjects)
+    assert {result["subject"] for result in results} == set(subjects)
+    for result in results:
+        if result["subject"] in ("plain calls", "star", "bare rclpy"):
+            assert "missing" not in result
+        assert "missing" in result or result["rtf"] > 0  # type: ignore[operator]
