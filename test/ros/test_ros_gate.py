@@ -84,13 +84,6 @@ def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     assert found == expected
 
 
-def test_without_order_the_result_is_another_one(run, busy):
-    model = {"model": "support.gate_models:Fold"}
-    expected = run(scenarios.fold(model), "inproc").trace_sha256
-    busy()
-    assert run(scenarios.fold(ordered=False), "composed").trace_sha256 != expected
-
-
 def test_timer_of_simulated_time_fires_at_each_activation(run, busy):
     # stamp: header also checks that the node's clock shows the activation's time.
     first = run(scenarios.timer(stamp="header"))
