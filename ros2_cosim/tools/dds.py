@@ -3,10 +3,6 @@
 
 Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
 loopback is as fast for messages of this size and leaves nothing.
-
-Readers gather their acknowledgements for 100 ms (default 5 ms): writers keep a deep history and
-wait for none of them, and each costs a packet, a timer and two wake-ups. A lost message is sent
-again that much later.
 """
 
 from __future__ import annotations
@@ -41,11 +37,6 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
         <useBuiltinTransports>false</useBuiltinTransports>
       </rtps>
     </participant>
-    <data_reader profile_name="few_acknowledgements" is_default_profile="true">
-      <times>
-        <heartbeat_response_delay><sec>0</sec><nanosec>100000000</nanosec></heartbeat_response_delay>
-      </times>
-    </data_reader>
   </profiles>
 </dds>
 """
