@@ -221,7 +221,9 @@ class ParticipantNode:
                 break
             started = timer()
             self._session.wait(_POLL_S)
-            self._wait_ns += timer() - started
+            if engine.horizon > NEVER:
+                # Waiting for the start of the run is not part of it.
+                self._wait_ns += timer() - started
             self._check_abort()
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
