@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random systems of the kernel's tests as scenarios, to be run in any shape."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+from support.kernel_systems import Mixer, System
+
+from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.kernel.activation import Activation, Combination, Count, NewerThan
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+
+#: One unit of the systems' time.
+UNIT = "ms"
+_TYPE = "ros2_cosim/msg/ControlCommand"
+
+
+class CannotBeWrittenError(Exception):
+    """The system has an activation function that a scenario cannot express."""
+
+
+def scenario_of(system: System, until: int, longest_delay_s: float = 0.0) -> dict[str, Any]:
+    """A scenario equal to the system.
+
+    :param until: its duration in units
+    :param longest_delay_s: activations sleep at random for up to this long
+    :raises CannotBeWrittenError: it has a predicate
+    """
+    participants: dict[str, Any] = {}
+    for entry in system.plan:
+        name = entry["name"]
+        sources: dict[str, list[str]] = {}
+        for connection in system.connections:
+            if connection.target == name:
+                source = f"{connection.source}.{connection.source_port}"
+                sources.setdefault(connection.target_port, []).append(source)
+        settings: dict[str, Any] = {
+            "model": "support.graph_scenarios:make_mixer",
+            "parameters": {
+                "silent_every": entry["silent_every"],
+                "schedules": {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
+                "longest_delay_s": longest_delay_s,
+            },
+            "inputs": {
+                port: {"from": sources[port], "delayed": delayed}
+                for port, delayed in entry["inputs"].items()
+            },
+            "outputs": {
+                port: {
+                    "type": _TYPE,
+                    "topic": f"/{name}/{port}",
+                    "schedule": schedule,
+                    "latency": _latency(minimum, spread),
+                }
+                for port, (minimum, spread, schedule) in entry["outputs"].items()
+            },
+        }
+        if entry["activation"] is not None:
+            settings["activation"] = _expression(entry["activation"])
+        if entry["period"] is not None:
+            settings["period"] = f"{entry['period']}{UNIT}"
+            settings["offset"] = f"{entry['offset']}{UNIT}"
+        participants[name] = settings
+    return {"name": "random", "duration": f"{until}{UNIT}", "participants": participants}
+
+
+def _latency(minimum: int, spread: int) -> Any:
+    if not spread:
+        return f"{minimum}{UNIT}"
+    return {"uniform": [f"{minimum}{UNIT}", f"{minimum + spread - 1}{UNIT}"]}
+
+
+def _expression(activation: Activation) -> Any:
+    if isinstance(activation, Count):
+        return {"every": {activation.port: activation.n}}
+    if isinstance(activation, NewerThan):
+        return {"newer": {"port": activation.port, "than": activation.than}}
+    if isinstance(activation, Combination):
+        kind = "all" if activation.require_all else "any"
+        return {kind: [_expression(part) for part in activation.parts]}
+    raise CannotBeWrittenError(type(activation).__name__)
+
+
+class MessageMixer:
+    """The mixer of the kernel's tests, with its number in a message."""
+
+    def __init__(self, mixer: Mixer, longest_delay_s: float) -> None:
+        self._mixer = mixer
+        self._longest_delay_s = longest_delay_s
+        # Not seeded: how long an activation takes must not matter.
+        self._dice = random.SystemRandom()
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Mix the numbers of all messages, after a nap of random length."""
+        if self._longest_delay_s:
+            time.sleep(self._dice.uniform(0.0, self._longest_delay_s))
+        plain = Step(
+            step.time,
+            {port: tuple(map(_number, samples)) for port, samples in step.samples.items()},
+            {port: sample and _number(sample) for port, sample in step.latest.items()},
+        )
+        sent = self._mixer.activate(plain)
+        return {port: ControlCommand(float(value), 0.0, 0.0, 0.0) for port, value in sent.items()}
+
+
+def _number(sample: Sample) -> Sample:
+    return sample._replace(value=int(sample.value.acceleration))
+
+
+def make_mixer(context: ModelContext) -> MessageMixer:
+    """Model factory."""
+    p = context.parameters
+    mixer = Mixer(context.name, dict(p["schedules"]), p["silent_every"], None)
+    return MessageMixer(mixer, p["longest_delay_s"])
