@@ -47,7 +47,8 @@ class _Caller:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(streaming, "CONGESTED_BYTES", 100_000)
-    monkeypatch.setattr(streaming, "PATIENCE_S", 1.5)
+    # A reader on a busy machine is slow, not stuck.
+    monkeypatch.setattr(streaming, "PATIENCE_S", 120.0)
     server = Server(MapLibrary([Path(HIGHWAY)]), "127.0.0.1", 0)
     for i in range(_ACTORS):
         place = Transform(Vector(10.0 + 2.0 * i, 5.25, 0.0))
@@ -92,7 +93,8 @@ def test_ticks_wait_until_a_slow_reader_has_caught_up(server: Server) -> None:
     assert [caller.answer() for _ in range(400)] == frames
 
 
-def test_a_stuck_reader_is_dropped(server: Server) -> None:
+def test_a_stuck_reader_is_dropped(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "PATIENCE_S", 1.5)
     caller = _Caller(server.port)
     caller.call("set_episode_settings", _SYNCHRONOUS)
     stream = _subscribe(caller)
