@@ -111,7 +111,7 @@ def test_asynchronous_mode_skips_messages_for_a_slow_reader(server: Server) -> N
     stream = _subscribe(caller)
     caller.call("set_episode_settings", [False, False, fast, *_SYNCHRONOUS[3:]])
     watcher = _subscribe(caller)
-    latest = _frames(watcher, caller.call("tick_cue") + 600)[-1]
+    latest = _frames(watcher, caller.call("tick_cue") + 300)[-1]
     frames = _frames(stream, latest)
     assert frames == sorted(set(frames))
     assert len(frames) < frames[-1] - frames[0] + 1
