@@ -59,6 +59,10 @@ def make_gate(context: ModelContext) -> Gate:
     return gate
 
 
+#: How long the news of a node's readers may take [s]; it decides about an error message only.
+_NEWS_S = 0.5
+
+
 class Gate:
     """The behaviour of a participant whose model is a foreign node.
 
@@ -138,13 +142,10 @@ class Gate:
                     f"{link.publishers(port.name)} publishers write to {port.settings.topic}; "
                     "allowed is one"
                 )
-        undeclared = link.undeclared(settings.allow_topics)
-        if undeclared:
-            self._fail(
-                f"the node also reads {', '.join(undeclared)}, which is no input of the "
-                "participant; declare it, or name it in allow_topics if what comes there never "
-                "changes a result"
-            )
+        # News of the node's readers travels on its own and may be late: give it a while here,
+        # and look once more when the run is over.
+        time.sleep(_NEWS_S)
+        self._refuse_undeclared()
         for name, tied in settings.inputs.items():
             if link.best_effort(name) and not tied.best_effort:
                 self._fail(
@@ -182,6 +183,22 @@ class Gate:
         values = {port.name: self._take(port, step.time, window) for port in self._outputs}
         self.transport_ns += time.perf_counter_ns() - started
         return values
+
+    def finish(self) -> None:
+        """Refuse a run in which the node read what it was not given.
+
+        :raises ParticipantError: it did
+        """
+        self._refuse_undeclared()
+
+    def _refuse_undeclared(self) -> None:
+        undeclared = self._link.undeclared(self._settings.allow_topics)
+        if undeclared:
+            self._fail(
+                f"the node also reads {', '.join(undeclared)}, which is no input of the "
+                "participant; declare it, or name it in allow_topics if what comes there never "
+                "changes a result"
+            )
 
     def close(self) -> None:
         """End the foreign process and leave the ROS graph."""
