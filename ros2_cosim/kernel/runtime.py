@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.errors import Interruption, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
 from ros2_cosim.kernel.time import NEVER
@@ -167,7 +167,7 @@ class ParticipantRuntime:
         started = timer() if timer else 0
         try:
             values = self._activate(Step(time, samples, latest))
-        except ParticipantError:
+        except (ParticipantError, Interruption):
             raise
         except Exception as error:
             raise ParticipantError(

@@ -45,6 +45,8 @@ class SequentialScheduler:
         }
         self.stop_reason: str | None = None
         self.now = 0
+        #: Whose activation is going on, or was the last.
+        self.active: str | None = None
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
         self._observer = observer
@@ -89,6 +91,7 @@ class SequentialScheduler:
             self._scheduled[index] = FOREVER
             self.now = time
             runtime = self._ordered[index]
+            self.active = runtime.name
             tso = runtime.tso
             if tso is not None:
                 # Everything stamped up to now is here, so LBTS is just after now.

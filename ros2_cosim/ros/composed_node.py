@@ -74,11 +74,13 @@ class ComposedNode:
         duration_ns: int,
         rate: float | None,
         progress: Callable[[int], None],
+        held: Callable[[], bool] = lambda: False,
     ) -> int:
         """Run to the end, in steps of the clock.
 
         :param rate: real-time factor, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
+        :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
         :raises Stopped: the process was asked to end
         """
@@ -92,6 +94,12 @@ class ComposedNode:
             self._clock.publish(encode_clock(*split_stamp(reached)))
             progress(reached)
             self._session.wait(0.0)
+            while held():
+                waiting_since = self._timer()
+                self._session.wait(0.05)
+                progress(reached)
+                # A paced run does not catch up on a pause.
+                started += self._timer() - waiting_since
             if rate is not None:
                 while (ahead := reached / rate - (self._timer() - started)) > 0:
                     self._session.wait(min(ahead / 1e9, 0.05))
