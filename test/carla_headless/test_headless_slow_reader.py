@@ -64,17 +64,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def _subscribe(caller: _Caller) -> socket.socket:
     token = caller.call("get_sensor_token", 1)[0]
     port = int.from_bytes(token[4:6], "little")
-    stream = socket.socket()
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    stream.settimeout(60)
-    stream.connect(("127.0.0.1", port))
+    stream = socket.create_connection(("127.0.0.1", port), timeout=60)
     stream.sendall(token[:4])
     return stream
 
 
 def _frames(stream: socket.socket, last: int) -> list[int]:
     found = []
-    with stream.makefile("rb") as reader:
+    with stream.makefile("rb", 1 << 20) as reader:
         while not found or found[-1] < last:
             size = struct.unpack("<I", reader.read(4))[0]
             found.append(struct.unpack_from("<8xQ", reader.read(size))[0])
