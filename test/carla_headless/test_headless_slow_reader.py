@@ -64,7 +64,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def _subscribe(caller: _Caller) -> socket.socket:
     token = caller.call("get_sensor_token", 1)[0]
     port = int.from_bytes(token[4:6], "little")
-    stream = socket.create_connection(("127.0.0.1", port), timeout=60)
+    stream = socket.socket()
+    # Room for several messages: with less the kernel drops segments when this process is
+    # slow, and the pace is that of TCP's retransmission timer.
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    stream.settimeout(60)
+    stream.connect(("127.0.0.1", port))
     stream.sendall(token[:4])
     return stream
 
