@@ -92,6 +92,8 @@ class ParticipantSpec:
     activation: Activation | None = None
     inputs: tuple[InputPort, ...] = ()
     outputs: tuple[OutputPort, ...] = ()
+    #: The behaviour decides when its next periodic activation takes place.
+    dynamic_step: bool = False
 
     def __post_init__(self) -> None:
         who = f"participant '{self.name}'"
@@ -101,6 +103,11 @@ class ParticipantSpec:
             )
         if self.period_ns is not None and self.period_ns <= 0:
             raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+        if self.dynamic_step and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who} has a dynamic step, but no period; the period counts until the "
+                "participant decides otherwise"
+            )
         if self.offset_ns < 0:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"
@@ -216,7 +223,7 @@ class Graph:
     def _separation(self, participant: str, port: str, visited: frozenset[str]) -> int | None:
         spec = self.participants[participant]
         output = self.output(participant, port)
-        if output.latency.draw is not None or output.schedule != "every":
+        if output.latency.draw is not None or output.schedule != "every" or spec.dynamic_step:
             return None
         if spec.activation is None:
             return spec.period_ns

@@ -25,9 +25,18 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError, Interruption, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
+from ros2_cosim.kernel.participant import Host
 
-_READY = "on_communication_ready"
-_READY_ASYNC = "on_communication_ready_async"
+#: All handlers of a behaviour.
+HANDLERS = (
+    "on_communication_ready",
+    "on_communication_ready_async",
+    "on_starting",
+    "on_stop",
+    "on_shutdown",
+    "on_abort",
+)
+_READY, _READY_ASYNC = HANDLERS[:2]
 
 
 class Life:
@@ -37,6 +46,7 @@ class Life:
     :param behaviour: its model
     :param operation: whether it starts and stops together with the others
     :param on_change: called after each transition, and after each new reason
+    :param host: what the process offers to the behaviour
     :raises ConfigurationError: the behaviour has both kinds of communication-ready handlers
     """
 
@@ -47,6 +57,7 @@ class Life:
         *,
         operation: Operation = Operation.COORDINATED,
         on_change: Callable[[Change], None] = lambda change: None,
+        host: Host | None = None,
     ) -> None:
         if hasattr(behaviour, _READY) and hasattr(behaviour, _READY_ASYNC):
             raise ConfigurationError(
@@ -59,6 +70,9 @@ class Life:
         self._lifecycle = Lifecycle(participant, on_change)
         self._ready_called = False
         self._ready = threading.Event()
+        attach = getattr(behaviour, "attach", None)
+        if attach and host:
+            attach(host)
 
     @property
     def state(self) -> State:

@@ -14,6 +14,7 @@ from typing import Any
 from ros2_cosim.kernel.errors import ParticipantError, RunAbortedError
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.system_state import system_state
 
 #: How long [s of wall time] to wait at a time for a handler that completes asynchronously.
@@ -27,6 +28,7 @@ class Lives:
     :param operations: how participants operate that are not coordinated
     :param on_change: called after each transition of a participant
     :param on_system: called with each new state of the system, and why
+    :param host: what the process offers to the behaviour of a participant
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Lives:
         operations: Mapping[str, Operation] | None = None,
         on_change: Callable[[Change], None] = lambda change: None,
         on_system: Callable[[State, str], None] = lambda state, reason: None,
+        host: Callable[[str], Host | None] = lambda name: None,
     ) -> None:
         self.system = State.INVALID
         self._active: str | None = None
@@ -48,6 +51,7 @@ class Lives:
                 behaviour,
                 operation=modes.get(name, Operation.COORDINATED),
                 on_change=self._changed,
+                host=host(name),
             )
             for name, behaviour in behaviours.items()
         }

@@ -14,6 +14,7 @@ from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import LifecycleError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lifecycle_mapping import Wish
@@ -45,15 +46,17 @@ class LivesOnRos(Lives):
         self._systems = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._run_id = run_id
         self._scheduler = scheduler
+        nodes = {name: session.add_node(name) for name in behaviours}
         super().__init__(
             behaviours,
             operations=operations,
             on_change=self._publish_change,
             on_system=self._publish_system,
+            host=lambda name: Host(session.wait, session.wake, nodes[name]),
         )
         self._services = {
-            name: LifecycleServices(session.add_node(name), self._state_of(name), self._wish(name))
-            for name in self.of
+            name: LifecycleServices(node, self._state_of(name), self._wish(name))
+            for name, node in nodes.items()
         }
 
     def leave(self) -> None:

@@ -30,7 +30,7 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.participant import Behaviour, Host, Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
@@ -79,7 +79,8 @@ class ParticipantNode:
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
-        self._life = Life(name, behaviour, operation=operation, on_change=self._changed)
+        host = Host(self._wait_in_step, session.wake, session.node)
+        self._life = Life(name, behaviour, operation=operation, on_change=self._changed, host=host)
         self._system = State.INVALID
         self._clock_seen = False
         self._reported_bound = NEVER
@@ -268,6 +269,24 @@ class ParticipantNode:
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
         self._tell_progress(blocked=False)
+
+    def _wait_in_step(self, seconds: float) -> None:
+        """Handle what arrives while a step is open that its handler has not completed.
+
+        :raises Aborted: the run was aborted meanwhile
+        """
+        self._session.wait(seconds)
+        self._check_abort()
+        since, now = self._step_since, self._timer()
+        activations = self._runtime.trace.activations
+        if since is None or since[0] != activations:
+            self._step_since = (activations, now)
+        elif since[1] and now - since[1] > EXPLAIN_AFTER_NS:
+            self._step_since = (activations, 0)
+            self._life.note("waits for the completion of its step")
+
+    #: (activation, wall time [ns] since when it is open; 0 once that has been told).
+    _step_since: tuple[int, int] | None = None
 
     def _explain(self) -> str:
         blocked = self._engine.blocked()

@@ -189,6 +189,11 @@ class Session:
             raise Stopped("shutdown") from None
         self._raise_pending()
 
+    def wake(self) -> None:
+        """End a :meth:`wait` that is going on; any thread may call it."""
+        # An executor has no wake() of its own everywhere; a task that does nothing is one.
+        self._executor.create_task(_nothing)
+
     def _raise_pending(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -204,6 +209,10 @@ class Session:
         for node in (*self._further, self.node):
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _nothing() -> None:
+    """Wakes an executor up."""
 
 
 def _make_executor(node: Node) -> Any:
