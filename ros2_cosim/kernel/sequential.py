@@ -47,6 +47,8 @@ class SequentialScheduler:
         self.now = 0
         #: Whose activation is going on, or was the last.
         self.active: str | None = None
+        #: Set, by what happens within an activation, to return before the next one.
+        self.suspended = False
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
         self._observer = observer
@@ -84,7 +86,7 @@ class SequentialScheduler:
         """
         end = min(until if end is None else end, self._stop_end)
         agenda = self._agenda
-        while agenda and agenda[0][0] < min(until, end):
+        while agenda and agenda[0][0] < min(until, end) and not self.suspended:
             time, index = heappop(agenda)
             if time != self._scheduled[index]:
                 continue  # an earlier wake-up replaced this entry

@@ -89,6 +89,8 @@ class LivesOnRos(Lives):
     def _publish_change(self, change: Change) -> None:
         self._states.send(ParticipantState(change.participant, int(change.state), change.reason))
         self._services[change.participant].changed(change)
+        # Nobody goes on while somebody is paused.
+        self._scheduler.suspended = bool(self.paused)
 
     def _publish_system(self, state: State, reason: str) -> None:
         self._systems.send(SystemState(int(state), reason, self._run_id))

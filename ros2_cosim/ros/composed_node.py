@@ -89,17 +89,19 @@ class ComposedNode:
         while reached < end:
             reached = min(reached + CLOCK_STEP_NS, end)
             end = scheduler.run(reached, end)
+            while held():
+                waiting_since = self._timer()
+                self._session.wait(0.05)
+                progress(scheduler.now)
+                # A paced run does not catch up on a pause.
+                started += self._timer() - waiting_since
+                if not held():
+                    end = scheduler.run(reached, end)
             reached = min(reached, end)
             self._sink.advance(reached)
             self._clock.publish(encode_clock(*split_stamp(reached)))
             progress(reached)
             self._session.wait(0.0)
-            while held():
-                waiting_since = self._timer()
-                self._session.wait(0.05)
-                progress(reached)
-                # A paced run does not catch up on a pause.
-                started += self._timer() - waiting_since
             if rate is not None:
                 while (ahead := reached / rate - (self._timer() - started)) > 0:
                     self._session.wait(min(ahead / 1e9, 0.05))
