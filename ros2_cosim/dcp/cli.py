@@ -14,6 +14,7 @@ import typer
 
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.properties import Check
 from ros2_cosim.kernel.errors import CosimError
 
 EXIT_ERROR = 1
@@ -78,6 +79,10 @@ def serve(
     data_synchronisation: Annotated[
         bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
     ] = False,
+    checks: Annotated[
+        list[Check] | None,
+        typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
+    ] = None,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave_core import SlaveOptions
@@ -97,7 +102,9 @@ def serve(
             port if port is not None or named else 0,
             once=not keep,
             on_ready=ready,
-            options=SlaveOptions(data_synchronisation=data_synchronisation),
+            options=SlaveOptions(
+                data_synchronisation=data_synchronisation, checks=frozenset(checks or ())
+            ),
         )
 
 

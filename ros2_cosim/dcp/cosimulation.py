@@ -19,7 +19,8 @@ Example::
     outputs: [plant.speed, controller.force]
 
 Slaves with ``model`` or ``fmu`` are served by the process that runs the co-simulation, on
-free ports of the loopback.
+free ports of the loopback. ``check: [limits, gradient, edges]`` has them watch the properties of
+their variables.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ from ros2_cosim.dcp.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.loading import load_slave, parse_step
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.properties import Check
 from ros2_cosim.dcp.remote import RemoteSlave
+from ros2_cosim.dcp.slave_core import SlaveOptions
 from ros2_cosim.dcp.slave_server import SlaveServer
 from ros2_cosim.dcp.values import Value
 
@@ -106,6 +109,7 @@ class CoSimulation(_Section):
     stepping: Literal["parallel", "sequential"] = "parallel"
     initialise: int = Field(default=1, ge=0)
     timeout_s: float = Field(default=30.0, gt=0)
+    check: tuple[Check, ...] = ()
     connections: tuple[str, ...] = ()
     inputs: dict[str, Any] = Field(default_factory=dict)
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
@@ -229,7 +233,8 @@ def _serve(
     name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
 ) -> tuple[SlaveDescription, int]:
     model, description = _made(slave, settings)
-    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False)
+    options = SlaveOptions(checks=frozenset(settings.check))
+    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()
     stack.callback(thread.join, 10.0)
