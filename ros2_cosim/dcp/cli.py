@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.dcp.data_path import Missing
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.model import SlaveModel
 from ros2_cosim.dcp.properties import Check
@@ -83,6 +84,15 @@ def serve(
         list[Check] | None,
         typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
     ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="UDP: what to do about inputs that have not come for a step.")
+    ] = Missing.HOLD,
+    acceptable_loss: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of lost data PDUs that is no error.")
+    ] = None,
+    input_wait: Annotated[
+        float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
+    ] = 0.0,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave_core import SlaveOptions
@@ -103,7 +113,11 @@ def serve(
             once=not keep,
             on_ready=ready,
             options=SlaveOptions(
-                data_synchronisation=data_synchronisation, checks=frozenset(checks or ())
+                data_synchronisation=data_synchronisation,
+                checks=frozenset(checks or ()),
+                missing=missing,
+                acceptable_loss=acceptable_loss,
+                input_wait_s=input_wait,
             ),
         )
 

@@ -36,6 +36,7 @@ from typing import Annotated, Any, Literal, TextIO
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from ros2_cosim.dcp.data_path import Missing
 from ros2_cosim.dcp.dcpx import read_description
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import OpMode, TransportProtocol
@@ -110,6 +111,8 @@ class CoSimulation(_Section):
     initialise: int = Field(default=1, ge=0)
     timeout_s: float = Field(default=30.0, gt=0)
     check: tuple[Check, ...] = ()
+    missing: Missing = Missing.HOLD
+    acceptable_loss: float | None = Field(default=None, ge=0, le=1)
     connections: tuple[str, ...] = ()
     inputs: dict[str, Any] = Field(default_factory=dict)
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
@@ -196,6 +199,8 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             stepping=settings.stepping,
             timeout_s=settings.timeout_s,
             connect_wait_s=connect_wait_s,
+            missing=settings.missing,
+            acceptable_loss=settings.acceptable_loss,
         )
         served = [
             (name, *_serve(name, slave, settings, stack))

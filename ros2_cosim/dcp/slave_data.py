@@ -7,8 +7,9 @@ from collections.abc import Hashable
 from fractions import Fraction
 
 from ros2_cosim.dcp.data_path import DataCounters, InputPdu, Missing, OutputPdu
+from ros2_cosim.dcp.data_report import TEMPLATE, log_arguments, tells_data
 from ros2_cosim.dcp.description import Causality, Variable
-from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State
+from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State, TransportProtocol
 from ros2_cosim.dcp.errors import PduError, SlaveFault
 from ros2_cosim.dcp.model import StepInfo
 from ros2_cosim.dcp.properties import DataWatch
@@ -189,16 +190,15 @@ class SlaveData(SlaveCore):
             self._io.await_input(lambda: not self._due_inputs())
             missing = self._due_inputs()
         for pdu in missing:
-            pdu.watch.counters.held += 1
             if self.options.missing is Missing.STOP:
                 raise SlaveFault(
                     f"data_id {pdu.data_id} brought no new data for the step",
                     ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED,
                 )
-            if self.options.missing is Missing.EXTRAPOLATE:
-                guess = pdu.extrapolated()
-                if guess is not None:
-                    pdu.put(guess, self.model.inputs)
+            guess = pdu.extrapolated() if self.options.missing is Missing.EXTRAPOLATE else None
+            pdu.watch.counters.miss(self._ticks + 1, extrapolated=guess is not None)
+            if guess is not None:
+                pdu.put(guess, self.model.inputs)
 
     def _step_model(self, steps: int) -> bool:
         """One computation step of the model; False when the state changed meanwhile."""
@@ -253,6 +253,14 @@ class SlaveData(SlaveCore):
         if self.model.stop_requested and self.state in RUN:
             self.model.stop_requested = False
             self._begin_stop()
+
+    def _report_data(self) -> None:
+        """Log what became of the inputs on their way over UDP."""
+        if not tells_data(self.description):
+            return
+        for number, counters in self.counters().items():
+            if self.config.sources[number].protocol == TransportProtocol.UDP_IPv4:
+                self.log.write(TEMPLATE.id, *log_arguments(number, counters))
 
     def counters(self) -> dict[int, DataCounters]:
         """Received, lost, duplicated and reordered PDUs by data_id."""

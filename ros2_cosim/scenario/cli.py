@@ -120,6 +120,8 @@ def run(
         mark = "passed" if verdict.passed else "FAILED"
         print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
     print(f"  trace {summary.trace_sha256}")
+    if not summary.repeatable:
+        print(f"  not repeatable: {summary.not_repeatable_reason}")
     print(f"  results in {output}")
     failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
     if failed:

@@ -22,6 +22,7 @@ from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
     Breakdown,
     Causality,
+    DcpData,
     ParticipantSummary,
     Summary,
     Verdict,
@@ -82,9 +83,12 @@ def write_results(
     """Write summary, activation times and report of a complete run."""
     details = {name: json.loads(report.details_json) for name, report in reports.items()}
     figures: dict[str, Any] = {}
+    data: dict[str, DcpData] = {}
     verdicts: list[Verdict] = []
     for name in sorted(details):
-        figures.update(details[name].get("figures", {}))
+        own = dict(details[name].get("figures", {}))
+        data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
+        figures.update(own)
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
     counts = Causality(
         timing=sum(r.timing for r in reports.values()),
@@ -107,7 +111,8 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        repeatable=True,
+        **_repeatability(data),
+        dcp_data=data or None,
         causality=counts,
         participants=participants,
         breakdown=Breakdown(
@@ -125,6 +130,20 @@ def write_results(
     if (output / BAG).is_dir():
         render_report(output)
     return summary
+
+
+def _repeatability(data: Mapping[str, DcpData]) -> dict[str, Any]:
+    """A run that used other data because the network lost some is not repeatable."""
+    harmed = {name: found for name, found in data.items() if found.harmed}
+    if not harmed:
+        return {"repeatable": True}
+    since = [found.since_s for found in harmed.values() if found.since_s is not None]
+    told = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
+    return {
+        "repeatable": False,
+        "not_repeatable_since_s": min(since, default=None),
+        "not_repeatable_reason": f"DCP data lost over UDP: {told}",
+    }
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
