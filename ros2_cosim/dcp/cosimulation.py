@@ -169,7 +169,11 @@ def _described(slave: SlaveSettings, settings: CoSimulation) -> SlaveDescription
     if slave.fmu is not None:
         from ros2_cosim.dcp.fmu import describe_fmu
 
-        return describe_fmu(settings.base_directory / slave.fmu, step=slave.step or settings.step)
+        return describe_fmu(
+            settings.base_directory / slave.fmu,
+            step=slave.step or settings.step,
+            modes=_modes(settings),
+        )
     return _made(slave, settings)[1]
 
 
@@ -180,8 +184,13 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
         slave.description,
         directory=settings.base_directory,
         step=slave.step or settings.step,
-        modes=(OpMode.HRT,) if settings.mode == "hrt" else (),
+        modes=_modes(settings),
     )
+
+
+def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
+    """Hard real time is offered by slaves made here only where it is asked for."""
+    return (OpMode.HRT,) if settings.mode == "hrt" else ()
 
 
 @contextmanager
