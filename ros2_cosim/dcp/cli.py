@@ -77,6 +77,9 @@ def serve(
     step: Step = None,
     modes: Modes = None,
     keep: Annotated[bool, typer.Option(help="Serve one master after the other.")] = False,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where files and modules are (else: the working directory).")
+    ] = None,
     data_synchronisation: Annotated[
         bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
     ] = False,
@@ -103,7 +106,7 @@ def serve(
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
     with clear_errors():
-        slave, found = _load(model, fmu, description, step, modes)
+        slave, found = _load(model, fmu, description, step, modes, directory)
         named = any(t is not None and t.port for t in (found.tcp, found.udp))
         serve_slave(
             slave,
@@ -288,13 +291,14 @@ def _load(
     description: Path | None,
     step: str | None,
     modes: list[Mode] | None,
+    directory: Path | None = None,
 ) -> tuple[SlaveModel, SlaveDescription]:
     from ros2_cosim.dcp.enums import OpMode
     from ros2_cosim.dcp.loading import load_slave, parse_step
 
     chosen = tuple(OpMode[mode.name] for mode in modes or ())
     size = None if step is None else parse_step(step, "--step")
-    return load_slave(model, fmu, description, step=size, modes=chosen)
+    return load_slave(model, fmu, description, directory=directory, step=size, modes=chosen)
 
 
 @contextlib.contextmanager

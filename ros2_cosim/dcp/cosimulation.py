@@ -80,6 +80,9 @@ class SlaveSettings(_Section):
     every: int = Field(default=1, ge=1)
     steps: int | None = Field(default=None, ge=1)
     parameters: dict[str, Any] = Field(default_factory=dict)
+    #: The run starts the slave as a process of its own: by ``cosim dcp serve``, or this command.
+    process: bool = False
+    command: tuple[str, ...] | None = None
 
     @property
     def is_made(self) -> bool:
@@ -264,6 +267,12 @@ def run_cosimulation(
     :returns: number of steps made
     :raises DcpError: a slave refused something or failed
     """
+    for name, slave in settings.slaves.items():
+        if slave.command is not None:
+            raise WiringError(
+                f"slaves.{name}.command: only 'cosim run' starts other programs; start it yourself "
+                "and give its port"
+            )
     with prepared(settings) as master:
         columns = _columns(master, settings.outputs)
         starts = _split(master, settings.inputs, "inputs")

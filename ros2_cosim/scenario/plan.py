@@ -17,6 +17,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.scenario.dcp_slaves import LOOPBACK, slave_commands, started_slaves
 from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.share import share_file
@@ -91,6 +92,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         processes.append(
             Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
         )
+    for name, (program, *words) in slave_commands(scenario):
+        processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
     if options.shape == "ros":
         for name, participant in scenario.participants.items():
             package, executable = find_node(
@@ -187,6 +190,10 @@ def resolve_ports(scenario: Scenario) -> Scenario:
                 place = f"participants.{name}.parameters.dcp"
                 bridge["host"] = bridge.get("host", "127.0.0.1")
                 bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
+        for name, slave, entry in started_slaves(data["participants"]):
+            place = f"participants.{name}.parameters.slaves.{slave}"
+            entry["host"] = entry.get("host") or LOOPBACK
+            entry["port"] = _reserve(held, entry["host"], entry.get("port") or 0, place)
     finally:
         for held_socket in held:
             held_socket.close()
