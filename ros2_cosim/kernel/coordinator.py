@@ -72,8 +72,12 @@ class Coordinator:
     @property
     def horizon(self) -> int:
         """Activations before this time may run (exclusive)."""
-        horizon = min(saturating_add(max(self.time, 0), self.window_ns), self.end)
-        return min([horizon, *self._awaited.values()]) if self._awaited else horizon
+        return min(saturating_add(max(self.time, 0), self.window_ns), self.stops_at)
+
+    @property
+    def stops_at(self) -> int:
+        """Beyond this the horizon cannot go now: the end, or an entry of who has not arrived."""
+        return min([self.end, *self._awaited.values()]) if self._awaited else self.end
 
     @property
     def finished(self) -> bool:

@@ -145,7 +145,8 @@ class Channel:
 
     def _begins_late(self, sample: Sample) -> bool:
         """Whether this is the first message that a late reader gets, with the older ones not
-        needed: a newer one stamped before the entry replaces them all."""
+        needed: a newer one stamped before the entry replaces them all.
+        """
         if self.received or sample.seq == 0 or sample.stamp < self.promise:
             return False
         if sample.stamp >= self._enter:

@@ -152,7 +152,8 @@ class ParticipantSpec:
     @property
     def first_time(self) -> int | None:
         """The first periodic activation: of the points offset + k * period that of the entry
-        or the next one; None without any before it leaves."""
+        or the next one; None without any before it leaves.
+        """
         return first_periodic(self, self.enter_ns)
 
     @property
@@ -269,6 +270,11 @@ class Graph:
             c.source_port == port and self.participants[c.target].is_late
             for c in self.outgoing(participant)
         )
+
+    @property
+    def has_late(self) -> bool:
+        """Whether somebody may connect when the run has begun."""
+        return any(spec.is_late for spec in self.participants.values())
 
     def entering(self, participant: str, enter_ns: int) -> Graph:
         """The same system in which a participant with free entry enters at a known time."""

@@ -23,6 +23,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
@@ -188,10 +189,14 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             f"participants.{name}.activation",
             lambda port: _record_of(scenario, name, port),
         ),
-        inputs=tuple(InputPort(port, i.delayed) for port, i in settings.inputs.items()),
+        inputs=tuple(InputPort(port, i.delayed, i.unfed) for port, i in settings.inputs.items()),
         outputs=tuple(
             _output(scenario, name, port, output) for port, output in settings.outputs.items()
         ),
+        enter_ns=settings.enter or 0,
+        leave_ns=FOREVER if settings.leave is None else settings.leave,
+        free_entry=settings.enters_freely,
+        required=settings.is_required,
     )
 
 

@@ -12,7 +12,7 @@ from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import CoordinatedRun, System, digests, run_sequential, systems
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.engine import Channel, CausalityCounts, Engine
+from ros2_cosim.kernel.engine import CausalityCounts, Channel, Engine
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
 from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.participant import Sample

@@ -12,6 +12,7 @@ from support.kernel_systems import Mixer, System
 from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.activation import Activation, Combination, Count, NewerThan
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.kernel.time import FOREVER
 
 #: One unit of the systems' time.
 UNIT = "ms"
@@ -63,6 +64,10 @@ def scenario_of(system: System, until: int, longest_delay_s: float = 0.0) -> dic
         if entry["period"] is not None:
             settings["period"] = f"{entry['period']}{UNIT}"
             settings["offset"] = f"{entry['offset']}{UNIT}"
+        if entry.get("enter"):
+            settings["enter"] = f"{entry['enter']}{UNIT}"
+        if entry.get("leave", FOREVER) < FOREVER:
+            settings["leave"] = f"{entry['leave']}{UNIT}"
         participants[name] = settings
     return {"name": "random", "duration": f"{until}{UNIT}", "participants": participants}
 
