@@ -146,8 +146,7 @@ class ClockNode:
         last_time, since = NEVER, self._timer()
         while not self._coordinator.finished:
             self._await_arrivals()
-            if self._muster.admit(self._sent_horizon):
-                self._send_horizon()
+            self._admit()
             self._show_time()
             self._move_horizon()
             self._session.wait(0.005 if self._rate else _POLL_S)
@@ -244,6 +243,15 @@ class ClockNode:
                     f"{self._lagging(READY, awaited)}"
                 )
             self._give_up(awaited)
+
+    def _admit(self) -> None:
+        """Let those enter who have come and have no declared time."""
+        news = self._muster.admit(self._sent_horizon)
+        if news:
+            for presence in self._muster.presences:
+                if presence.participant in news:
+                    print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
+            self._send_horizon()
 
     def _give_up(self, names: Iterable[str]) -> None:
         for name in names:

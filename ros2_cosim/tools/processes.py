@@ -89,6 +89,13 @@ class ProcessGroup:
         """Process ids by name."""
         return {child.process.name: child.popen.pid for child in self._children}
 
+    def codes(self) -> dict[str, int]:
+        """Exit codes of the processes that have ended, by name."""
+        self._look()
+        return {
+            c.process.name: c.popen.returncode for c in self._children if c.popen.poll() is not None
+        }
+
     def failure(self) -> str | None:
         """One line about the first required process that ended before its time, else None."""
         self._look()
