@@ -217,12 +217,26 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
-        codec = CATALOGUE.wire_codec(settings.type, whole=foreign is not None, **constants)
+        # Who connects late counts from the middle: stamps need not tell where that is.
+        numbered = _feeds_late(scenario, f"{name}.{port}")
+        codec = CATALOGUE.wire_codec(
+            settings.type, whole=foreign is not None, numbered=numbered, **constants
+        )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None
     if foreign is not None:
         draw = foreign.check_output(where, settings.schedule, distribution, codec) or draw
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
+
+
+def _feeds_late(scenario: Scenario, source: str) -> bool:
+    """Whether somebody reads an output who may connect when the run has begun."""
+    return any(
+        source in port.source
+        for reader in scenario.participants.values()
+        if reader.mode == "autonomous" or reader.enter
+        for port in reader.inputs.values()
+    )
 
 
 def _record_of(scenario: Scenario, name: str, port: str) -> type | None:

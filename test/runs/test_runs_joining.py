@@ -73,6 +73,22 @@ def test_the_run_stands_at_the_entry_of_who_has_not_come(tmp_path: Path) -> None
     assert counts == {p.name: p.activations for p in expected.participants}
 
 
+def test_a_joiner_needs_no_more_than_the_newest_of_what_it_missed(tmp_path: Path) -> None:
+    # More than is kept for it, in a type that carries no number, at times that nobody can tell.
+    talker = participant({}, "sparse", period="1ms", type="geometry_msgs/msg/AccelStamped")
+    talker["parameters"]["record"] = "Acceleration"
+    joiner = participant({"in": "talker.out"}, period="10ms", enter="4s")
+    data = scenario("missing", "4200ms", talker=talker, joiner=joiner)
+
+    def late(direction: Direction) -> None:
+        if direction.said("clock", "time 4.000 s"):
+            direction.start("joiner")
+
+    found = run_directed(tmp_path, data, ["joiner"], late)
+    assert found.trace_sha256 == reference(tmp_path, data).trace_sha256
+    assert found.causality.loss == 0
+
+
 def test_a_leaver_ends_while_the_run_goes_on(tmp_path: Path) -> None:
     data = scenario(
         "leaving",

@@ -36,6 +36,7 @@ def participant(
         "parameters": parameters,
         "inputs": inputs or {},
         "schedule": schedule,
+        "type": TYPE,
         **settings,
     }
 
@@ -43,7 +44,7 @@ def participant(
 def scenario(name: str, duration: str = "2s", **participants: dict[str, Any]) -> dict[str, Any]:
     """A scenario of such participants, each with a topic of its own."""
     for key, settings in participants.items():
-        output = {"type": TYPE, "topic": f"/{key}/out", "schedule": settings.pop("schedule")}
+        output = {"topic": f"/{key}/out", **{k: settings.pop(k) for k in ("type", "schedule")}}
         settings["outputs"] = {"out": output}
     return {"name": name, "duration": duration, "participants": participants}
 
