@@ -120,7 +120,7 @@ class ClockNode:
         :raises Stopped: the process was asked to end
         """
         try:
-            self._enter(State.CONNECTING, "waiting for the participants")
+            self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
             self._wait_for_ready()
             self._started = self._timer()
             self._enter(State.RUNNING, "all participants are ready")
@@ -219,11 +219,13 @@ class ClockNode:
         while True:
             try:
                 self._wait_for(
-                    lambda: self._all_in(State.READY, self._at_start()), READY, self._startup_ns
+                    lambda: self._all_in(State.READY_TO_RUN, self._at_start()),
+                    READY,
+                    self._startup_ns,
                 )
                 return
             except DeadlockError:
-                missing = [n for n in self._at_start() if not self._all_in(State.READY, [n])]
+                missing = [n for n in self._at_start() if not self._all_in(State.READY_TO_RUN, [n])]
                 spared = [name for name in missing if self._muster.can_spare(name)]
                 if not spared:
                     raise
@@ -291,7 +293,7 @@ class ClockNode:
             state = self._states[name]
             if state is None:
                 lines.append(f"{name} (not seen)")
-            elif what == READY and state.state < State.READY:
+            elif what == READY and state.state < State.READY_TO_RUN:
                 lines.append(f"{name} ({state.reason})")
             elif what == "to stop" and state.state != State.STOPPED:
                 lines.append(f"{name} ({State(state.state).name})")
@@ -342,7 +344,7 @@ class ClockNode:
     def _on_state(self, state: ParticipantState) -> None:
         if state.participant in self._states:
             self._states[state.participant] = state
-            if state.state in (State.READY, State.RUNNING):
+            if state.state in (State.READY_TO_RUN, State.RUNNING):
                 self._muster.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (
                 self._muster.can_spare(state.participant)
