@@ -23,6 +23,7 @@ from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
+from ros2_cosim.scenario.without import without as leave_out
 
 app = typer.Typer(
     name="cosim",
@@ -50,6 +51,10 @@ Controllers = Annotated[
         "controller node of your own: script.py or package/executable."
     ),
 ]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out a participant that is not required (may be repeated)."),
+]
 Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
 
 
@@ -65,6 +70,7 @@ def run(
     settings: Settings = None,
     seed: Seed = None,
     controllers: Controllers = None,
+    without: Without = None,
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
@@ -72,7 +78,7 @@ def run(
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
-            load_scenario(scenario, settings or ()),
+            leave_out(load_scenario(scenario, settings or ()), without or ()),
             seed=seed,
             simulator=simulator,
             host=host,
@@ -121,7 +127,9 @@ def run(
         print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
     print(f"  trace {summary.trace_sha256}")
     if not summary.repeatable:
-        print(f"  not repeatable: {summary.not_repeatable_reason}")
+        since = summary.not_repeatable_since_s
+        begin = "" if since is None else f" from {since:g} s on"
+        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
     print(f"  results in {output}")
     failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
     if failed:

@@ -17,6 +17,7 @@ _RESULTS = (
     "activations.json",
     "fastdds.xml",
     "parameters.yaml",
+    "lost",
     RESOLVED_SCENARIO,
 )
 

@@ -34,7 +34,8 @@ class Process:
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
     the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
     the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
-    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run.
+    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
+    unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Process:
     is_ros: bool = True
     required: bool = True
     package: str = PACKAGE
+    leaves: bool = False
+    participant: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,12 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         )
     for name in dcp_participants(scenario):
         processes.append(
-            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
+            Process(
+                slave_name(name),
+                "carla_slave",
+                parameters={**common, "participant": name},
+                **_part_in_run(scenario, name, options.shape),
+            )
         )
     for name, (program, *words) in slave_commands(scenario):
         processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
@@ -100,7 +108,10 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
             parameters = {**common, "participant": name}
-            processes.append(Process(name, executable, parameters=parameters, package=package))
+            part = _part_in_run(scenario, name, options.shape)
+            processes.append(
+                Process(name, executable, parameters=parameters, package=package, **part)
+            )
     record = {"output": str(options.output), "bag": str(options.record).lower()}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.shape == "ros":
@@ -117,6 +128,18 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         parameters = {**common, **record, **rate}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
+    """What the end of a participant's process means for the run."""
+    settings = scenario.participants[name]
+    if shape != "ros":
+        return {"participant": name}
+    return {
+        "participant": name,
+        "required": settings.is_required,
+        "leaves": settings.leave is not None,
+    }
 
 
 def _rviz() -> Process:

@@ -56,6 +56,8 @@ class InputSettings(_Section):
 
     source: tuple[str, ...] = Field(alias="from")
     delayed: bool = False
+    #: Its writers have been left out: nothing feeds it, which is otherwise an error.
+    unfed: bool = False
 
 
 class OutputSettings(_Section):
@@ -80,6 +82,23 @@ class ParticipantSettings(_Section):
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
+    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    enter: Duration | None = None
+    #: From this time on it takes part no more.
+    leave: PositiveDuration | None = None
+    mode: Literal["coordinated", "autonomous"] = "coordinated"
+    #: Whether the run ends when it dies; by default that of a coordinated one does.
+    required: bool | None = None
+
+    @property
+    def enters_freely(self) -> bool:
+        """Whether it enters when it is ready, whenever that is."""
+        return self.mode == "autonomous" and self.enter is None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the run cannot go on without it."""
+        return self.mode == "coordinated" if self.required is None else self.required
 
 
 class SimulatorSettings(_Section):

@@ -39,6 +39,8 @@ class ParticipantSummary(_Model):
         default=0.0, ge=0.0, description="for others to reach the next activation"
     )
     transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
+    entered_s: float | None = Field(default=None, description="simulated time of its entry")
+    left_s: float | None = Field(default=None, description="simulated time at which it left")
 
 
 class Breakdown(_Model):
