@@ -6,7 +6,7 @@ import time
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.rate import parse_rate
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 
@@ -18,6 +18,7 @@ def main() -> int:
 
 def _coordinate(started: Started) -> None:
     session, scenario, graph = started
+    realtime = realtime_of(session)
     names = [*graph.order, RECORDER]
     coordinator = Coordinator(
         names,
@@ -35,6 +36,7 @@ def _coordinate(started: Started) -> None:
         startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,
+        hard=realtime.hard,
     ).run()
 
 

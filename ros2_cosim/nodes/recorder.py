@@ -38,7 +38,12 @@ def _record(started: Started) -> None:
     reports = dict(recorder.reports)
     clock = json.loads(reports.pop("clock").details_json)
     facts = RunFacts(
-        "ros", clock["end_ns"], clock["end_reason"], clock["wall_ns"], clock["startup_ns"]
+        "ros",
+        clock["end_ns"],
+        clock["end_reason"],
+        clock["wall_ns"],
+        clock["startup_ns"],
+        clock.get("realtime"),
     )
     write_results(output, scenario, reports, facts)
     recorder.finish()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.participant import Behaviour, Step
 from ros2_cosim.realtime.coupling import Sent
+from ros2_cosim.realtime.hard_realtime import give_up_priority
 
 
 class Result(NamedTuple):
@@ -162,6 +163,7 @@ class InThread:
         self._thread.join(self._patience_s)
 
     def _work(self) -> None:
+        give_up_priority()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._queue) or self._ended)

@@ -137,7 +137,7 @@ class CoupledParticipant:
 
     @property
     def transport_ns(self) -> int:
-        """Wall time of activations that was spent on waiting for the slow part, not on computing."""
+        """Wall time of activations that was spent on waiting for the slow part."""
         waited: int = getattr(self._computation, "waited_ns", -1)
         inner: int = getattr(self._behaviour, "transport_ns", 0)
         return inner if waited < 0 else waited

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import gc
 import os
 from typing import NamedTuple
 
@@ -52,8 +53,17 @@ def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
 
     :param absolute_timer: whether the clock in use waits for absolute times
     """
+    # What is there now lives to the end: the garbage collector need not look at it again.
+    gc.collect()
+    gc.freeze()
     timer = "" if absolute_timer else "clock_nanosleep is not available"
     return HardRealtime(_real_time_priority(), _locked_memory(), timer)
+
+
+def give_up_priority() -> None:
+    """Run the calling thread without real-time priority: what may be late must not go first."""
+    if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def _real_time_priority() -> str:

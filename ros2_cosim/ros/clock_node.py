@@ -47,6 +47,7 @@ class ClockNode:
     :param watchdog_s: wall seconds without progress after which the run is stopped; the
         end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
+    :param hard: what hard real time this process was granted; empty if it did not ask
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class ClockNode:
         startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
+        hard: str = "",
     ) -> None:
         self._session = session
+        self._hard = hard
         self._coordinator = coordinator
         self._run_id = run_id
         self._rate = rate
@@ -247,12 +250,14 @@ class ClockNode:
 
     def _send_report(self, wall_ns: int) -> None:
         coordinator = self._coordinator
-        details = {
+        details: dict[str, object] = {
             "end_ns": coordinator.end,
             "end_reason": coordinator.stop_reason,
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
         }
+        if self._rate is not None:
+            details["realtime"] = {"rate": self._rate, "hard": self._hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _enter(self, state: State, reason: str) -> None:

@@ -18,6 +18,7 @@ from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.tools.realtime_results import realtime_summary, repeatability, write_records
 from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
     Breakdown,
@@ -42,6 +43,8 @@ class RunFacts:
     end_reason: str
     wall_ns: int
     startup_ns: int
+    #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
+    realtime: Mapping[str, Any] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -86,6 +89,7 @@ def write_results(
     for name in sorted(details):
         figures.update(details[name].get("figures", {}))
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = Causality(
         timing=sum(r.timing for r in reports.values()),
         order=sum(r.order for r in reports.values()),
@@ -107,7 +111,8 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        repeatable=True,
+        **repeatability(parts),
+        realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
         participants=participants,
         breakdown=Breakdown(
@@ -121,6 +126,7 @@ def write_results(
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
     (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_records(output, parts)
     write_summary(output, summary)
     if (output / BAG).is_dir():
         render_report(output)
