@@ -5,7 +5,6 @@ import sys
 import time
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
@@ -31,7 +30,7 @@ def _coordinate(started: Started) -> None:
         names,
         coordinator,
         run_id=f"{scenario.name}-{scenario.seed}",
-        rate=parse_rate(session.parameter("rate", "max")),
+        rate=realtime.pacer.rate if realtime.pacer else None,
         watchdog_s=scenario.watchdog_s,
         startup_s=scenario.startup_s,
         observers=[RECORDER],

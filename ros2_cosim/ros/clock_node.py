@@ -179,7 +179,8 @@ class ClockNode:
     def _move_horizon(self) -> None:
         coordinator = self._coordinator
         horizon = coordinator.horizon
-        if self._rate is not None:
+        # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+        if self._rate is not None and not coordinator.finished:
             elapsed = int((self._timer() - self._started) * self._rate)
             # +1: the activation that is due right now may run.
             horizon = min(horizon, elapsed + 1)
