@@ -69,15 +69,17 @@ def test_platoon_paced_without_lateness_has_the_trace_of_the_platoon(tmp_path: P
     assert summary.realtime is not None and summary.realtime.couplings["world"].late == 0
 
 
-def test_platoon_with_a_late_controller_side(tmp_path: Path) -> None:
-    """The other way round: the plant keeps its deadlines, a sensor of the control side is late."""
-    late = (
-        "participants.sensor1.coupling={budget: 20ms,"
-        " lateness: {probability: 0.2, delay: {uniform: [30ms, 90ms]}}}"
-    )
-    summary = run_inproc(platoon(late), tmp_path, record=False, realtime=paced())
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("sensor1", []), ("cacc1", ["activation=null", "period=40ms"])],
+)
+def test_platoon_with_a_late_controller_side(name: str, changes: list[str], tmp_path: Path) -> None:
+    """The other way round: the plant keeps its deadlines, a part of the control side is late."""
+    late = "coupling={budget: 20ms, lateness: {probability: 0.2, delay: {uniform: [30ms, 90ms]}}}"
+    settings = [f"participants.{name}.{change}" for change in (*changes, late)]
+    summary = run_inproc(platoon(*settings), tmp_path, record=False, realtime=paced())
     assert summary.passed and summary.collisions == 0
-    assert summary.realtime is not None and summary.realtime.couplings["sensor1"].late > 50
+    assert summary.realtime is not None and summary.realtime.couplings[name].late > 50
 
 
 def cosim(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
