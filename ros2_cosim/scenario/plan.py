@@ -51,11 +51,17 @@ class Process:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
+    """How a scenario is brought up.
+
+    ``rate`` is a real-time factor, None: as fast as possible; ``hard`` asks for hard real time;
+    ``arrivals`` is the arrival record of a run that is to be repeated.
+    """
 
     output: Path
     shape: str = "ros"
     rate: float | None = None
+    hard: bool = False
+    arrivals: Path | None = None
     record: bool = True
     visualise: bool = False
     rviz: bool = False
@@ -73,6 +79,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
     if simulator.kind == "headless" and dcp_participants(scenario):
@@ -107,13 +115,12 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             package, executable = find_node(
                 participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
-            parameters = {**common, "participant": name}
+            parameters = {**common, "participant": name, **realtime}
             part = _part_in_run(scenario, name, options.shape)
             processes.append(
                 Process(name, executable, parameters=parameters, package=package, **part)
             )
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.shape == "ros":
         processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
@@ -123,9 +130,9 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.rviz:
         processes.append(_rviz())
     if options.shape == "ros":
-        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+        processes.append(Process("clock", "clock", parameters={**common, **rate, **realtime}))
     else:
-        parameters = {**common, **record, **rate}
+        parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
 
@@ -140,6 +147,18 @@ def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
         "required": settings.is_required,
         "leaves": settings.leave is not None,
     }
+
+
+def _realtime_parameters(options: RunOptions) -> dict[str, str]:
+    """What participants have to know of the wall clock: nothing, in an ordinary run."""
+    found: dict[str, str] = {}
+    if options.rate is not None:
+        found["rate"] = repr(options.rate)
+        if options.hard:
+            found["hard"] = "true"
+    if options.arrivals is not None:
+        found["arrivals"] = str(options.arrivals)
+    return found
 
 
 def _rviz() -> Process:

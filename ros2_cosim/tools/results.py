@@ -18,6 +18,7 @@ from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.tools.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.tools.repeatability import Cause, repeatability
 from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
@@ -48,6 +49,8 @@ class RunFacts:
     presence: Mapping[str, Sequence[int | None]] | None = None
     #: (since, why) the run cannot be repeated; None if it can.
     not_repeatable: Sequence[Any] | None = None
+    #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
+    realtime: Mapping[str, Any] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -95,6 +98,7 @@ def write_results(
         data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
         figures.update(own)
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = Causality(
         timing=sum(r.timing for r in reports.values()),
         order=sum(r.order for r in reports.values()),
@@ -120,8 +124,9 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        **repeatability([*_entries(facts), *_losses(data)]),
+        **repeatability([*_entries(facts), *_losses(data), *late_results(parts)]),
         dcp_data=data or None,
+        realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
         participants=participants,
         breakdown=Breakdown(
@@ -135,6 +140,7 @@ def write_results(
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
     (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_records(output, parts)
     write_summary(output, summary)
     if (output / BAG).is_dir():
         render_report(output)
