@@ -159,6 +159,15 @@ class Life:
         self._call("on_shutdown")
         self._lifecycle.enter(State.SHUT_DOWN, reason)
 
+    def leave_unused(self, reason: str) -> None:
+        """End in order without having taken part: there are no results to collect.
+
+        :raises ParticipantError: the handler failed
+        """
+        self._lifecycle.enter(State.STOPPING, reason)
+        self._lifecycle.enter(State.STOPPED, reason)
+        self.shut_down(reason)
+
     def fail(self, reason: str) -> None:
         """Enter the error state, unless the participant is beyond all states already."""
         if self._lifecycle.may_enter(State.ERROR):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.scenario.system import build_model
@@ -29,7 +29,7 @@ def main() -> int:
 def _compose(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
-    rate = parse_rate(session.parameter("rate", "max"))
+    realtime = realtime_of(session)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     behaviours: dict[str, Behaviour] = {}
@@ -39,7 +39,7 @@ def _compose(started: Started) -> None:
             session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
         )
         for name in graph.order:
-            behaviours[name] = build_model(scenario, name, "composed")
+            behaviours[name] = build_model(scenario, name, "composed", realtime)
         scheduler = SequentialScheduler(
             graph,
             behaviours,
@@ -47,10 +47,18 @@ def _compose(started: Started) -> None:
             timer=time.perf_counter_ns,
             observer=node.observe,
         )
-        lives = LivesOnRos(session, behaviours, scheduler, f"{scenario.name}-{scenario.seed}")
+        lives = LivesOnRos(
+            session,
+            behaviours,
+            scheduler,
+            f"{scenario.name}-{scenario.seed}",
+            {name: Operation(p.mode) for name, p in scenario.participants.items()},
+        )
         with lives.during(session.wait, lambda: scheduler.active):
             began = time.perf_counter_ns()
-            end = node.run(scheduler, scenario.duration, rate, _tell, lambda: bool(lives.paused))
+            end = node.run(
+                scheduler, scenario.duration, realtime.pacer, _tell, lambda: scheduler.suspended
+            )
             wall_ns = time.perf_counter_ns() - began
             reason = f"end of the run at {format_ns(end)}"
             if scheduler.stop_reason is not None and end < scenario.duration:
@@ -68,7 +76,7 @@ def _compose(started: Started) -> None:
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
-    facts = RunFacts("composed", end, reason, wall_ns, began - created)
+    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
 
 
