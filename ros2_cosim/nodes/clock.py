@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.rate import parse_rate
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 from ros2_cosim.tools.losses import read_losses
@@ -22,6 +21,7 @@ def main() -> int:
 
 def _coordinate(started: Started) -> None:
     session, scenario, graph = started
+    realtime = realtime_of(session)
     names = [*graph.order, RECORDER]
     specs = graph.participants
     coordinator = Coordinator(
@@ -43,11 +43,12 @@ def _coordinate(started: Started) -> None:
         losses=partial(read_losses, directory) if spared else dict,
         late=graph.has_late,
         run_id=f"{scenario.name}-{scenario.seed}",
-        rate=parse_rate(session.parameter("rate", "max")),
+        rate=realtime.pacer.rate if realtime.pacer else None,
         watchdog_s=scenario.watchdog_s,
         startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,
+        hard=realtime.hard,
     ).run()
 
 

@@ -45,6 +45,7 @@ def _record(started: Started) -> None:
         clock["startup_ns"],
         presence=clock["presence"],
         not_repeatable=clock["not_repeatable"],
+        realtime=clock.get("realtime"),
     )
     write_results(output, scenario, reports, facts)
     recorder.finish()

@@ -53,6 +53,7 @@ class ClockNode:
     :param watchdog_s: wall seconds without progress after which the run is stopped; the
         end of the run has at least its own time
     :param timer: monotonic wall clock [ns]
+    :param hard: what hard real time this process was granted; empty if it did not ask
     """
 
     def __init__(
@@ -70,8 +71,10 @@ class ClockNode:
         startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
+        hard: str = "",
     ) -> None:
         self._session = session
+        self._hard = hard
         self._coordinator = coordinator
         self._muster = muster
         self._losses = losses
@@ -193,7 +196,8 @@ class ClockNode:
     def _move_horizon(self) -> None:
         coordinator = self._coordinator
         horizon = coordinator.horizon
-        if self._rate is not None:
+        # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+        if self._rate is not None and not coordinator.finished:
             elapsed = int((self._timer() - self._started) * self._rate)
             # +1: the activation that is due right now may run.
             horizon = min(horizon, elapsed + 1)
@@ -329,13 +333,15 @@ class ClockNode:
 
     def _send_report(self, wall_ns: int) -> None:
         coordinator = self._coordinator
-        details = {
+        details: dict[str, object] = {
             "end_ns": coordinator.end,
             "end_reason": coordinator.stop_reason,
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
             **self._muster.record(),
         }
+        if self._rate is not None:
+            details["realtime"] = {"rate": self._rate, "hard": self._hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _enter(self, state: State, reason: str) -> None:

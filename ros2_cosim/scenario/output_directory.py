@@ -15,6 +15,8 @@ _RESULTS = (
     "summary.json",
     "report.html",
     "activations.json",
+    "arrivals.json",
+    "values.json",
     "fastdds.xml",
     "parameters.yaml",
     "lost",

@@ -18,10 +18,13 @@ from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.tools.realtime_results import late_results, realtime_summary, write_records
+from ros2_cosim.tools.repeatability import Cause, repeatability
 from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
     Breakdown,
     Causality,
+    DcpData,
     ParticipantSummary,
     Summary,
     Verdict,
@@ -46,6 +49,8 @@ class RunFacts:
     presence: Mapping[str, Sequence[int | None]] | None = None
     #: (since, why) the run cannot be repeated; None if it can.
     not_repeatable: Sequence[Any] | None = None
+    #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
+    realtime: Mapping[str, Any] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -86,10 +91,14 @@ def write_results(
     """Write summary, activation times and report of a complete run."""
     details = {name: json.loads(report.details_json) for name, report in reports.items()}
     figures: dict[str, Any] = {}
+    data: dict[str, DcpData] = {}
     verdicts: list[Verdict] = []
     for name in sorted(details):
-        figures.update(details[name].get("figures", {}))
+        own = dict(details[name].get("figures", {}))
+        data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
+        figures.update(own)
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = Causality(
         timing=sum(r.timing for r in reports.values()),
         order=sum(r.order for r in reports.values()),
@@ -100,7 +109,6 @@ def write_results(
         # It never took part, or is gone: there is nothing of it but its place in the hash.
         reports = {**reports, name: _empty_report(name)}
     participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(reports))
-    since, why = facts.not_repeatable or (None, None)
     wall_s = facts.wall_ns / _NS
     sim_s = facts.end_ns / _NS
     summary = Summary(
@@ -116,9 +124,9 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        repeatable=why is None,
-        not_repeatable_since_s=None if since is None else since / _NS,
-        not_repeatable_reason=why,
+        **repeatability([*_entries(facts), *_losses(data), *late_results(parts)]),
+        dcp_data=data or None,
+        realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
         participants=participants,
         breakdown=Breakdown(
@@ -132,10 +140,29 @@ def write_results(
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
     (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_records(output, parts)
     write_summary(output, summary)
     if (output / BAG).is_dir():
         render_report(output)
     return summary
+
+
+def _entries(facts: RunFacts) -> list[Cause]:
+    """What the clock knows: entries that nobody declared, participants that went missing."""
+    if facts.not_repeatable is None:
+        return []
+    since, why = facts.not_repeatable
+    return [Cause(None if since is None else since / _NS, why)]
+
+
+def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
+    """A run that used other data because the network lost some."""
+    harmed = {name: found for name, found in data.items() if found.harmed}
+    if not harmed:
+        return []
+    since = [found.since_s for found in harmed.values() if found.since_s is not None]
+    told = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
+    return [Cause(min(since, default=None), f"DCP data lost over UDP: {told}")]
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
