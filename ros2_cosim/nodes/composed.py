@@ -63,7 +63,7 @@ def _compose(started: Started) -> None:
     reason = f"end of the run at {format_ns(end)}"
     if scheduler.stop_reason is not None and end < scenario.duration:
         reason = scheduler.stop_reason
-    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime.facts())
+    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
 
 

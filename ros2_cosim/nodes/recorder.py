@@ -28,7 +28,7 @@ def _record(started: Started) -> None:
             topic_of=started.topic_of,
             sink=sink,
             quantum_ns=scenario.clock_step,
-            helpers=[slave_name(name) for name in dcp_participants(scenario)],
+            helpers={name: slave_name(name) for name in dcp_participants(scenario)},
             timer=time.perf_counter_ns,
         )
         recorder.record()
@@ -43,7 +43,9 @@ def _record(started: Started) -> None:
         clock["end_reason"],
         clock["wall_ns"],
         clock["startup_ns"],
-        clock.get("realtime"),
+        presence=clock["presence"],
+        not_repeatable=clock["not_repeatable"],
+        realtime=clock.get("realtime"),
     )
     write_results(output, scenario, reports, facts)
     recorder.finish()

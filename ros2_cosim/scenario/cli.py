@@ -24,6 +24,7 @@ from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
+from ros2_cosim.scenario.without import without as leave_out
 from ros2_cosim.tools.summary import Summary
 
 app = typer.Typer(
@@ -52,6 +53,10 @@ Controllers = Annotated[
         "controller node of your own: script.py or package/executable."
     ),
 ]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out a participant that is not required (may be repeated)."),
+]
 Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
 
 
@@ -71,6 +76,7 @@ def run(
     settings: Settings = None,
     seed: Seed = None,
     controllers: Controllers = None,
+    without: Without = None,
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
@@ -78,7 +84,7 @@ def run(
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
-            load_scenario(scenario, settings or ()),
+            leave_out(load_scenario(scenario, settings or ()), without or ()),
             seed=seed,
             simulator=simulator,
             host=host,
@@ -180,7 +186,9 @@ def _tell_summary(summary: Summary) -> None:
         for line in summary.realtime.lines():
             print(f"  {line}")
     if not summary.repeatable:
-        print(f"  not repeatable: {summary.not_repeatable_reason}")
+        since = summary.not_repeatable_since_s
+        begin = "" if since is None else f" from {since:g} s on"
+        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
 
 
 def _exit_by_verdicts(summary: Summary) -> None:

@@ -19,6 +19,7 @@ _RESULTS = (
     "values.json",
     "fastdds.xml",
     "parameters.yaml",
+    "lost",
     RESOLVED_SCENARIO,
 )
 

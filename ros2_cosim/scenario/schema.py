@@ -34,6 +34,8 @@ class InputSettings(Section):
     source: tuple[str, ...] = Field(alias="from")
     delayed: bool = False
     estimate: InputEstimateSettings | None = None
+    #: Its writers have been left out: nothing feeds it, which is otherwise an error.
+    unfed: bool = False
 
 
 class OutputSettings(Section):
@@ -60,6 +62,23 @@ class ParticipantSettings(Section):
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
+    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    enter: Duration | None = None
+    #: From this time on it takes part no more.
+    leave: PositiveDuration | None = None
+    mode: Literal["coordinated", "autonomous"] = "coordinated"
+    #: Whether the run ends when it dies; by default that of a coordinated one does.
+    required: bool | None = None
+
+    @property
+    def enters_freely(self) -> bool:
+        """Whether it enters when it is ready, whenever that is."""
+        return self.mode == "autonomous" and self.enter is None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the run cannot go on without it."""
+        return self.mode == "coordinated" if self.required is None else self.required
 
 
 class SimulatorSettings(Section):

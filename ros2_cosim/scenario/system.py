@@ -23,6 +23,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
@@ -218,10 +219,14 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             f"participants.{name}.activation",
             lambda port: _record_of(scenario, name, port),
         ),
-        inputs=tuple(InputPort(port, i.delayed) for port, i in settings.inputs.items()),
+        inputs=tuple(InputPort(port, i.delayed, i.unfed) for port, i in settings.inputs.items()),
         outputs=tuple(
             _output(scenario, name, port, output) for port, output in settings.outputs.items()
         ),
+        enter_ns=settings.enter or 0,
+        leave_ns=FOREVER if settings.leave is None else settings.leave,
+        free_entry=settings.enters_freely,
+        required=settings.is_required,
     )
 
 
@@ -242,12 +247,26 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
-        codec = CATALOGUE.wire_codec(settings.type, whole=foreign is not None, **constants)
+        # Who connects late counts from the middle: stamps need not tell where that is.
+        numbered = _feeds_late(scenario, f"{name}.{port}")
+        codec = CATALOGUE.wire_codec(
+            settings.type, whole=foreign is not None, numbered=numbered, **constants
+        )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None
     if foreign is not None:
         draw = foreign.check_output(where, settings.schedule, distribution, codec) or draw
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
+
+
+def _feeds_late(scenario: Scenario, source: str) -> bool:
+    """Whether somebody reads an output who may connect when the run has begun."""
+    return any(
+        source in port.source
+        for reader in scenario.participants.values()
+        if reader.mode == "autonomous" or reader.enter
+        for port in reader.inputs.values()
+    )
 
 
 def _record_of(scenario: Scenario, name: str, port: str) -> type | None:

@@ -10,6 +10,7 @@ from typing import Any
 from ros2_cosim.realtime.arrivals import ARRIVALS_FILE, write_arrivals
 from ros2_cosim.realtime.rules import write_values
 from ros2_cosim.tools.realtime_summary import RealtimeSummary
+from ros2_cosim.tools.repeatability import Cause
 
 #: Participant -> what its behaviour's method ``realtime`` gave.
 Parts = Mapping[str, Mapping[str, Any]]
@@ -28,30 +29,22 @@ def realtime_summary(parts: Parts, run: Mapping[str, Any] | None) -> RealtimeSum
     return RealtimeSummary.model_validate(content)
 
 
-def repeatability(parts: Parts) -> dict[str, Any]:
-    """The fields of the summary that say whether another run has to be the same.
+def late_causes(parts: Parts) -> list[Cause]:
+    """Why another run need not be the same: results that were late on the wall clock.
 
-    Estimates that a wall clock made necessary are not; those drawn from a stream or taken from
-    an arrival record are.
+    Estimates drawn from a stream or taken from an arrival record are the same in every run.
     """
-    first: tuple[float, str, int] | None = None
-    for name, part in sorted(parts.items()):
-        coupling = part.get("coupling")
-        if coupling is None or not part["depends_on_wall_clock"] or coupling["since_s"] is None:
-            continue
-        found = (coupling["since_s"], name, coupling["late"])
-        first = found if first is None else min(first, found)
-    if first is None:
-        return {"repeatable": True}
-    since, name, late = first
-    return {
-        "repeatable": False,
-        "not_repeatable_since_s": since,
-        "not_repeatable_reason": (
-            f"{late} results of '{name}' were late on the wall clock and estimated; "
-            f"{ARRIVALS_FILE} holds what cosim replay needs to repeat the run"
-        ),
-    }
+    return [
+        Cause(
+            part["coupling"]["since_s"],
+            f"{part['coupling']['late']} results of '{name}' were late on the wall clock and "
+            f"estimated; {ARRIVALS_FILE} holds what cosim replay needs to repeat the run",
+        )
+        for name, part in sorted(parts.items())
+        if "coupling" in part
+        and part["depends_on_wall_clock"]
+        and part["coupling"]["since_s"] is not None
+    ]
 
 
 def write_records(output: Path, parts: Parts) -> None:

@@ -101,5 +101,5 @@ def run_inproc(
     reason = f"end of the run at {format_ns(end)}"
     if scheduler.stop_reason is not None and end < scenario.duration:
         reason = scheduler.stop_reason
-    facts = RunFacts("inproc", end, reason, wall_ns, startup_ns, realtime.facts())
+    facts = RunFacts("inproc", end, reason, wall_ns, startup_ns, realtime=realtime.facts())
     return write_results(output, scenario, reports, facts)

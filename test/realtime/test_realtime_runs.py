@@ -168,3 +168,22 @@ def test_a_summary_of_a_real_time_run_is_read_again(tmp_path: Path) -> None:
     scenario = load_scenario(loop_file(tmp_path, **LATE))
     summary = run_inproc(scenario, tmp_path, record=False, realtime=paced())
     assert Summary.model_validate_json((tmp_path / "summary.json").read_bytes()) == summary
+
+
+def test_the_whole_chain_behind_a_paced_loop_is_repeated_in_memory(
+    tmp_path: Path, ros_domain: int, nothing_left: None
+) -> None:
+    """CARLA server, client and DCP slave, too slow for the budget; replay needs none of them."""
+    pytest.importorskip("rclpy")
+    pytest.importorskip("carla")
+    # No step of a slave in another process is complete after half a microsecond.
+    coupling = "participants.world.coupling={budget: 1us, estimate: [{order: 1}]}"
+    arguments = ["run", str(PLATOON), "--shape", "composed", "--rate", "2", "--no-bag"]
+    arguments += ["--set", coupling, "--set", "duration=1s", "--out", "chain"]
+    done = cosim(*arguments, directory=tmp_path)
+    found = summary_of(tmp_path / "chain")
+    assert done.returncode == 3, done.stderr  # the platoon does not stand still within 1 s
+    assert not found["repeatable"] and "of 'world' were late" in found["not_repeatable_reason"]
+    assert found["realtime"]["couplings"]["world"]["late"] > 10
+    done = cosim("replay", "chain", "--no-bag", directory=tmp_path)
+    assert "the same trace as before" in done.stdout, done.stderr
