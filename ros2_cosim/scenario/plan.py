@@ -137,18 +137,6 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     return processes
 
 
-def _realtime_parameters(options: RunOptions) -> dict[str, str]:
-    """What participants have to know of the wall clock: nothing, in an ordinary run."""
-    found: dict[str, str] = {}
-    if options.rate is not None:
-        found["rate"] = repr(options.rate)
-        if options.hard:
-            found["hard"] = "true"
-    if options.arrivals is not None:
-        found["arrivals"] = str(options.arrivals)
-    return found
-
-
 def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
     """What the end of a participant's process means for the run."""
     settings = scenario.participants[name]
@@ -159,6 +147,18 @@ def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
         "required": settings.is_required,
         "leaves": settings.leave is not None,
     }
+
+
+def _realtime_parameters(options: RunOptions) -> dict[str, str]:
+    """What participants have to know of the wall clock: nothing, in an ordinary run."""
+    found: dict[str, str] = {}
+    if options.rate is not None:
+        found["rate"] = repr(options.rate)
+        if options.hard:
+            found["hard"] = "true"
+    if options.arrivals is not None:
+        found["arrivals"] = str(options.arrivals)
+    return found
 
 
 def _rviz() -> Process:

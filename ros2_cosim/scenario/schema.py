@@ -60,8 +60,6 @@ class ParticipantSettings(Section):
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
-    overrun: OverrunSettings | None = None
-    coupling: CouplingSettings | None = None
     #: From when on it takes part; an autonomous one without: from when on it is ready.
     enter: Duration | None = None
     #: From this time on it takes part no more.
@@ -69,6 +67,8 @@ class ParticipantSettings(Section):
     mode: Literal["coordinated", "autonomous"] = "coordinated"
     #: Whether the run ends when it dies; by default that of a coordinated one does.
     required: bool | None = None
+    overrun: OverrunSettings | None = None
+    coupling: CouplingSettings | None = None
 
     @property
     def enters_freely(self) -> bool:

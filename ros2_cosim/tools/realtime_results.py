@@ -29,22 +29,23 @@ def realtime_summary(parts: Parts, run: Mapping[str, Any] | None) -> RealtimeSum
     return RealtimeSummary.model_validate(content)
 
 
-def late_causes(parts: Parts) -> list[Cause]:
-    """Why another run need not be the same: results that were late on the wall clock.
+def late_results(parts: Parts) -> list[Cause]:
+    """Slow parts whose results were late on the wall clock.
 
-    Estimates drawn from a stream or taken from an arrival record are the same in every run.
+    Estimates that a wall clock made necessary cannot be repeated without the record; those
+    drawn from a stream or taken from an arrival record can.
     """
-    return [
-        Cause(
-            part["coupling"]["since_s"],
-            f"{part['coupling']['late']} results of '{name}' were late on the wall clock and "
-            f"estimated; {ARRIVALS_FILE} holds what cosim replay needs to repeat the run",
+    causes = []
+    for name, part in sorted(parts.items()):
+        coupling = part.get("coupling")
+        if coupling is None or not part["depends_on_wall_clock"] or coupling["since_s"] is None:
+            continue
+        why = (
+            f"{coupling['late']} results of '{name}' were late on the wall clock and estimated; "
+            f"{ARRIVALS_FILE} holds what cosim replay needs to repeat the run"
         )
-        for name, part in sorted(parts.items())
-        if "coupling" in part
-        and part["depends_on_wall_clock"]
-        and part["coupling"]["since_s"] is not None
-    ]
+        causes.append(Cause(coupling["since_s"], why))
+    return causes
 
 
 def write_records(output: Path, parts: Parts) -> None:

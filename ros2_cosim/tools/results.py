@@ -18,7 +18,7 @@ from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
-from ros2_cosim.tools.realtime_results import late_causes, realtime_summary, write_records
+from ros2_cosim.tools.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.tools.repeatability import Cause, repeatability
 from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
@@ -124,7 +124,7 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        **repeatability([*_entries(facts), *_losses(data), *late_causes(parts)]),
+        **repeatability([*_entries(facts), *_losses(data), *late_results(parts)]),
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
