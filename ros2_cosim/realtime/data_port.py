@@ -13,6 +13,7 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -96,6 +97,11 @@ class _Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking the network for the machine's name, as the base class does."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection, unless there are too many."""

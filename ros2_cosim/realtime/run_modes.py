@@ -166,6 +166,10 @@ class FreeRun:
 
         :param steps: None: until :meth:`stop`
         """
+        with self._condition:
+            # Nobody could be heard before.
+            now = self._clock.now()
+            self._heard = {name: max(now, heard) for name, heard in self._heard.items()}
         try:
             while (steps is None or self._steps < steps) and self._wait():
                 self._tick()
