@@ -215,6 +215,7 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
         name=name,
         period_ns=settings.period,
         offset_ns=settings.offset,
+        dynamic_step=settings.dynamic_step,
         activation=read_activation(
             settings.activation,
             f"participants.{name}.activation",
