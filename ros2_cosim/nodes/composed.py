@@ -7,10 +7,9 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
@@ -26,7 +25,7 @@ def main() -> int:
 def _compose(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
-    rate = parse_rate(session.parameter("rate", "max"))
+    realtime = realtime_of(session)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     behaviours = {}
@@ -35,7 +34,7 @@ def _compose(started: Started) -> None:
             session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
         )
         for name in graph.order:
-            behaviours[name] = build_model(scenario, name, "composed")
+            behaviours[name] = build_model(scenario, name, "composed", realtime)
         scheduler = SequentialScheduler(
             graph,
             behaviours,
@@ -44,7 +43,7 @@ def _compose(started: Started) -> None:
             observer=node.observe,
         )
         began = time.perf_counter_ns()
-        end = node.run(scheduler, scenario.duration, rate, _tell)
+        end = node.run(scheduler, scenario.duration, realtime.pacer, _tell)
         wall_ns = time.perf_counter_ns() - began
         for behaviour in behaviours.values():
             finish = getattr(behaviour, "finish", None)
@@ -64,7 +63,7 @@ def _compose(started: Started) -> None:
     reason = f"end of the run at {format_ns(end)}"
     if scheduler.stop_reason is not None and end < scenario.duration:
         reason = scheduler.stop_reason
-    facts = RunFacts("composed", end, reason, wall_ns, began - created)
+    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
 
 

@@ -14,6 +14,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import split_stamp
+from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.recorder_node import Sink
@@ -21,6 +22,8 @@ from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
+#: While the next time is further away than this, the middleware is served meanwhile [ns].
+_NEAR_NS = 2_000_000
 
 
 class ComposedNode:
@@ -72,28 +75,29 @@ class ComposedNode:
         self,
         scheduler: SequentialScheduler,
         duration_ns: int,
-        rate: float | None,
+        pacer: Pacer | None,
         progress: Callable[[int], None],
     ) -> int:
         """Run to the end, in steps of the clock.
 
-        :param rate: real-time factor, None for as fast as possible
+        :param pacer: the wall clock of the run, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
         :returns: the end of the run [ns]
         :raises Stopped: the process was asked to end
         """
-        started = self._timer()
+        if pacer is not None:
+            pacer.start()
         reached, end = 0, duration_ns
         while reached < end:
             reached = min(reached + CLOCK_STEP_NS, end)
-            end = scheduler.run(reached, end)
+            end = scheduler.run(reached, end, before=pacer.wait if pacer else None)
             reached = min(reached, end)
             self._sink.advance(reached)
             self._clock.publish(encode_clock(*split_stamp(reached)))
             progress(reached)
             self._session.wait(0.0)
-            if rate is not None:
-                while (ahead := reached / rate - (self._timer() - started)) > 0:
-                    self._session.wait(min(ahead / 1e9, 0.05))
+            if pacer is not None:
+                while (ahead := pacer.due(reached) - pacer.clock.now()) > _NEAR_NS:
+                    self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
                     progress(reached)
         return end

@@ -34,7 +34,8 @@ class Process:
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
     the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
     the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
-    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run.
+    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
+    unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves.
     """
 
     name: str
@@ -44,15 +45,23 @@ class Process:
     is_ros: bool = True
     required: bool = True
     package: str = PACKAGE
+    leaves: bool = False
+    participant: str = ""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
+    """How a scenario is brought up.
+
+    ``rate`` is a real-time factor, None: as fast as possible; ``hard`` asks for hard real time;
+    ``arrivals`` is the arrival record of a run that is to be repeated.
+    """
 
     output: Path
     shape: str = "ros"
     rate: float | None = None
+    hard: bool = False
+    arrivals: Path | None = None
     record: bool = True
     visualise: bool = False
     rviz: bool = False
@@ -70,6 +79,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
     if simulator.kind == "headless" and dcp_participants(scenario):
@@ -90,7 +101,12 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         )
     for name in dcp_participants(scenario):
         processes.append(
-            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
+            Process(
+                slave_name(name),
+                "carla_slave",
+                parameters={**common, "participant": name},
+                **_part_in_run(scenario, name, options.shape),
+            )
         )
     for name, (program, *words) in slave_commands(scenario):
         processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
@@ -99,10 +115,12 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             package, executable = find_node(
                 participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
-            parameters = {**common, "participant": name}
-            processes.append(Process(name, executable, parameters=parameters, package=package))
+            parameters = {**common, "participant": name, **realtime}
+            part = _part_in_run(scenario, name, options.shape)
+            processes.append(
+                Process(name, executable, parameters=parameters, package=package, **part)
+            )
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.shape == "ros":
         processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
@@ -112,11 +130,35 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.rviz:
         processes.append(_rviz())
     if options.shape == "ros":
-        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+        processes.append(Process("clock", "clock", parameters={**common, **rate, **realtime}))
     else:
-        parameters = {**common, **record, **rate}
+        parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
+    """What the end of a participant's process means for the run."""
+    settings = scenario.participants[name]
+    if shape != "ros":
+        return {"participant": name}
+    return {
+        "participant": name,
+        "required": settings.is_required,
+        "leaves": settings.leave is not None,
+    }
+
+
+def _realtime_parameters(options: RunOptions) -> dict[str, str]:
+    """What participants have to know of the wall clock: nothing, in an ordinary run."""
+    found: dict[str, str] = {}
+    if options.rate is not None:
+        found["rate"] = repr(options.rate)
+        if options.hard:
+            found["hard"] = "true"
+    if options.arrivals is not None:
+        found["arrivals"] = str(options.arrivals)
+    return found
 
 
 def _rviz() -> Process:

@@ -13,6 +13,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -29,18 +30,20 @@ def run_inproc(
     *,
     record: bool = True,
     progress: Callable[[int], None] = lambda time_ns: None,
+    realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
 ) -> Summary:
     """Run a scenario to its end.
 
     :param output: existing directory for bag, summary and report
     :param record: write a bag and the report made from it
     :param progress: called now and then with the simulated time [ns]
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
     :raises CosimError: the scenario is wrong or a participant failed
     """
     created = time.perf_counter_ns()
     save_scenario(scenario, output / RESOLVED_SCENARIO)
     graph = build_graph(scenario)
-    behaviours = {name: build_model(scenario, name, "inproc") for name in graph.order}
+    behaviours = {name: build_model(scenario, name, "inproc", realtime) for name in graph.order}
     messages: list[tuple[str, int, int, bytes]] = []
     topics = {
         name: [port.topic for port in participant.outputs.values()]
@@ -64,14 +67,17 @@ def run_inproc(
     )
     bag = open_bag(output, scenario, graph) if record else None
     wall_ns = 0
+    pacer = realtime.pacer
     startup_ns = time.perf_counter_ns() - created
     try:
         end, reached = scenario.duration, 0
+        if pacer is not None:
+            pacer.start()
         while reached < end:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             reached = min(reached + _SLICE_NS, end)
             started = time.perf_counter_ns()
-            end = scheduler.run(reached, end)
+            end = scheduler.run(reached, end, before=pacer.wait if pacer else None)
             reached = min(reached, end)
             wall_ns += time.perf_counter_ns() - started
             if bag is not None:
@@ -80,6 +86,10 @@ def run_inproc(
                 messages.clear()
                 bag.advance(reached)
             progress(reached)
+        for behaviour in behaviours.values():
+            finish = getattr(behaviour, "finish", None)
+            if finish:
+                finish()
     finally:
         if bag is not None:
             bag.close()
@@ -91,5 +101,5 @@ def run_inproc(
     reason = f"end of the run at {format_ns(end)}"
     if scheduler.stop_reason is not None and end < scenario.duration:
         reason = scheduler.stop_reason
-    facts = RunFacts("inproc", end, reason, wall_ns, startup_ns)
+    facts = RunFacts("inproc", end, reason, wall_ns, startup_ns, realtime=realtime.facts())
     return write_results(output, scenario, reports, facts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.tools.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -39,6 +40,8 @@ class ParticipantSummary(_Model):
         default=0.0, ge=0.0, description="for others to reach the next activation"
     )
     transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
+    entered_s: float | None = Field(default=None, description="simulated time of its entry")
+    left_s: float | None = Field(default=None, description="simulated time at which it left")
 
 
 class Breakdown(_Model):
@@ -108,6 +111,7 @@ class Summary(_Model):
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
     dcp_data: dict[str, DcpData] | None = None
+    realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)
     min_gap_m: float | None = None
     final_gap_to_obstacle_m: float | None = None
