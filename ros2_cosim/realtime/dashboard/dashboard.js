@@ -108,7 +108,7 @@ function showTiming(timing) {
   setText("late", late < 1000 ? `${late.toFixed(0)} µs` : `${(late / 1000).toFixed(1)} ms`);
   setText("overruns", String(timing.overruns));
   element("overruns").parentElement.classList.toggle("bad-value", timing.overruns > 0);
-  drawHistogram(element("timing"), timing.lateness_histogram);
+  drawHistogram(element("timing"), timing.lateness_classes);
 }
 
 function remember(run, vehicles) {
