@@ -18,6 +18,7 @@ from ros2_cosim.interfaces.records import (
     Odometry,
     StaticObjects,
 )
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
 from ros2_cosim.realtime.data_port_view import BoxView, VehicleView, picture_of
 
@@ -87,6 +88,10 @@ class RecordsView:
         return picture_of(views, boxes)
 
     def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
+        if self._shown is not None and stamp < self._shown - SECOND:
+            # Time has gone back: the run has begun anew.
+            self._shown, self._poses, self._coming = None, {}, {}
+            self._heard, self._struck = set(), set()
         self._heard.add(vehicle)
         if self._shown is not None and stamp <= self._shown:
             if stamp == self._shown or vehicle not in self._poses:

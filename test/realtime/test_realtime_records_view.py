@@ -81,6 +81,10 @@ def test_poses_of_one_time_are_shown_together() -> None:
     for time in range(3, 153):
         view.take("a", pose(float(time), 0.0, 0.0, 5.0), time)
     assert shown() == {"a": 152.0, "b": 12.0}
+    # A run that begins anew is shown from its start.
+    view.take("a", pose(7.0, 0.0, 0.0, 5.0), 10**10)
+    view.take("a", pose(1.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 1.0}
 
 
 def test_the_platoon_can_be_watched() -> None:
