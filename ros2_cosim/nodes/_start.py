@@ -34,7 +34,7 @@ class Started(NamedTuple):
 
     def topic_of(self, participant: str, port: str) -> tuple[str, str]:
         """(topic, ROS type) of an output port."""
-        settings = self.scenario.participants[participant].outputs[port]
+        settings = self.scenario.outputs_of(participant)[port]
         return settings.topic, settings.type
 
 
@@ -104,6 +104,7 @@ def run_participant(
             topic_of=started.topic_of,
             recorded=True,
             quantum_ns=scenario.clock_step,
+            unsynchronised=scenario.participants[name].unsynchronised,
             timer=time.perf_counter_ns,
             operation=Operation(scenario.participants[name].mode),
         ).run()

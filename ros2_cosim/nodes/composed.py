@@ -15,6 +15,7 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
+from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
@@ -47,6 +48,8 @@ def _compose(started: Started) -> None:
             timer=time.perf_counter_ns,
             observer=node.observe,
         )
+        for name, runtime in scheduler.runtimes.items():
+            read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
         lives = LivesOnRos(
             session,
             behaviours,

@@ -8,7 +8,7 @@ tell how long a port stays silent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
@@ -41,6 +41,7 @@ from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
+from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
 #: A participant that has not advanced for so long says what it waits for.
 EXPLAIN_AFTER_NS = 2_000_000_000
@@ -59,6 +60,7 @@ class ParticipantNode:
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param recorded: whether a recorder subscribes to all data topics
     :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param unsynchronised: input ports read from outside of the simulated time -> topic
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     :param operation: whether it starts and stops together with the others
     """
@@ -73,6 +75,7 @@ class ParticipantNode:
         topic_of: Callable[[str, str], tuple[str, str]],
         recorded: bool,
         quantum_ns: int,
+        unsynchronised: Mapping[str, str] | None = None,
         timer: Callable[[], int],
         operation: Operation = Operation.COORDINATED,
     ) -> None:
@@ -104,6 +107,7 @@ class ParticipantNode:
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._readers.add(self._writers[-1], readers, recorded)
         self._read_inputs(graph, topic_of)
+        read_unsynchronised(session, graph, self._runtime, unsynchronised or {})
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
             graph.needs_promises(name, port.name) for port in graph.participants[name].outputs

@@ -48,8 +48,8 @@ def run_inproc(
     behaviours = {name: build_model(scenario, name, "inproc", realtime) for name in graph.order}
     messages: list[tuple[str, int, int, bytes]] = []
     topics = {
-        name: [port.topic for port in participant.outputs.values()]
-        for name, participant in scenario.participants.items()
+        name: [port.topic for port in scenario.outputs_of(name).values()]
+        for name in scenario.participants
     }
     codecs = {
         name: [cast(WireCodec, port.codec) for port in spec.outputs]
