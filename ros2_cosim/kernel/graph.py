@@ -108,6 +108,8 @@ class ParticipantSpec:
     leave_ns: int = FOREVER
     free_entry: bool = False
     required: bool = True
+    #: The behaviour decides when its next periodic activation takes place.
+    dynamic_step: bool = False
 
     def __post_init__(self) -> None:
         who = f"participant '{self.name}'"
@@ -117,6 +119,11 @@ class ParticipantSpec:
             )
         if self.period_ns is not None and self.period_ns <= 0:
             raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+        if self.dynamic_step and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who} has a dynamic step, but no period; the period counts until the "
+                "participant decides otherwise"
+            )
         if self.offset_ns < 0:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"

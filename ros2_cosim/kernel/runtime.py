@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.errors import Interruption, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
 from ros2_cosim.kernel.time import NEVER
@@ -99,6 +99,7 @@ class ParticipantRuntime:
         self._timer = timer
         self._period_ns = spec.period_ns
         self._can_stop = hasattr(behaviour, "stop_reason")
+        self._can_choose = hasattr(behaviour, "next_time")
         self._activate = behaviour.activate
         self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
@@ -190,7 +191,7 @@ class ParticipantRuntime:
         started = timer() if timer else 0
         try:
             values = self._activate(Step(time, samples, latest))
-        except ParticipantError:
+        except (ParticipantError, Interruption):
             raise
         except Exception as error:
             raise ParticipantError(
@@ -199,6 +200,8 @@ class ParticipantRuntime:
             ) from error
         if timer:
             self.compute_ns += timer() - started
+        if self._can_choose:
+            self._choose_next(time)
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
             if self.stop_reason is not None:
@@ -215,6 +218,23 @@ class ParticipantRuntime:
         self.trace.output(index, time, sample.seq, data)
         recorded.append((index, sample, data))
         return sample
+
+    def _choose_next(self, time: int) -> None:
+        """Take over when the behaviour wants its next periodic activation."""
+        chosen = self.behaviour.next_time  # type: ignore[attr-defined]
+        if chosen is None:
+            return
+        if not self.spec.dynamic_step:
+            raise ParticipantError(
+                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
+                "ns; allowed is that only with 'dynamic_step: true' in the scenario"
+            )
+        if chosen <= time:
+            raise ParticipantError(
+                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
+                "ns; allowed is any later time"
+            )
+        self.next_time = chosen if chosen < self.spec.leave_ns else None
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
@@ -305,6 +306,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.add_typer(make_dcp_app(_describe_world))
+app.add_typer(vds_app)
 
 
 def main() -> None:

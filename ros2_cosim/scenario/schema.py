@@ -73,6 +73,8 @@ class ParticipantSettings(Section):
     parameters: dict[str, Any] = Field(default_factory=dict)
     period: PositiveDuration | None = None
     offset: Duration = 0
+    #: Whether the model decides when its next periodic activation takes place.
+    dynamic_step: bool = False
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
