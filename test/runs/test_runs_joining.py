@@ -202,18 +202,22 @@ def test_the_run_goes_on_without_an_optional_participant_that_dies(tmp_path: Pat
     assert presence(found)["extra"] == (0.0, found.not_repeatable_since_s)
     assert found.not_repeatable_since_s is not None
     assert 0.0 <= found.not_repeatable_since_s <= 1.0
-    assert found.not_repeatable_reason == "'extra' process 'extra' was killed by SIGKILL"
+    assert found.not_repeatable_reason == (
+        "'extra' was lost: process 'extra' was killed by SIGKILL"
+    )
 
 
 def test_an_optional_participant_that_ends_by_itself_is_no_failure(tmp_path: Path) -> None:
     def end(direction: Direction) -> None:
         if direction.said("clock", "time 1.000 s") and direction.once("end"):
             os.kill(direction.group.pids()["extra"], signal.SIGTERM)
-        if direction.said("clock", "the run goes on without extra: was asked to end"):
+        if direction.said("clock", "the run goes on without extra: the process was asked to end"):
             direction.start("joiner")
 
     found = run_directed(tmp_path, optional(), ["joiner"], end)
-    assert found.not_repeatable_reason == "'extra' was asked to end"
+    assert found.not_repeatable_reason == (
+        "'extra' was lost: the process was asked to end (SIGTERM)"
+    )
 
 
 def test_an_optional_participant_that_cannot_start_is_not_waited_for(tmp_path: Path) -> None:
@@ -221,7 +225,7 @@ def test_an_optional_participant_that_cannot_start_is_not_waited_for(tmp_path: P
     data["participants"]["extra"]["parameters"]["schedules"] = None  # no mixer is made of this
     found = run_directed(tmp_path, data)
     assert found.not_repeatable_since_s == 0.0
-    assert str(found.not_repeatable_reason).startswith("'extra' ")
+    assert str(found.not_repeatable_reason).startswith("'extra' was lost: ")
     counts = {p.name: p.activations for p in found.participants}
     assert counts["extra"] == counts["behind"] == 0
     assert counts["reader"] == 100
