@@ -8,17 +8,32 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import strategies as st
 from rosbags.highlevel import AnyReader
 from runs.cosim_process import ROOT
+from support.graph_scenarios import CannotBeWrittenError, scenario_of
 from support.held_runs import TYPE, Direction, participant, reference, run_directed, scenario
+from support.kernel_systems import System, systems
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.tools.summary import Summary
+
+# Each example starts half a dozen processes: few of them, and the same ones each time.
+FEW = settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 
 
 def presence(summary: Summary) -> dict[str, tuple[float | None, float | None]]:
@@ -59,6 +74,25 @@ def test_the_order_in_which_processes_start_does_not_matter(tmp_path: Path, seed
     assert presence(found)["joiner"] == (1.0, None)
     assert presence(found)["leaver"] == (0.0, 0.6)
     assert found.repeatable
+
+
+@FEW
+@given(system=systems(max_participants=5), seed=st.integers(0, 2**32))
+def test_random_graphs_do_not_mind_the_order_either(system: System, seed: int) -> None:
+    try:
+        data = scenario_of(system, 200)
+    except CannotBeWrittenError:
+        reject()
+    names = [*data["participants"], "recorder", "clock"]
+    random.Random(seed).shuffle(names)
+
+    def start_all(direction: Direction) -> None:
+        for name in names:
+            direction.start(name)
+
+    with tempfile.TemporaryDirectory(prefix="cosim_order_") as directory:
+        found = run_directed(Path(directory), data, names, start_all)
+        assert found.trace_sha256 == reference(Path(directory), data).trace_sha256
 
 
 def test_the_run_stands_at_the_entry_of_who_has_not_come(tmp_path: Path) -> None:
