@@ -101,16 +101,15 @@ def adapt(behaviour: Behaviour, participant: Participant, run: RealtimeRun) -> B
     coupling = effective_coupling(participant)
     if coupling is not None:
         behaviour = _coupled(behaviour, participant, coupling, run)
-    if run.pacer is not None and (participant.overrun is not None or coupling is not None):
-        overrun = participant.overrun or OverrunSettings()
-        behaviour = Watched(
-            behaviour,
-            participant.name,
-            policy=overrun.policy,
-            deadline_ns=_deadline(participant, overrun),
-            pacer=run.pacer,
-        )
-    return behaviour
+    if participant.overrun is None and coupling is None:
+        return behaviour
+    overrun = participant.overrun or OverrunSettings()
+    deadline = _deadline(participant, overrun)
+    if run.pacer is None:
+        return behaviour
+    return Watched(
+        behaviour, participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
+    )
 
 
 def _deadline(participant: Participant, overrun: OverrunSettings) -> int:

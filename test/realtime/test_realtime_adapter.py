@@ -255,6 +255,7 @@ def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
             {"period": None, "activation": "fast", "coupling": {}},
             "needs a period and no activation",
         ),
+        ({"period": None, "activation": "fast", "overrun": {}}, "overrun.deadline: missing"),
         ({"coupling": {"check": 0}}, "check: found 0"),
         ({"coupling": {"budget": "11ms"}}, "budget: found 11ms; allowed is at most the period"),
         ({"coupling": {"silent": ["out"]}}, "silent: found out; allowed are sparse"),
