@@ -129,6 +129,7 @@ def _adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
         name=name,
         period_ns=settings.period,
         is_triggered=settings.activation is not None,
+        dynamic_step=settings.dynamic_step,
         outputs={port: (o.schedule, o.type) for port, o in settings.outputs.items()},
         inputs={port: i.estimate for port, i in settings.inputs.items()},
         overrun=settings.overrun,
