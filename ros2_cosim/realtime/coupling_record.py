@@ -76,7 +76,7 @@ class CouplingRecord:
             "mean_lateness_s": self._lateness / max(1, coupling.delivered) / 1e9,
             "longest_lateness_s": self._longest / 1e9,
             "errors": self._worst(),
-            "learned": [[p, f, c] for (p, f), c in sorted(self._estimator.corrections().items())],
+            "learned": [[*key, *c] for key, c in sorted(self._estimator.corrections().items())],
             "cases": [_case(case) for case in coupling.cases],
         }
         if self._computing is not None and elapsed > 0:
