@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.dead_ends import check_dead_ends
+from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.implied import first_activations, separation
 from ros2_cosim.kernel.presence import check_presence, first_periodic
 from ros2_cosim.kernel.time import FOREVER, saturating_add
@@ -51,12 +52,14 @@ class InputPort:
     Ports named by the activation function deliver every sample; all others are latched
     (zero-order hold): an activation at t reads the newest value stamped <= t, or < t if
     the port is ``delayed``. A port that nothing writes to is an error unless it is declared
-    ``unfed``: what would feed it has been left out on purpose.
+    ``unfed``: what would feed it has been left out on purpose. An ``unsynchronised`` port has
+    none either: it shows what arrives from outside of the simulated time.
     """
 
     name: str
     delayed: bool = False
     unfed: bool = False
+    unsynchronised: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ class ParticipantSpec:
     leave_ns: int = FOREVER
     free_entry: bool = False
     required: bool = True
+    #: The behaviour decides when its next periodic activation takes place.
+    dynamic_step: bool = False
 
     def __post_init__(self) -> None:
         who = f"participant '{self.name}'"
@@ -114,6 +119,11 @@ class ParticipantSpec:
             )
         if self.period_ns is not None and self.period_ns <= 0:
             raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+        if self.dynamic_step and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who} has a dynamic step, but no period; the period counts until the "
+                "participant decides otherwise"
+            )
         if self.offset_ns < 0:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"
@@ -138,6 +148,13 @@ class ParticipantSpec:
                 f"{', '.join(sorted(known)) or 'none'}"
             )
         for input_port in self.inputs:
+            if input_port.unsynchronised and (
+                input_port.delayed or input_port.name in self.trigger_ports
+            ):
+                raise ConfigurationError(
+                    f"{who}: port '{input_port.name}' is unsynchronised; it is read at activations "
+                    "and can neither be delayed nor part of the activation"
+                )
             if input_port.delayed and input_port.name in self.trigger_ports:
                 raise ConfigurationError(
                     f"{who}: port '{input_port.name}' is both delayed and part of the "
@@ -202,7 +219,7 @@ class Graph:
         self.connections: tuple[Connection, ...] = tuple(connections)
         self._check_connections()
         self.ranks: dict[str, int] = self._rank()
-        self._check_dead_ends()
+        check_dead_ends(self)
         self._first_activation = first_activations(self)
         #: Participants in the order in which simultaneous activations run.
         self.order: tuple[str, ...] = tuple(
@@ -313,7 +330,13 @@ class Graph:
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
             for reader in spec.inputs:
-                if (spec.name, reader.name) not in fed and not reader.unfed:
+                if reader.unsynchronised and (spec.name, reader.name) in fed:
+                    raise ConfigurationError(
+                        f"participant '{spec.name}': input port '{reader.name}' is unsynchronised; "
+                        "no participant writes to it"
+                    )
+                outside = reader.unfed or reader.unsynchronised
+                if (spec.name, reader.name) not in fed and not outside:
                     raise ConfigurationError(
                         f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
                     )
@@ -334,56 +357,6 @@ class Graph:
                 ranks[name] = 1 + max((ranks[b] for b in before[name]), default=-1)
             remaining = [name for name in remaining if name not in ranks]
         return ranks
-
-    def _check_dead_ends(self) -> None:
-        """Refuse participants that can never run because all wait for somebody's first message."""
-        runs = {name for name, spec in self.participants.items() if spec.period_ns is not None}
-        while True:
-            more = {
-                name
-                for name, spec in self.participants.items()
-                if name not in runs
-                and spec.activation is not None
-                and spec.activation.can_hold(self._fed_ports(name, runs))
-            }
-            if not more:
-                break
-            runs |= more
-        dead = set(self.participants) - runs
-        if not dead:
-            return
-        # Among those that never run, everyone waits for another one: following that ends in
-        # a cycle.
-        path = [min(dead)]
-        edges: list[str] = []
-        while True:
-            connection = min(
-                (
-                    c
-                    for c in self.incoming(path[-1])
-                    if c.source in dead
-                    and c.target_port in self.participants[path[-1]].trigger_ports
-                ),
-                key=str,
-            )
-            edges.append(f"{path[-1]} waits for {connection.source}.{connection.source_port}")
-            if connection.source in path:
-                edges = edges[path.index(connection.source) :]
-                break
-            path.append(connection.source)
-        raise DeadEndError(
-            f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
-            "One of them needs a period, or a trigger from a participant that runs"
-        )
-
-    def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
-        """Input ports that somebody in ``runs`` writes to, or whose writer was left out.
-
-        Whoever never runs for want of what was left out is no mistake of the wiring.
-        """
-        unfed = {port.name for port in self.participants[participant].inputs if port.unfed}
-        written = {c.target_port for c in self.incoming(participant) if c.source in runs}
-        return frozenset(unfed | written)
 
     def _describe_loop(self, before: dict[str, set[str]], looping: set[str]) -> str:
         # Walking upstream among the participants that could not be ranked must meet itself.

@@ -7,10 +7,15 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
+from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
@@ -28,7 +33,8 @@ def _compose(started: Started) -> None:
     realtime = realtime_of(session)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
-    behaviours = {}
+    behaviours: dict[str, Behaviour] = {}
+    lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
             session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
@@ -42,27 +48,37 @@ def _compose(started: Started) -> None:
             timer=time.perf_counter_ns,
             observer=node.observe,
         )
-        began = time.perf_counter_ns()
-        end = node.run(scheduler, scenario.duration, realtime.pacer, _tell)
-        wall_ns = time.perf_counter_ns() - began
-        for behaviour in behaviours.values():
-            finish = getattr(behaviour, "finish", None)
-            if finish:
-                finish()
+        for name, runtime in scheduler.runtimes.items():
+            read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
+        lives = LivesOnRos(
+            session,
+            behaviours,
+            scheduler,
+            f"{scenario.name}-{scenario.seed}",
+            {name: Operation(p.mode) for name, p in scenario.participants.items()},
+        )
+        with lives.during(session.wait, lambda: scheduler.active):
+            began = time.perf_counter_ns()
+            end = node.run(
+                scheduler, scenario.duration, realtime.pacer, _tell, lambda: scheduler.suspended
+            )
+            wall_ns = time.perf_counter_ns() - began
+            reason = f"end of the run at {format_ns(end)}"
+            if scheduler.stop_reason is not None and end < scenario.duration:
+                reason = scheduler.stop_reason
+            lives.stop(reason)
+            reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+            lives.shut_down("the run is complete")
     finally:
         sink.close()
-        for behaviour in behaviours.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
-    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        if lives is not None:
+            lives.leave()
+        else:
+            Lives(behaviours).close()
     # What publishing and recording took is nobody's in particular.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
-    reason = f"end of the run at {format_ns(end)}"
-    if scheduler.stop_reason is not None and end < scenario.duration:
-        reason = scheduler.stop_reason
     facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
 

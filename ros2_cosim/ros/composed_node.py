@@ -77,11 +77,13 @@ class ComposedNode:
         duration_ns: int,
         pacer: Pacer | None,
         progress: Callable[[int], None],
+        held: Callable[[], bool] = lambda: False,
     ) -> int:
         """Run to the end, in steps of the clock.
 
         :param pacer: the wall clock of the run, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
+        :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
         :raises Stopped: the process was asked to end
         """
@@ -90,7 +92,17 @@ class ComposedNode:
         reached, end = 0, duration_ns
         while reached < end:
             reached = min(reached + CLOCK_STEP_NS, end)
-            end = scheduler.run(reached, end, before=pacer.wait if pacer else None)
+            before = pacer.wait if pacer else None
+            end = scheduler.run(reached, end, before=before)
+            while held():
+                since = self._timer()
+                self._session.wait(0.05)
+                progress(scheduler.now)
+                if pacer is not None:
+                    # A paced run does not catch up on a pause.
+                    pacer.slip(self._timer() - since)
+                if not held():
+                    end = scheduler.run(reached, end, before=before)
             reached = min(reached, end)
             self._sink.advance(reached)
             self._clock.publish(encode_clock(*split_stamp(reached)))

@@ -10,6 +10,8 @@ from typing import cast
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
+from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
@@ -46,8 +48,8 @@ def run_inproc(
     behaviours = {name: build_model(scenario, name, "inproc", realtime) for name in graph.order}
     messages: list[tuple[str, int, int, bytes]] = []
     topics = {
-        name: [port.topic for port in participant.outputs.values()]
-        for name, participant in scenario.participants.items()
+        name: [port.topic for port in scenario.outputs_of(name).values()]
+        for name in scenario.participants
     }
     codecs = {
         name: [cast(WireCodec, port.codec) for port in spec.outputs]
@@ -69,37 +71,34 @@ def run_inproc(
     wall_ns = 0
     pacer = realtime.pacer
     startup_ns = time.perf_counter_ns() - created
+    operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
+    lives = Lives(behaviours, operations=operations)
     try:
-        end, reached = scenario.duration, 0
-        if pacer is not None:
-            pacer.start()
-        while reached < end:
-            # In slices, so that a long run neither fills the memory nor hides its progress.
-            reached = min(reached + _SLICE_NS, end)
-            started = time.perf_counter_ns()
-            end = scheduler.run(reached, end, before=pacer.wait if pacer else None)
-            reached = min(reached, end)
-            wall_ns += time.perf_counter_ns() - started
-            if bag is not None:
-                for message in messages:
-                    bag.write(*message)
-                messages.clear()
-                bag.advance(reached)
-            progress(reached)
-        for behaviour in behaviours.values():
-            finish = getattr(behaviour, "finish", None)
-            if finish:
-                finish()
+        with lives.during(time.sleep, lambda: scheduler.active):
+            end, reached = scenario.duration, 0
+            if pacer is not None:
+                pacer.start()
+            while reached < end:
+                # In slices, so that a long run neither fills the memory nor hides its progress.
+                reached = min(reached + _SLICE_NS, end)
+                started = time.perf_counter_ns()
+                end = scheduler.run(reached, end, before=pacer.wait if pacer else None)
+                reached = min(reached, end)
+                wall_ns += time.perf_counter_ns() - started
+                if bag is not None:
+                    for message in messages:
+                        bag.write(*message)
+                    messages.clear()
+                    bag.advance(reached)
+                progress(reached)
+            reason = f"end of the run at {format_ns(end)}"
+            if scheduler.stop_reason is not None and end < scenario.duration:
+                reason = scheduler.stop_reason
+            lives.stop(reason)
+            reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+            lives.shut_down("the run is complete")
     finally:
         if bag is not None:
             bag.close()
-        for behaviour in behaviours.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
-    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-    reason = f"end of the run at {format_ns(end)}"
-    if scheduler.stop_reason is not None and end < scenario.duration:
-        reason = scheduler.stop_reason
     facts = RunFacts("inproc", end, reason, wall_ns, startup_ns, realtime=realtime.facts())
     return write_results(output, scenario, reports, facts)
