@@ -112,8 +112,11 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 **_part_in_run(scenario, name, options.shape),
             )
         )
-    for name, (program, *words) in slave_commands(scenario):
-        processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
+    for master, name, (program, *words) in slave_commands(scenario):
+        part = _part_in_run(scenario, master, options.shape)
+        processes.append(
+            Process(name, program, arguments=tuple(words), is_ros=False, package="", **part)
+        )
     if options.shape == "ros":
         for name, participant in scenario.participants.items():
             if name in options.by_hand:
