@@ -8,6 +8,7 @@ from pathlib import Path
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, run_node
@@ -26,13 +27,23 @@ def main() -> int:
 def _compose(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
-    rate = parse_rate(session.parameter("rate", "max"))
+    control = RunControl(
+        step_ns=scenario.clock_step,
+        rate=parse_rate(session.parameter("rate", "max")),
+        paused=session.parameter("paused", "false") == "true",
+    )
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     behaviours = {}
     try:
         node = ComposedNode(
-            session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
+            session,
+            graph,
+            topic_of=started.topic_of,
+            sink=sink,
+            control=control,
+            run_id=f"{scenario.name}-{scenario.seed}",
+            timer=time.perf_counter_ns,
         )
         for name in graph.order:
             behaviours[name] = build_model(scenario, name, "composed")
@@ -44,7 +55,7 @@ def _compose(started: Started) -> None:
             observer=node.observe,
         )
         began = time.perf_counter_ns()
-        end = node.run(scheduler, scenario.duration, rate, _tell)
+        end = node.run(scheduler, scenario.duration, lambda at: _tell(at, control.resting))
         wall_ns = time.perf_counter_ns() - began
         for behaviour in behaviours.values():
             finish = getattr(behaviour, "finish", None)
@@ -72,13 +83,13 @@ _told = 0
 _told_at = 0
 
 
-def _tell(time_ns: int) -> None:
+def _tell(time_ns: int, paused: bool) -> None:
     """Read by whoever started the run: its progress bar, and a sign of life every second."""
     global _told, _told_at
     now = time.perf_counter_ns()
     if time_ns // _SECOND > _told or now - _told_at > _SECOND:
         _told, _told_at = time_ns // _SECOND, now
-        print(f"time {time_ns / 1e9:.3f} s", flush=True)
+        print(f"time {time_ns / 1e9:.3f} s{' paused' * paused}", flush=True)
 
 
 if __name__ == "__main__":

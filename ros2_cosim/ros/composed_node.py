@@ -10,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.run_control import RunAbortedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import split_stamp
+from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.recorder_node import Sink
+from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
+from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
@@ -30,6 +36,8 @@ class ComposedNode:
     :param graph: the checked system
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: recorder of the messages
+    :param control: what limits how far the run goes: pauses, steps, rate
+    :param run_id: names this run in its status
     :param timer: monotonic wall clock [ns]
     """
 
@@ -40,11 +48,24 @@ class ComposedNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
+        control: RunControl,
+        run_id: str,
         timer: Callable[[], int],
     ) -> None:
         self._session = session
         self._sink = sink
+        self._control = control
+        self._run_id = run_id
         self._timer = timer
+        self._reached = 0
+        #: Nobody has an activation before this time [ns].
+        self._time = 0
+        self._table = StandingTable(graph, graph.participants, timer())
+        # Whoever is in an activation keeps this process from telling: there are no warnings.
+        self._view = RunView(
+            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
+        )
+        ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
@@ -72,28 +93,64 @@ class ComposedNode:
         self,
         scheduler: SequentialScheduler,
         duration_ns: int,
-        rate: float | None,
         progress: Callable[[int], None],
     ) -> int:
         """Run to the end, in steps of the clock.
 
-        :param rate: real-time factor, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
         :returns: the end of the run [ns]
+        :raises RunAbortedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
-        started = self._timer()
-        reached, end = 0, duration_ns
-        while reached < end:
-            reached = min(reached + CLOCK_STEP_NS, end)
-            end = scheduler.run(reached, end)
-            reached = min(reached, end)
-            self._sink.advance(reached)
-            self._clock.publish(encode_clock(*split_stamp(reached)))
-            progress(reached)
-            self._session.wait(0.0)
-            if rate is not None:
-                while (ahead := reached / rate - (self._timer() - started)) > 0:
-                    self._session.wait(min(ahead / 1e9, 0.05))
-                    progress(reached)
+        control = self._control
+        control.started(self._timer())
+        self._view.started()
+        end = duration_ns
+        while self._reached < end:
+            control.update(self._time, self._timer())
+            if control.abort_reason is not None:
+                raise RunAbortedError(f"aborted: {control.abort_reason}")
+            if control.stop_reason is not None:
+                end = min(end, self._reached)
+                scheduler.stop_reason = control.stop_reason
+                break
+            # In steps of the clock also where it is paced: the last one waits for its time.
+            wanted = min(self._reached + CLOCK_STEP_NS, end)
+            allowed = control.allowed(FOREVER, self._timer())
+            if min(self._reached + CLOCK_STEP_NS, control.limit, end) > allowed:
+                wanted = self._reached
+            wanted = min(wanted, control.limit)
+            if wanted > self._reached:
+                end = self._advance(scheduler, wanted, end)
+            self._tell(scheduler, end)
+            progress(self._reached)
+            pause_s = 0.05 if control.resting else 0.005
+            self._session.wait(0.0 if wanted > control.granted else pause_s)
+            control.granted = max(control.granted, self._reached)
+        control.over(describe_end(end, scheduler.stop_reason or "complete"))
         return end
+
+    def _advance(self, scheduler: SequentialScheduler, until: int, end: int) -> int:
+        """Run every activation before ``until``; gives the end of the run."""
+        end = scheduler.run(until, end)
+        self._reached = min(until, end)
+        self._time = max(self._reached, min(scheduler.next_time, end))
+        self._sink.advance(self._reached)
+        self._clock.publish(encode_clock(*split_stamp(self._reached)))
+        return end
+
+    def _state(self) -> State:
+        stands = self._control.paused and self._time >= self._control.limit
+        return State.PAUSED if stands else State.RUNNING
+
+    def _tell(self, scheduler: SequentialScheduler, end: int) -> None:
+        if not self._view.is_due():
+            return
+        now, state = self._timer(), self._state()
+        for name, runtime in scheduler.runtimes.items():
+            self._table.on_state(ParticipantState(name, int(state), ""), now)
+            done = runtime.trace.activations
+            self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
+        system = SystemState(int(state), self._control.describe(self._time), self._run_id)
+        rate, resting = self._control.rate, self._control.resting
+        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))

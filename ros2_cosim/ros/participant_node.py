@@ -27,6 +27,7 @@ from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.session import Session, Writer, data_qos
 
 #: A participant that has not advanced for so long says what it waits for.
@@ -99,6 +100,7 @@ class ParticipantNode:
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
         )
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
+        self._heart = Heart(session, name, timer)
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         session.record_reader(
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
@@ -225,6 +227,7 @@ class ParticipantNode:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += timer() - started
             self._check_abort()
+            self._heart.beat(self._runtime.trace.activations, engine.bound(), engine.needs)
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
@@ -257,6 +260,7 @@ class ParticipantNode:
             if not self._explicit and bound < min(self._reported_bound + self._quantum, horizon):
                 return
         self._reported_bound = bound
+        self._heart.heard()
         ports: tuple[PortPromise, ...] = ()
         if self._explicit:
             ports = tuple(

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.scenario.adjust import adjusted
+from ros2_cosim.scenario.control_cli import add_control_commands
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -36,6 +37,21 @@ EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -68,6 +84,7 @@ def run(
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: cosim control.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -81,11 +98,11 @@ def run(
         )
         factor = _rate(rate)
         if shape == "inproc" and (
-            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz
+            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz or paused
         ):
             raise ConfigurationError(
                 "shape inproc runs the headless world as fast as possible, without ROS; simulator "
-                "carla, --rate, --visualise and --rviz need --shape ros or composed"
+                "carla, --rate, --visualise, --rviz and --paused need --shape ros or composed"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
@@ -98,6 +115,7 @@ def run(
             record=bag,
             visualise=visualise or rviz,
             rviz=rviz,
+            paused=paused,
         )
         if shape != "inproc":
             make_plan(loaded, options)
@@ -234,25 +252,12 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.add_typer(make_dcp_app(_describe_world))
+add_control_commands(app, _clear_errors)
 
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
     app()
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        print(f"cosim: ended by {number.name}", file=sys.stderr)
-        raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
 @contextlib.contextmanager

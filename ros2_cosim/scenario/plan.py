@@ -55,6 +55,8 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    #: Begin paused, before the activations at time 0.
+    paused: bool = False
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -100,6 +102,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             processes.append(Process(name, executable, parameters=parameters, package=package))
     record = {"output": str(options.output), "bag": str(options.record).lower()}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.paused:
+        rate["paused"] = "true"
     if options.shape == "ros":
         processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:

@@ -11,6 +11,7 @@ from typing import cast
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.run_control import Answer, Command, Request, RunAbortedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -21,6 +22,149 @@ from ros2_cosim.tools.summary import Summary
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+
+
+class InprocRun:
+    """A run in this process that its caller drives; use as a context manager.
+
+    >>> with InprocRun(scenario, output) as run:
+    ...     run.request(Request(Command.STEP, steps=3))
+    ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
+    ...     summary = run.finish()
+
+    It begins paused. However it is driven, the trace is that of a run left alone.
+
+    :param output: existing directory for bag, summary and report
+    :param record: write a bag and the report made from it
+    :param progress: called now and then with the simulated time [ns]; it may call
+        :meth:`request`, to pause
+    :raises CosimError: the scenario is wrong
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        output: Path,
+        *,
+        record: bool = True,
+        progress: Callable[[int], None] = lambda time_ns: None,
+    ) -> None:
+        created = time.perf_counter_ns()
+        self._scenario = scenario
+        self._output = output
+        self._progress = progress
+        save_scenario(scenario, output / RESOLVED_SCENARIO)
+        graph = build_graph(scenario)
+        self._behaviours = {name: build_model(scenario, name, "inproc") for name in graph.order}
+        self._messages: list[tuple[str, int, int, bytes]] = []
+        self._topics = {
+            name: [port.topic for port in participant.outputs.values()]
+            for name, participant in scenario.participants.items()
+        }
+        self._codecs = {
+            name: [cast(WireCodec, port.codec) for port in spec.outputs]
+            for name, spec in graph.participants.items()
+        }
+        self._scheduler = SequentialScheduler(
+            graph,
+            self._behaviours,
+            stop_latency_ns=scenario.stop_latency,
+            timer=time.perf_counter_ns,
+            observer=self._observe if record else None,
+        )
+        self._bag = open_bag(output, scenario, graph) if record else None
+        self.control = RunControl(step_ns=scenario.clock_step, paused=True)
+        self._end = scenario.duration
+        self._reached = 0
+        self._wall_ns = 0
+        self._startup_ns = time.perf_counter_ns() - created
+
+    @property
+    def time(self) -> int:
+        """No activation takes place before this time [ns] any more."""
+        return max(self._reached, min(self._scheduler.next_time, self._end))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the end of the run is reached."""
+        return self._reached >= self._end
+
+    def request(self, request: Request) -> Answer:
+        """Do what is asked for, and return when it is done; a resume runs to the end.
+
+        :raises CosimError: a participant failed
+        """
+        answers: list[Answer] = []
+        self.control.handle(request, time=self.time, now=0, reply=answers.append)
+        if request.command is not Command.PAUSE and (not answers or answers[0].success):
+            self._run()
+        return answers[0]
+
+    def finish(self) -> Summary:
+        """Run to the end, and write summary, bag and report.
+
+        :raises CosimError: a participant failed
+        """
+        if not self.finished:
+            self.request(Request(Command.RESUME))
+        self.control.over("the run is over")
+        self._close_bag()
+        scheduler = self._scheduler
+        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        reason = f"end of the run at {format_ns(self._end)}"
+        if scheduler.stop_reason is not None and self._end < self._scenario.duration:
+            reason = scheduler.stop_reason
+        facts = RunFacts("inproc", self._end, reason, self._wall_ns, self._startup_ns)
+        return write_results(self._output, self._scenario, reports, facts)
+
+    def _run(self) -> None:
+        """Run until the end, or until the run stands."""
+        control = self.control
+        while not self.finished:
+            stands = control.update(self.time, 0)
+            if control.abort_reason is not None:
+                raise RunAbortedError(f"aborted: {control.abort_reason}")
+            if control.stop_reason is not None:
+                self._scheduler.stop_reason = control.stop_reason
+                self._end = self._reached
+            if stands or self.finished:
+                break
+            self._advance(min(self._reached + _SLICE_NS, control.limit, self._end))
+        if self.finished:
+            control.over("the run is over")
+
+    def _advance(self, until: int) -> None:
+        # In slices, so that a long run neither fills the memory nor hides its progress.
+        started = time.perf_counter_ns()
+        self._end = self._scheduler.run(until, self._end)
+        self._reached = min(until, self._end)
+        self.control.granted = self._reached
+        self._wall_ns += time.perf_counter_ns() - started
+        if self._bag is not None:
+            for message in self._messages:
+                self._bag.write(*message)
+            self._messages.clear()
+            self._bag.advance(self._reached)
+        self._progress(self._reached)
+
+    def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
+        plain = self._codecs[participant][port].plain(data)
+        self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
+
+    def _close_bag(self) -> None:
+        if self._bag is not None:
+            self._bag.close()
+            self._bag = None
+
+    def __enter__(self) -> InprocRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close_bag()
+        for behaviour in self._behaviours.values():
+            close = getattr(behaviour, "close", None)
+            if close:
+                close()
 
 
 def run_inproc(
@@ -37,59 +181,5 @@ def run_inproc(
     :param progress: called now and then with the simulated time [ns]
     :raises CosimError: the scenario is wrong or a participant failed
     """
-    created = time.perf_counter_ns()
-    save_scenario(scenario, output / RESOLVED_SCENARIO)
-    graph = build_graph(scenario)
-    behaviours = {name: build_model(scenario, name, "inproc") for name in graph.order}
-    messages: list[tuple[str, int, int, bytes]] = []
-    topics = {
-        name: [port.topic for port in participant.outputs.values()]
-        for name, participant in scenario.participants.items()
-    }
-    codecs = {
-        name: [cast(WireCodec, port.codec) for port in spec.outputs]
-        for name, spec in graph.participants.items()
-    }
-
-    def observe(participant: str, port: int, sample: Sample, data: bytes) -> None:
-        plain = codecs[participant][port].plain(data)
-        messages.append((topics[participant][port], sample.stamp, sample.seq, plain))
-
-    scheduler = SequentialScheduler(
-        graph,
-        behaviours,
-        stop_latency_ns=scenario.stop_latency,
-        timer=time.perf_counter_ns,
-        observer=observe if record else None,
-    )
-    bag = open_bag(output, scenario, graph) if record else None
-    wall_ns = 0
-    startup_ns = time.perf_counter_ns() - created
-    try:
-        end, reached = scenario.duration, 0
-        while reached < end:
-            # In slices, so that a long run neither fills the memory nor hides its progress.
-            reached = min(reached + _SLICE_NS, end)
-            started = time.perf_counter_ns()
-            end = scheduler.run(reached, end)
-            reached = min(reached, end)
-            wall_ns += time.perf_counter_ns() - started
-            if bag is not None:
-                for message in messages:
-                    bag.write(*message)
-                messages.clear()
-                bag.advance(reached)
-            progress(reached)
-    finally:
-        if bag is not None:
-            bag.close()
-        for behaviour in behaviours.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
-    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-    reason = f"end of the run at {format_ns(end)}"
-    if scheduler.stop_reason is not None and end < scenario.duration:
-        reason = scheduler.stop_reason
-    facts = RunFacts("inproc", end, reason, wall_ns, startup_ns)
-    return write_results(output, scenario, reports, facts)
+    with InprocRun(scenario, output, record=record, progress=progress) as run:
+        return run.finish()

@@ -315,7 +315,7 @@ class CoordinatedRun(Interleaving):
         self.final_ends: set[int] = set()
         self.latest = -1
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
-        self._horizons: dict[str, list[int]] = {n: [self.coordinator.horizon] for n in self.engines}
+        self._horizons: dict[str, list[int]] = {n: [self.horizon()] for n in self.engines}
         for engine in self.engines.values():
             engine.horizon = NEVER
 
@@ -330,7 +330,7 @@ class CoordinatedRun(Interleaving):
                 busy |= self._step(name)
                 busy |= self._report(name)
             busy |= self._deliver_some()
-            busy |= self._coordinate(names)
+            busy |= self.coordinate(names)
             # A round may leave everything in transit; a standstill of many is a deadlock.
             idle_rounds = 0 if busy else idle_rounds + 1
             assert idle_rounds < 200, f"stuck at {self.coordinator.time}"
@@ -349,7 +349,17 @@ class CoordinatedRun(Interleaving):
         queue.append(report)
         return True
 
-    def _coordinate(self, names: list[str]) -> bool:
+    def horizon(self) -> int:
+        """How far participants may run."""
+        return self.coordinator.horizon
+
+    def tell_horizon(self) -> None:
+        """Send the horizon to everybody."""
+        for queue in self._horizons.values():
+            queue.append(self.horizon())
+
+    def coordinate(self, names: list[str]) -> bool:
+        """Take some of the reports and deliver some of the horizons."""
         coordinator = self.coordinator
         busy = False
         for name in names:
@@ -360,8 +370,7 @@ class CoordinatedRun(Interleaving):
                 coordinator.completed(name, bound)
                 if coordinator.end_is_final:
                     self.final_ends.add(coordinator.end)
-                for queue in self._horizons.values():
-                    queue.append(coordinator.horizon)
+                self.tell_horizon()
                 busy = True
             if self._horizons[name] and self._random.random() < 0.5:
                 engine = self.engines[name]
