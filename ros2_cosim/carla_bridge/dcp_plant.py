@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
@@ -70,8 +71,9 @@ class DcpPlant:
                 int(settings["port"]),
                 name=f"{context.name}_slave",
                 transport=_TRANSPORTS[transport],
+                resolution=Fraction(parameters.step_ns, 1_000_000_000),
             )
-            self._master.configure()
+            self._master.configure({self._slave.name: self._variables.parameter_values()})
             self._master.initialise()
             self._master.run()
         except BaseException:

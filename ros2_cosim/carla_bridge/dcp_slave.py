@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
@@ -20,16 +20,19 @@ from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_settings import map_choice
 from ros2_cosim.carla_bridge.simulator import Simulator
 from ros2_cosim.carla_bridge.timing import TimedSimulator
+from ros2_cosim.dcp.enums import ErrorCode
 from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel, StepInfo
-from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.participant import ModelContext
+
+_NS = 1_000_000_000
 
 
 class SceneSlave(SlaveModel):
     """DCP callbacks around a scene.
 
-    :param parameters: the scene; the DCP parameters ``map`` and ``weather`` may change it
+    :param parameters: the scene, as far as the DCP parameters do not change it
     :param simulator: makes the connection to the simulator
     :param sizes: vehicle name -> (length, width) as the scenario states them
     :param context: of the world participant
@@ -60,13 +63,11 @@ class SceneSlave(SlaveModel):
         self.step_ns = 0
         self._timed: TimedSimulator | None = None
 
-    def configure(self, parameters: Mapping[str, object]) -> None:
-        """Take over map and weather."""
+    def configure(self, parameters: Mapping[str, Any]) -> None:
+        """Take over the parameters: the scene as the master wants it."""
         with self._remembering():
-            chosen = replace(self._parameters, weather=str(parameters["weather"]))
-            name = str(parameters["map"])
-            if name and name != self._parameters.map.name:
-                chosen = replace(chosen, map=map_choice(name, self._context.base_directory))
+            chosen = self._chosen(parameters)
+            self._variables = SceneVariables(chosen)
             self._collisions = 0
             self._timed = TimedSimulator(self._simulator())
             self._run = SceneRun(Scene(cast(Simulator, self._timed), chosen), self._sizes)
@@ -100,17 +101,63 @@ class SceneSlave(SlaveModel):
     def reset(self) -> None:
         """Be ready to be configured again."""
         self.stop()
+        self.failure = None
 
     @property
     def simulator_ns(self) -> int:
         """Wall time inside the simulator during the steps."""
         return 0 if self._timed is None else self._timed.elapsed_ns
 
+    def _chosen(self, parameters: Mapping[str, Any]) -> SceneParameters:
+        """The scene with everything that a DCP master may change.
+
+        :raises SlaveFault: with the error code that tells which of it does not fit
+        """
+        given = self._parameters
+        chosen = replace(given, weather=parameters["weather"], step_ns=self._step_ns(parameters))
+        name = parameters["map"]
+        if name and name != given.map.name:
+            chosen = replace(chosen, map=map_choice(name, self._context.base_directory))
+        try:
+            return replace(
+                chosen,
+                count=parameters["vehicles"],
+                traffic=parameters["traffic"],
+                traffic_seed=parameters["traffic_seed"] or self._context.run_seed,
+            )
+        except ConfigurationError as error:
+            raise self._fault(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, str(error)) from None
+
+    def _step_ns(self, parameters: Mapping[str, Any]) -> int:
+        """The step follows the time resolution; ``sample_time``, if set, must say the same."""
+        step = self.resolution * _NS
+        wanted = parameters["sample_time"]
+        if wanted and round(wanted * _NS) != step:
+            raise self._fault(
+                ErrorCode.INVALID_TIME_RESOLUTION,
+                f"sample_time: found {wanted:g} s; allowed is the time resolution, "
+                f"{self.resolution} s (or 0)",
+            )
+        period_ns = self._parameters.control_period_ns
+        if step.denominator != 1 or (period_ns and period_ns % step):
+            raise self._fault(
+                ErrorCode.INVALID_TIME_RESOLUTION,
+                f"time resolution: found {self.resolution} s; allowed are whole nanoseconds that "
+                f"divide the control period, {(period_ns or 0) / _NS:g} s",
+            )
+        return int(step)
+
+    def _fault(self, code: ErrorCode, text: str) -> SlaveFault:
+        self.failure = text
+        return SlaveFault(text, code)
+
     @contextmanager
     def _remembering(self) -> Iterator[None]:
         """Keep the text of an expected failure; the slave wrapper turns it into a DCP error."""
         try:
             yield
+        except SlaveFault:
+            raise
         except CosimError as error:
             self.failure = str(error)
             raise SlaveFault(str(error)) from None

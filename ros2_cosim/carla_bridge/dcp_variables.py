@@ -4,6 +4,10 @@
 A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are
 arrays, sent in the Initialization superstate only. Collisions come as the latest event and
 the number of events so far.
+
+Parameters: ``map``, ``weather``, ``sample_time`` [s], ``vehicles`` (how many are there),
+``traffic`` and ``traffic_seed``. The variables of a vehicle that is not there are NaN, and
+commands for it are not looked at.
 """
 
 from __future__ import annotations
@@ -12,13 +16,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.carla_bridge.parameters import SceneParameters
+from ros2_cosim.carla_bridge.parameters import (
+    MAX_SEED,
+    MAX_STEP_NS,
+    MAX_TRAFFIC,
+    SceneParameters,
+)
 from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.description import (
     Causality,
     Dimension,
     Resolution,
+    ResolutionRange,
     SlaveDescription,
     TypeAttributes,
     Unit,
@@ -44,6 +54,9 @@ _UNITS: Mapping[str, str] = {
 }
 _INTEGERS = ("id", "classification", "vehicle", "other")
 COLLISIONS = "collision.count"
+#: Shortest step that the slave takes [ns].
+MIN_STEP_NS = 100_000
+_NS = 1_000_000_000
 #: Over UDP nobody notices otherwise that the master is gone.
 HEARTBEAT_S = 30
 
@@ -52,8 +65,12 @@ class SceneVariables:
     """All variables of a scene, and the way between records and lists of values."""
 
     def __init__(self, parameters: SceneParameters) -> None:
+        described = [spec.name for spec in parameters.vehicles]
+        #: Vehicles with commands: those that are there, and all that are described.
         self.commanded = commanded_vehicles(parameters)
-        self._vehicles = [spec.name for spec in parameters.vehicles]
+        self._inputs = [spec.name for spec in parameters.vehicles if spec.driver is None]
+        self._vehicles = described
+        self._present = {spec.name for spec in parameters.present}
         self._objects = len(parameters.objects)
         self._parameters = parameters
 
@@ -64,24 +81,39 @@ class SceneVariables:
             self._variables(),
             name=name,
             description="A CARLA scene: vehicle states out, pedals in.",
-            resolutions=(Resolution(step, 1_000_000_000),),
+            resolutions=(
+                Resolution(step, _NS, fixed=False, recommended=True),
+                ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),
+            ),
             heartbeat=Fraction(HEARTBEAT_S),
             transports=("TCP_IPv4", "UDP_IPv4"),
-            units=[Unit(unit) for unit in sorted(set(_UNITS.values()))],
+            units=[Unit(unit) for unit in sorted({*_UNITS.values(), "s"})],
         )
 
     def command_values(self, commands: Mapping[str, ControlCommand | None]) -> list[float]:
         """Input values from commands; a missing command is NaN throughout."""
         values: list[float] = []
-        for vehicle in self.commanded:
-            values += commands[vehicle] or _NO_COMMAND
+        for vehicle in self._inputs:
+            values += commands.get(vehicle) or _NO_COMMAND
         return values
+
+    def parameter_values(self) -> dict[str, Any]:
+        """What a master sets so that the slave has the scene of ``parameters``."""
+        parameters = self._parameters
+        return {
+            "sample_time": parameters.step_ns / _NS,
+            "vehicles": len(parameters.present),
+            "traffic": parameters.traffic,
+            "traffic_seed": parameters.traffic_seed,
+        }
 
     def commands(self, values: Sequence[Any]) -> dict[str, ControlCommand | None]:
         """Commands from input values."""
         size = len(ControlCommand._fields)
         commands: dict[str, ControlCommand | None] = {}
-        for position, vehicle in enumerate(self.commanded):
+        for position, vehicle in enumerate(self._inputs):
+            if vehicle not in self._present:
+                continue
             command = ControlCommand(*values[position * size : (position + 1) * size])
             # NaN differs from itself: no command has come yet.
             commands[vehicle] = command if command.throttle == command.throttle else None
@@ -91,8 +123,8 @@ class SceneVariables:
         """Values of the outputs of a step (odometry, acceleration, collision)."""
         values: list[Any] = []
         for vehicle in self._vehicles:
-            values += outputs[f"odometry/{vehicle}"]
-            values += outputs[f"acceleration/{vehicle}"]
+            values += outputs.get(f"odometry/{vehicle}") or _NO_ODOMETRY
+            values += outputs.get(f"acceleration/{vehicle}") or _NO_ACCELERATION
         values += outputs.get("collision") or (0, 0, 0.0)
         values.append(collisions)
         return values
@@ -108,8 +140,9 @@ class SceneVariables:
         outputs: dict[str, Any] = {}
         at = 0
         for vehicle in self._vehicles:
-            outputs[f"odometry/{vehicle}"] = Odometry(*values[at : at + 13])
-            outputs[f"acceleration/{vehicle}"] = Acceleration(*values[at + 13 : at + 16])
+            if vehicle in self._present:
+                outputs[f"odometry/{vehicle}"] = Odometry(*values[at : at + 13])
+                outputs[f"acceleration/{vehicle}"] = Acceleration(*values[at + 13 : at + 16])
             at += 16
         if collided:
             outputs["collision"] = CollisionEvent(*values[at : at + 3])
@@ -125,7 +158,7 @@ class SceneVariables:
 
     def _variables(self) -> list[Variable]:
         names: list[tuple[str, str, Causality, int]] = []
-        for vehicle in self.commanded:
+        for vehicle in self._inputs:
             names += [(f"control/{vehicle}", f, Causality.INPUT, 0) for f in ControlCommand._fields]
         for vehicle in self._vehicles:
             names += [(f"odometry/{vehicle}", f, Causality.OUTPUT, 0) for f in Odometry._fields]
@@ -142,24 +175,38 @@ class SceneVariables:
             _variable(number, port, field, causality, count)
             for number, (port, field, causality, count) in enumerate(names)
         ]
-        for name, start in (
-            ("map", self._parameters.map.name),
-            ("weather", self._parameters.weather),
-        ):
+        for name, kind, start, attributes in self._parameter_variables():
             variables.append(
                 Variable(
                     name,
                     len(variables),
                     Causality.PARAMETER,
-                    DataType.string,
+                    kind,
                     start=start,
                     variability="fixed",
+                    attributes=attributes,
                 )
             )
         return variables
 
+    def _parameter_variables(self) -> list[tuple[str, DataType, Any, TypeAttributes]]:
+        """Name, type, start and limits; starts that a scenario changes by itself are not told."""
+        count = len(self._vehicles)
+        longest = MAX_STEP_NS / _NS
+        return [
+            ("map", DataType.string, self._parameters.map.name, TypeAttributes()),
+            ("weather", DataType.string, self._parameters.weather, TypeAttributes()),
+            ("sample_time", DataType.float64, 0.0, TypeAttributes(min=0.0, max=longest, unit="s")),
+            ("vehicles", DataType.uint32, count, TypeAttributes(min=1, max=count)),
+            ("traffic", DataType.uint32, 0, TypeAttributes(min=0, max=MAX_TRAFFIC)),
+            ("traffic_seed", DataType.uint64, 0, TypeAttributes(min=0, max=MAX_SEED)),
+        ]
 
-_NO_COMMAND = (float("nan"),) * len(ControlCommand._fields)
+
+_NAN = float("nan")
+_NO_COMMAND = (_NAN,) * len(ControlCommand._fields)
+_NO_ODOMETRY = (_NAN,) * len(Odometry._fields)
+_NO_ACCELERATION = (_NAN,) * len(Acceleration._fields)
 
 
 def _variable(number: int, port: str, field: str, causality: Causality, count: int) -> Variable:

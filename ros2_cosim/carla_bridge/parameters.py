@@ -13,6 +13,12 @@ from ros2_cosim.models.vehicle import VEHICLES
 MAX_STEP_NS = 100_000_000
 """Longest step [ns] at which CARLA's physics is still usable."""
 
+MAX_TRAFFIC = 500
+"""Most background vehicles."""
+
+MAX_SEED = 2**63 - 1
+"""Greatest seed of the background traffic, as of a run."""
+
 DEFAULT_CAR = "vehicle.tesla.model3"
 BARRIER = "static.prop.streetbarrier"
 
@@ -97,6 +103,9 @@ class SceneParameters:
     ``settle_ticks`` ticks pass between the spawning and state 0; in each of them the vehicles
     are put back to their start with their initial speed and pedals that hold it, so that no
     acceleration of the set-up is left.
+
+    ``count`` says how many of the vehicles, the first ones, are there at all (None: all).
+    ``traffic`` further vehicles drive in other lanes, placed by the seed ``traffic_seed``.
     """
 
     map: MapChoice
@@ -106,6 +115,14 @@ class SceneParameters:
     weather: str = "ClearNoon"
     settle_ticks: int = 100
     control_period_ns: int | None = None
+    count: int | None = None
+    traffic: int = 0
+    traffic_seed: int = 1
+
+    @property
+    def present(self) -> tuple[VehicleSpec, ...]:
+        """The vehicles that are there."""
+        return self.vehicles[: self.count]
 
     @property
     def control_steps(self) -> int:
@@ -137,6 +154,19 @@ class SceneParameters:
             raise ConfigurationError(f"scene: settle_ticks={self.settle_ticks} must be at least 1")
         if not self.vehicles:
             raise ConfigurationError("scene: at least one vehicle is needed")
+        if self.count is not None and not 1 <= self.count <= len(self.vehicles):
+            raise ConfigurationError(
+                f"scene: vehicles={self.count} must be between 1 and {len(self.vehicles)}, the "
+                "number of vehicles that the scene describes"
+            )
+        if not 0 <= self.traffic <= MAX_TRAFFIC:
+            raise ConfigurationError(
+                f"scene: traffic={self.traffic} must be between 0 and {MAX_TRAFFIC}"
+            )
+        if not 0 <= self.traffic_seed <= MAX_SEED:
+            raise ConfigurationError(
+                f"scene: traffic_seed={self.traffic_seed} must be between 0 and {MAX_SEED}"
+            )
         names = [vehicle.name for vehicle in self.vehicles]
         names += [entry.name for entry in self.objects]
         for name in names:

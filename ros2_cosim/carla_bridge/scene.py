@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.simulator import Body, Contact, Pose, Simulator
+from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.simulator import Contact, Pose, Simulator
+from ros2_cosim.carla_bridge.traffic import Traffic
+from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
     ControlCommand,
@@ -24,12 +27,11 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames
-from ros2_cosim.models.lane_keeping import LaneKeeper
-from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
-from ros2_cosim.models.road import LanePoint, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.models.road import LanePoint, RoadNetwork, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 FIRST_OBJECT_ID = 101
+FIRST_TRAFFIC_ID = 1001
 _SPAWN_HEIGHT = 0.3  # above the road, so that wheels do not start inside it
 _NS = 1e9
 
@@ -41,73 +43,29 @@ class SceneCollision(NamedTuple):
     event: CollisionEvent
 
 
-class _Obstacle(NamedTuple):
-    """A static object as the drivers see it; ``half_length`` in m."""
-
-    position: RoadPosition
-    half_length: float
-
-
-class _Vehicle:
-    """A vehicle of the running scene.
-
-    ``steer`` and ``demand`` are what lane keeping and driver decided last; they hold before step
-    ``decides_at``. ``sent`` is the control that the simulator has.
-    """
-
-    def __init__(
-        self, number: int, spec: VehicleSpec, network: RoadNetwork, start: Pose, period: float
-    ) -> None:
-        self.number = number
-        self.spec = spec
-        self.start = start
-        self.actor = 0
-        self.body = Body((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        dynamics = VEHICLES[spec.dynamics]
-        self.keeper = LaneKeeper(network, dynamics, spec.lane)
-        self.steer = 0.0
-        self.demand = LongitudinalCommand(0.0, 0.0, 0.0)
-        self.decides_at = 0
-        self.sent: tuple[float, float, float] | None = None
-        self.obstacle: _Obstacle | None = None
-        self.driver: LeaderDriver | None = None
-        if spec.driver is not None:
-            self.driver = LeaderDriver(
-                dynamics,
-                cruise_speed=max(spec.speed, 0.1),
-                stop_gap=spec.driver.stop_gap,
-                deceleration=spec.driver.deceleration,
-                period=period,
-            )
-
-    def gap_to(self, obstacle: _Obstacle, network: RoadNetwork) -> float | None:
-        """Way from the front bumper to an obstacle [m], None if it is not ahead in the lane."""
-        position, lane = self.keeper.position, self.keeper.lane_id
-        if position is None or obstacle.position.lane_id != lane:
-            return None
-        way = driving_direction(lane) * network.distance(position, obstacle.position)
-        half_length = self.body.extent[0]
-        gap = way - obstacle.half_length - half_length
-        return gap if gap > -half_length else None
-
-
 class Scene:
-    """A scene in a simulator. Vehicles are numbered from 1 in the order of the parameters."""
+    """A scene in a simulator. Vehicles are numbered from 1 in the order of the parameters,
+    background traffic from ``FIRST_TRAFFIC_ID``.
+    """
 
     def __init__(self, simulator: Simulator, parameters: SceneParameters) -> None:
         """Nothing happens in the simulator before ``initialise``."""
         self._simulator = simulator
         self._parameters = parameters
         self._step_s = parameters.step_ns / _NS
-        self._vehicles: dict[str, _Vehicle] = {}
+        self._vehicles: dict[str, SceneVehicle] = {}
         self._numbers: dict[int, int] = {}
         self._readings: dict[str, Reading] = {}
         self._objects: tuple[StaticObject, ...] = ()
-        self._obstacles: list[_Obstacle] = []
+        self._obstacles: list[Obstacle] = []
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
         self._network: RoadNetwork | None = None
+
+        self._traffic: Traffic | None = None
+        self._traffic_readings: list[Reading] = []
+        self._traffic_decides_at = 0
 
     def initialise(self) -> None:
         """Set up the world, spawn everything and reach state 0.
@@ -121,6 +79,7 @@ class Scene:
             self._network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
+            self._spawn_traffic(self._network)
             self._settle()
             self._observe()
             self._steps = 0
@@ -145,11 +104,9 @@ class Scene:
                     + ", ".join(v.spec.name for v in self._vehicles.values() if not v.driver)
                 )
         for name, vehicle in self._vehicles.items():
-            control = self._control(vehicle, commands.get(name))
-            if control != vehicle.sent:
-                vehicle.sent = throttle, brake, steer = control
-                steer = frames.steer_to_carla(steer)
-                self._simulator.control(vehicle.actor, throttle, steer, brake)
+            self._send(vehicle, self._control(vehicle, commands.get(name)))
+        if self._traffic is not None:
+            self._drive(self._traffic)
         self._simulator.tick()
         self._steps += 1
         self._observe()
@@ -177,7 +134,7 @@ class Scene:
 
         They are known ``simulator.CONTACT_DELAY_TICKS`` steps after they happened.
         A contact lasts as long as it is felt step after step; only its begin is reported.
-        Ids are those of vehicles and static objects, 0 stands for anything else.
+        Ids are those of vehicles, static objects and traffic, 0 stands for anything else.
         """
         begun = []
         for contact in self._simulator.contacts():
@@ -192,18 +149,30 @@ class Scene:
         self._simulator.close()
         self._vehicles.clear()
         self._readings = {}
+        self._traffic = None
 
     # Internals ---------------------------------------------------------------------------
 
     def _spawn_vehicles(self, network: RoadNetwork) -> None:
-        for number, spec in enumerate(self._parameters.vehicles, start=1):
-            start = _place(network, spec.road, spec.lane, spec.s)
-            period = self._control_steps * self._step_s
-            vehicle = _Vehicle(number, spec, network, start, period)
-            raised = start._replace(z=start.z + _SPAWN_HEIGHT)
-            vehicle.actor, vehicle.body = self._simulator.spawn(spec.blueprint, spec.name, raised)
-            self._vehicles[spec.name] = vehicle
-            self._numbers[vehicle.actor] = number
+        for number, spec in enumerate(self._parameters.present, start=1):
+            self._vehicles[spec.name] = self._spawn(network, number, spec)
+
+    def _spawn_traffic(self, network: RoadNetwork) -> None:
+        specs = place_traffic(network, self._parameters)
+        vehicles = [
+            self._spawn(network, number, spec)
+            for number, spec in enumerate(specs, start=FIRST_TRAFFIC_ID)
+        ]
+        self._traffic = Traffic(network, vehicles, self._obstacles) if vehicles else None
+        self._traffic_decides_at = 0
+
+    def _spawn(self, network: RoadNetwork, number: int, spec: VehicleSpec) -> SceneVehicle:
+        start = _place(network, spec.road, spec.lane, spec.s)
+        vehicle = SceneVehicle(number, spec, network, start, self._control_steps * self._step_s)
+        raised = start._replace(z=start.z + _SPAWN_HEIGHT)
+        vehicle.actor, vehicle.body = self._simulator.spawn(spec.blueprint, spec.name, raised)
+        self._numbers[vehicle.actor] = number
+        return vehicle
 
     def _spawn_objects(self, network: RoadNetwork) -> None:
         objects = []
@@ -213,7 +182,7 @@ class Scene:
             self._numbers[actor] = number
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
-            self._obstacles.append(_Obstacle(network.project(found.x, found.y), 0.5 * found.length))
+            self._obstacles.append(Obstacle(network.project(found.x, found.y), 0.5 * found.length))
         self._objects = tuple(objects)
 
     def _settle(self) -> None:
@@ -221,11 +190,14 @@ class Scene:
 
         Every tick starts one step before the start pose, so that it ends there.
         """
-        for vehicle in self._vehicles.values():
+        vehicles = list(self._vehicles.values())
+        if self._traffic is not None:
+            vehicles += self._traffic.vehicles
+        for vehicle in vehicles:
             throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, vehicle.spec.speed)
             self._simulator.control(vehicle.actor, throttle, 0.0, brake)
         for _ in range(self._parameters.settle_ticks):
-            for vehicle in self._vehicles.values():
+            for vehicle in vehicles:
                 start, velocity = vehicle.start, _along(vehicle.start, vehicle.spec.speed)
                 dx, dy, dz = (self._step_s * part for part in velocity)
                 before = start._replace(x=start.x - dx, y=start.y - dy, z=start.z - dz)
@@ -237,9 +209,36 @@ class Scene:
             name: reading(self._simulator.motion(vehicle.actor), vehicle.body)
             for name, vehicle in self._vehicles.items()
         }
+        if self._traffic is not None:
+            self._traffic_readings = [
+                reading(self._simulator.motion(vehicle.actor), vehicle.body)
+                for vehicle in self._traffic.vehicles
+            ]
+
+    def _send(self, vehicle: SceneVehicle, control: tuple[float, float, float]) -> None:
+        """Give (throttle, brake, steer) to the simulator unless it has them."""
+        if control != vehicle.sent:
+            vehicle.sent = throttle, brake, steer = control
+            self._simulator.control(vehicle.actor, throttle, frames.steer_to_carla(steer), brake)
+
+    def _drive(self, traffic: Traffic) -> None:
+        """Let the background vehicles' drivers act, once per control period."""
+        if self._steps < self._traffic_decides_at:
+            return
+        self._traffic_decides_at = self._next_decision()
+        traffic.decide(
+            [found.odometry for found in self._traffic_readings],
+            [(v, self._readings[name].odometry) for name, v in self._vehicles.items()],
+        )
+        for vehicle in traffic.vehicles:
+            demand = vehicle.demand
+            self._send(vehicle, (demand.throttle, demand.brake, vehicle.steer))
+
+    def _next_decision(self) -> int:
+        return (self._steps // self._control_steps + 1) * self._control_steps
 
     def _control(
-        self, vehicle: _Vehicle, command: ControlCommand | None
+        self, vehicle: SceneVehicle, command: ControlCommand | None
     ) -> tuple[float, float, float]:
         """(throttle, brake, steer) of a vehicle for the next step."""
         if command is None:
@@ -256,17 +255,17 @@ class Scene:
             )
         return command.throttle, command.brake, steer
 
-    def _decide(self, vehicle: _Vehicle) -> None:
+    def _decide(self, vehicle: SceneVehicle) -> None:
         """Let lane keeping and driver act, once per control period."""
         if self._steps < vehicle.decides_at:
             return
-        vehicle.decides_at = (self._steps // self._control_steps + 1) * self._control_steps
+        vehicle.decides_at = self._next_decision()
         odometry = self._readings[vehicle.spec.name].odometry
         vehicle.steer = vehicle.keeper.steer(odometry)
         if vehicle.driver is not None:
             vehicle.demand = vehicle.driver.update(odometry.vx, *self._way_ahead(vehicle))
 
-    def _way_ahead(self, vehicle: _Vehicle) -> tuple[float | None, float]:
+    def _way_ahead(self, vehicle: SceneVehicle) -> tuple[float | None, float]:
         """Gap to the next obstacle in the own lane (None: no obstacle) and slope of the road."""
         network, position = self._network, vehicle.keeper.position
         if network is None or position is None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ros2_cosim.carla_bridge.parameters import (
+    MAX_SEED,
+    MAX_TRAFFIC,
     DriverSpec,
     ObjectSpec,
     SceneParameters,
@@ -30,7 +32,9 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
     ``width``, which the models use); ``driver`` holds the fields of ``DriverSpec``.
     ``objects`` does the same for ``ObjectSpec``; ``roadblock`` holds the arguments of
     :func:`~.parameters.roadblock`. The participant's parameter ``control_period`` says how often
-    lane keeping and drivers act (default: at every step).
+    lane keeping and drivers act (default: at every step); ``vehicles`` how many of the vehicles
+    are there (default: all), ``traffic`` how many others drive around, ``traffic_seed`` where
+    (0, the default: by the run's seed).
 
     :param step_ns: plant step, the period of the world participant
     :raises ConfigurationError: a key is unknown, a value is wrong or the map is not there
@@ -62,14 +66,40 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
             raise ConfigurationError(f"scene.roadblock: {error}") from None
     where = f"participants.{context.name}.parameters.control_period"
     control_period = context.parameters.get("control_period", step_ns)
-    return SceneParameters(
+    parameters = SceneParameters(
         map=map_choice(str(scene.get("map", "")), context.base_directory),
         step_ns=step_ns,
         vehicles=tuple(vehicles),
         objects=tuple(objects),
         weather=str(scene.get("weather", "ClearNoon")),
         control_period_ns=parse_duration(control_period, where, minimum=1),
+        count=_whole(context, "vehicles", len(vehicles), 1, len(vehicles)),
+        traffic=_whole(context, "traffic", 0, 0, MAX_TRAFFIC),
+        traffic_seed=_whole(context, "traffic_seed", 0, 0, MAX_SEED) or context.run_seed,
     )
+    _check_ports(context, parameters)
+    return parameters
+
+
+def _whole(context: ModelContext, key: str, default: int, low: int, high: int) -> int:
+    value = context.parameters.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigurationError(
+            f"participants.{context.name}.parameters.{key}: found {value!r}; allowed is {low} to "
+            f"{high}"
+        )
+    return value
+
+
+def _check_ports(context: ModelContext, parameters: SceneParameters) -> None:
+    """A port of a vehicle that is not there would stay silent for ever."""
+    absent = {spec.name for spec in parameters.vehicles} - {v.name for v in parameters.present}
+    for port in context.output_types:
+        if port.partition("/")[2] in absent:
+            raise ConfigurationError(
+                f"participants.{context.name}.parameters.vehicles: found {parameters.count}; the "
+                f"output '{port}' needs more (vehicles are counted in the order of scene.vehicles)"
+            )
 
 
 def map_choice(name: str, base_directory: Path) -> MapChoice:
@@ -89,7 +119,7 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
 
 def commanded_vehicles(parameters: SceneParameters) -> list[str]:
     """Vehicles whose pedals come from outside."""
-    return [spec.name for spec in parameters.vehicles if spec.driver is None]
+    return [spec.name for spec in parameters.present if spec.driver is None]
 
 
 def _mapping(scene: Mapping[str, Any], key: str) -> Mapping[str, Any]:

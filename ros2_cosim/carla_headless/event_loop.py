@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import heapq
 import itertools
 import selectors
 import socket
+import struct
+import termios
 import time
 from collections import deque
 from collections.abc import Callable
@@ -133,6 +136,14 @@ class Connection:
         self._outgoing.append(data)
         self.backlog += len(data)
         self._update_watch()
+
+    @property
+    def unread(self) -> int:
+        """Bytes sent that the peer's machine has not taken: backlog and the kernel's queue."""
+        if not self.open:
+            return 0
+        queued = fcntl.ioctl(self._sock, termios.TIOCOUTQ, bytes(4))
+        return self.backlog + int(struct.unpack("i", queued)[0])
 
     def pause_reading(self, paused: bool) -> None:
         """Stop (or resume) taking bytes from the peer."""

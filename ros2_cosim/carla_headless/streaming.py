@@ -37,7 +37,7 @@ class _Subscriber:
         self._received = b""
         self.stream_id: int | None = None
         self.congested_since: float | None = None
-        self.backlog_then = 0
+        self.unread_then = 0
         self.connection = Connection(loop, sock, self._data, self._closed, self._drained)
 
     def _data(self, data: bytes) -> None:
@@ -111,10 +111,12 @@ class StreamServer:
         """Drop congested subscribers that have read nothing for ``PATIENCE_S``."""
         now = time.monotonic()
         for subscriber in tuple(self._connections):
-            backlog = subscriber.connection.backlog
-            if backlog <= CONGESTED_BYTES:
+            # The kernel takes from the backlog in large pieces: a slow reader's progress
+            # shows only together with what waits in there.
+            unread = subscriber.connection.unread
+            if subscriber.connection.backlog <= CONGESTED_BYTES:
                 subscriber.congested_since = None
-            elif subscriber.congested_since is None or backlog != subscriber.backlog_then:
+            elif subscriber.congested_since is None or unread != subscriber.unread_then:
                 subscriber.congested_since = now
             elif now - subscriber.congested_since > PATIENCE_S:
                 _logger.warning(
@@ -123,7 +125,7 @@ class StreamServer:
                     PATIENCE_S,
                 )
                 subscriber.connection.close()
-            subscriber.backlog_then = backlog
+            subscriber.unread_then = unread
         self.drained()
 
     def drained(self) -> None:

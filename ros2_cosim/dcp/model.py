@@ -141,8 +141,10 @@ class SlaveModel:
     :ivar outputs: output values in the order of the description; assign to them
     :ivar parameters: parameters and structural parameters in the order of the description
     :ivar index: position of each variable, by name, in its list
+    :ivar resolution: seconds per step, known from ``configure`` on
     """
 
+    resolution = Fraction(0)
     inputs: list[Value]
     outputs: list[Value]
     parameters: list[Value]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.description import SlaveDescription
@@ -251,6 +252,7 @@ class Slave(SlaveTime):
             v.name for v in self.description.variables if v.causality.value.endswith("Parameter")
         ]
         self._configured = True
+        model.resolution = self.config.resolution or Fraction(0)
         if self._call(model.configure, dict(zip(names, model.parameters, strict=True))):
             self._enter(State.CONFIGURED)
         return _OK

@@ -39,6 +39,10 @@ class DeadlockError(RunError):
     """No participant can ever advance again."""
 
 
+class LifecycleError(RunError):
+    """A state was asked for that must not follow the present one."""
+
+
 class ConnectionFailedError(RunError):
     """Another process (simulator, DCP peer) cannot be reached or went away."""
 

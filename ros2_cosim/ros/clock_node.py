@@ -131,9 +131,9 @@ class ClockNode:
         :raises Stopped: the process was asked to end
         """
         try:
-            self._enter(State.CONNECTING, "waiting for the participants")
+            self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
             ready = "to become ready"
-            self._wait_for(lambda: self._all_in(State.READY), ready, self._startup_ns)
+            self._wait_for(lambda: self._all_in(State.READY_TO_RUN), ready, self._startup_ns)
             self._started = self._timer()
             self._control.started(self._started)
             self._view.started()
@@ -249,7 +249,7 @@ class ClockNode:
         for name, state in self._states.items():
             if state is None:
                 lines.append(f"{name} (not seen)")
-            elif what == "to become ready" and state.state < State.READY:
+            elif what == "to become ready" and state.state < State.READY_TO_RUN:
                 lines.append(f"{name} ({state.reason})")
             elif what == "to stop" and state.state != State.STOPPED:
                 lines.append(f"{name} ({State(state.state).name})")

@@ -93,9 +93,9 @@ class FreeRunningClock:
         :raises Stopped: the process was asked to end
         """
         try:
-            self._enter(State.CONNECTING, "waiting for the participants")
-            if not self._wait_for(lambda: self._all_in(State.READY), self._startup_ns):
-                raise DeadlockError(f"{self._lagging(State.READY)} did not become ready")
+            self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
+            if not self._wait_for(lambda: self._all_in(State.READY_TO_RUN), self._startup_ns):
+                raise DeadlockError(f"{self._lagging(State.READY_TO_RUN)} did not become ready")
             self.start_ns = self._timer() + _LEAD_NS
             self._start.send(Horizon(self._run_id, self.start_ns, self._end))
             self._enter(State.RUNNING, "all participants are ready")

@@ -66,7 +66,7 @@ class FreeRunningNode:
         self._end = end_ns
         self._free = FreeRunning(graph, name, behaviour, end_ns=end_ns, timer=timer)
         self._start: int | None = None
-        self._system = SystemState(int(State.CREATED), "", "")
+        self._system = SystemState(int(State.INVALID), "", "")
         self._max_lag = 0
         self._finished = 0
         self._heard = 0
@@ -143,11 +143,11 @@ class FreeRunningNode:
 
     def _connect(self) -> None:
         """Wait until every reader of the outputs has been found; then for the start."""
-        self._enter(State.CONNECTING, "looking for the readers of its outputs")
+        self._enter(State.COMMUNICATION_INITIALISING, "looking for the readers of its outputs")
         while any(w.readers < n for w, n in zip(self._writers, self._expected, strict=True)):
             self._session.wait(0.02)
             self._check_abort()
-        self._enter(State.READY, "all readers found")
+        self._enter(State.READY_TO_RUN, "all readers found")
         while self._start is None:
             self._session.wait(_POLL_S)
             self._check_abort()
@@ -252,7 +252,7 @@ class FreeRunningNode:
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
-        return not self._is(State.CREATED) and self._session.writers(topics.SYSTEM_STATE) == 0
+        return not self._is(State.INVALID) and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
         if self._system.state in (State.ABORTING, State.SHUT_DOWN):

@@ -68,8 +68,8 @@ class ParticipantNode:
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
-        self._state = State.CREATED
-        self._system = State.CREATED
+        self._state = State.SERVICES_CREATED
+        self._system = State.INVALID
         self._reported_bound = NEVER
         self._wait_ns = 0
         self._transport_ns = 0
@@ -185,7 +185,7 @@ class ParticipantNode:
 
     def _connect(self) -> None:
         """Wait until every reader of the outputs has been found; then say that we are ready."""
-        self._enter(State.CONNECTING, "looking for the readers of its outputs")
+        self._enter(State.COMMUNICATION_INITIALISING, "looking for the readers of its outputs")
         while True:
             missing = [
                 f"{writer.topic} ({writer.readers} of {expected})"
@@ -199,7 +199,7 @@ class ParticipantNode:
                 break
             self._session.wait(0.02)
             self._check_abort()
-        self._enter(State.READY, "all readers found")
+        self._enter(State.READY_TO_RUN, "all readers found")
 
     def _simulate(self) -> None:
         engine = self._engine
@@ -212,7 +212,7 @@ class ParticipantNode:
                 self._publish(outputs)
                 advanced = True
             if advanced:
-                if self._state is State.READY:
+                if self._state is State.READY_TO_RUN:
                     self._enter(State.RUNNING, "first activation")
                 idle_since = timer()
                 if explained:
@@ -313,7 +313,7 @@ class ParticipantNode:
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
-        return self._system is not State.CREATED and self._session.writers(topics.SYSTEM_STATE) == 0
+        return self._system is not State.INVALID and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
         if self._system in (State.ABORTING, State.SHUT_DOWN):

@@ -77,7 +77,7 @@ class RecorderNode:
         self._told = NEVER
         self._expected = {*graph.participants, "clock", *helpers}
         self.reports: dict[str, ParticipantReport] = {}
-        self._system = SystemState(int(State.CREATED), "", "")
+        self._system = SystemState(int(State.INVALID), "", "")
         for name, spec in graph.participants.items():
             promised: dict[str, Channel] = {}
             for port in spec.outputs:
@@ -120,10 +120,10 @@ class RecorderNode:
         :raises Aborted: the clock ended the run early
         :raises Stopped: the process was asked to end
         """
-        self._enter(State.CONNECTING, "looking for the clock")
+        self._enter(State.COMMUNICATION_INITIALISING, "looking for the clock")
         while self._completion.readers < 1:
             self._session.wait(0.02)
-        self._enter(State.READY, "subscribed to all topics")
+        self._enter(State.READY_TO_RUN, "subscribed to all topics")
         since = self._timer()
         explained = False
         reached = NEVER
@@ -180,7 +180,7 @@ class RecorderNode:
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
         return (
-            self._system.state != State.CREATED and self._session.writers(topics.SYSTEM_STATE) == 0
+            self._system.state != State.INVALID and self._session.writers(topics.SYSTEM_STATE) == 0
         )
 
     def _receiver(

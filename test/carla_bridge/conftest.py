@@ -26,5 +26,5 @@ def server() -> Iterator[tuple[subprocess.Popen[str], int]]:
     yield process, port
     if process.poll() is None:
         process.terminate()
-        _, messages = process.communicate(timeout=10)
+        _, messages = process.communicate(timeout=60)
         assert (process.returncode, messages) == (0, "")

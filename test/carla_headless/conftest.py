@@ -15,6 +15,6 @@ def server_port() -> Iterator[int]:
     process, port = start_server()
     yield port
     process.terminate()
-    _, messages = process.communicate(timeout=10)
+    _, messages = process.communicate(timeout=60)
     assert process.returncode == 0, messages
     assert "Traceback" not in messages

@@ -19,7 +19,7 @@ CAR = "vehicle.tesla.model3"
 
 def _client(port: int) -> Any:
     client = carla.Client("127.0.0.1", port)
-    client.set_timeout(20.0)
+    client.set_timeout(60.0)
     return client
 
 
@@ -128,7 +128,7 @@ def test_collision_sensor(world: Any) -> None:
     world.tick()
     car.set_target_velocity(carla.Vector3D(10.0, 0.0, 0.0))
     frames = [world.tick() for _ in range(60)]
-    event = events.get(timeout=20.0)
+    event = events.get(timeout=60.0)
     assert event.actor.id == car.id
     assert event.other_actor.id == barrier.id
     assert event.other_actor.type_id == "static.prop.streetbarrier"
@@ -152,16 +152,16 @@ def test_gnss_imu_and_obstacle_sensors(world: Any) -> None:
         data[name] = queue.Queue()
         sensor.listen(data[name].put)
     frame = world.tick()
-    gnss = data["gnss"].get(timeout=20.0)
+    gnss = data["gnss"].get(timeout=60.0)
     place = world.get_map().transform_to_geolocation(carla.Location(100.0, 5.25, 1.0))
     assert gnss.frame == frame
     assert gnss.latitude == pytest.approx(place.latitude, abs=1e-9)
     assert gnss.longitude == pytest.approx(place.longitude, abs=1e-9)
     assert gnss.altitude == pytest.approx(1.0)
-    imu = data["imu"].get(timeout=20.0)
+    imu = data["imu"].get(timeout=60.0)
     assert imu.accelerometer.z == pytest.approx(9.81, abs=1e-5)
     assert imu.compass == pytest.approx(1.5707963, abs=1e-5)
-    obstacle = data["obstacle"].get(timeout=20.0)
+    obstacle = data["obstacle"].get(timeout=60.0)
     assert obstacle.distance == pytest.approx(15.0 - 2.396, abs=0.01)
     for sensor in sensors:
         sensor.stop()

@@ -13,7 +13,7 @@ from ros2_cosim.carla_headless.methods import ALL
 
 
 def _connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def _call(sock: socket.socket, method: str, *arguments: Any) -> Any:

@@ -17,7 +17,7 @@ _MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*_MODULE, *arguments], capture_output=True, text=True, timeout=30)
+    return subprocess.run([*_MODULE, *arguments], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -25,7 +25,7 @@ def test_signals_end_the_server_cleanly(number: signal.Signals) -> None:
     process, port = start_server()
     with socket.create_connection(("127.0.0.1", port)):
         process.send_signal(number)
-        _, messages = process.communicate(timeout=10)
+        _, messages = process.communicate(timeout=60)
     assert process.returncode == 0
     assert messages == ""
     with pytest.raises(OSError):

@@ -65,7 +65,9 @@ def _subscribe(caller: _Caller) -> socket.socket:
     token = caller.call("get_sensor_token", 1)[0]
     port = int.from_bytes(token[4:6], "little")
     stream = socket.socket()
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    # Room for several messages: with less the kernel drops segments when this process is
+    # slow, and the pace is that of TCP's retransmission timer.
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     stream.settimeout(60)
     stream.connect(("127.0.0.1", port))
     stream.sendall(token[:4])
@@ -74,7 +76,7 @@ def _subscribe(caller: _Caller) -> socket.socket:
 
 def _frames(stream: socket.socket, last: int) -> list[int]:
     found = []
-    with stream.makefile("rb") as reader:
+    with stream.makefile("rb", 1 << 20) as reader:
         while not found or found[-1] < last:
             size = struct.unpack("<I", reader.read(4))[0]
             found.append(struct.unpack_from("<8xQ", reader.read(size))[0])

@@ -65,7 +65,7 @@ def command(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield process, stream.readline()
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def port_of(line: str) -> int:

@@ -44,7 +44,7 @@ class Talk:
     def _socket() -> socket.socket:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.bind(("127.0.0.1", 0))
-        sock.settimeout(10)
+        sock.settimeout(60)
         return sock
 
     def play(self, text: str) -> None:

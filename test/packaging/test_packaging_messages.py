@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.interfaces import records
+from ros2_cosim.kernel.lifecycle import State
 
 MESSAGES = Path(__file__).resolve().parents[2] / "msg"
 
-STATES = "CREATED CONNECTING READY RUNNING PAUSED STOPPING STOPPED ERROR SHUT_DOWN ABORTING".split()
+STATES = [state.name for state in State]
 
 # Fields of type int: identities and counts, except for times.
 SCALARS = {float: "float64", int: "uint32", bool: "bool", str: "string"}
