@@ -113,7 +113,7 @@ class ClockNode:
             session.record_reader(
                 topics.completion(name), topics.COMPLETION_TYPE, data_qos(), self._on_completion
             )
-        self._state = SystemState(int(State.CREATED), "", run_id)
+        self._state = SystemState(int(State.INVALID), "", run_id)
         ControlServices(
             session,
             control,
@@ -215,6 +215,9 @@ class ClockNode:
         coordinator = self._coordinator
         control = self._control
         horizon = control.allowed(coordinator.horizon, self._timer())
+        if coordinator.finished:
+            # Nobody has anything to do before the end: no need to wait for its wall time.
+            horizon = coordinator.end
         news = coordinator.end != self._sent_end or horizon in (coordinator.end, control.limit)
         # Half a window at a time: nobody waits for it, and it costs few messages.
         if control.rate is None and self._sent_horizon != NEVER and not news:

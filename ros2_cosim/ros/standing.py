@@ -158,7 +158,7 @@ class StandingTable:
             name
             for name, place in self.places.items()
             if place.state is not None
-            and State.READY <= place.state < State.STOPPED
+            and State.READY_TO_RUN <= place.state < State.STOPPED
             and place.bound < end
             and now - place.heard > silent_ns
         ]

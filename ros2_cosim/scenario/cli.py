@@ -19,11 +19,11 @@ from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.control_cli import add_control_commands
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
+from ros2_cosim.tools.control_cli import add_control_commands
 
 app = typer.Typer(
     name="cosim",

@@ -16,6 +16,8 @@ from ros2_cosim.tools.domain_lock import ActiveRun, active_runs, own_domain
 #: Wall time [s] in which a run has to be found by the middleware.
 FIND_S = 30.0
 _POLL_S = 0.1
+#: After these requests a run may end at once.
+_ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 
 
 def find_run(domain: int | None) -> ActiveRun:
@@ -77,9 +79,9 @@ def ask(request: Request, domain: int | None = None, timeout_s: float = 0.0) -> 
         answer = client.call_async(asked)
         began = time.monotonic()
         while not answer.done():
-            if request.command in (Command.STOP, Command.ABORT) and run not in active_runs():
-                # It ended faster than it answered.
-                return Answer(True, f"{request.command.name.lower()} accepted")
+            if request.command in _ENDING and run not in active_runs():
+                # It ended faster than its answer arrived.
+                return Answer(True, "the run has ended")
             _check(run, began, timeout_s or None, "the run did not answer")
             session.wait(_POLL_S)
         response = answer.result()

@@ -8,13 +8,15 @@ import fcntl
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _PREFIX = "ros2_cosim_run_"
+_ATTEMPTS = 5
 
 
 class ActiveRun(NamedTuple):
@@ -40,13 +42,11 @@ def domain_lock(
     domain = own_domain()
     path = _path(domain)
     with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(file):
             raise ConfigurationError(
                 f"another run uses ROS domain {domain}; wait for it, or set ROS_DOMAIN_ID to "
                 "another number from 0 to 101"
-            ) from None
+            )
         file.truncate(0)
         facts = {
             "domain": domain,
@@ -58,6 +58,18 @@ def domain_lock(
         file.flush()
         yield
         file.truncate(0)
+
+
+def _locked(file: IO[str]) -> bool:
+    """Lock a file; whoever looks for runs holds it for a moment, so try several times."""
+    for _ in range(_ATTEMPTS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return True
+    return False
 
 
 def own_domain() -> int:
