@@ -31,6 +31,7 @@ from ros2_cosim.tools.launch_request import (
     launch_arguments,
     prepare_launch,
 )
+from ros2_cosim.tools.losses import tell_loss
 from ros2_cosim.tools.processes import command_of
 from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
@@ -99,6 +100,8 @@ class Run:
 
         def exited(event: ProcessExited, context: LaunchContext) -> list:
             self._watch.ended(process.name, event.returncode)
+            for participant, how in self._watch.lost():
+                tell_loss(self._request.output, participant, how)
             if self._watch.all_ended:
                 self._request.release()
             return [] if context.is_shutdown else self._after_exit()

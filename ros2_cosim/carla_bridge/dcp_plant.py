@@ -28,12 +28,28 @@ CONNECT_WAIT_S = 90.0
 _TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 
 
+def missing_policy(context: ModelContext) -> Missing:
+    """What both sides do about data that got lost over UDP: ``parameters.dcp.missing``.
+
+    :raises ConfigurationError: it names no policy
+    """
+    found = context.parameters["dcp"].get("missing", Missing.HOLD.value)
+    allowed = [choice.value for choice in Missing]
+    if found not in allowed:
+        raise ConfigurationError(
+            f"participants.{context.name}.parameters.dcp.missing: found {found!r}; allowed are "
+            + ", ".join(allowed)
+        )
+    return Missing(found)
+
+
 class DcpPlant:
     """A DCP master with one slave, the CARLA scene.
 
     :param context: of the world participant; ``parameters.dcp`` holds ``host``, ``port``,
         ``transport`` (tcp or udp) and optionally ``description``, a .dcpx file, and
-        ``missing``: over UDP, what to do about outputs that got lost (hold, extrapolate, stop)
+        ``missing``: over UDP, what both sides do about data that got lost (hold, extrapolate,
+        stop)
     :param parameters: the scene, from which ports and variables follow
     :raises DcpError: the slave refused something, named with its state
     """
@@ -48,12 +64,6 @@ class DcpPlant:
             raise ConfigurationError(
                 f"{where}.transport: found {transport!r}; allowed are {', '.join(_TRANSPORTS)}"
             )
-        missing = settings.get("missing", Missing.HOLD.value)
-        if missing not in [choice.value for choice in Missing]:
-            raise ConfigurationError(
-                f"{where}.missing: found {missing!r}; allowed are "
-                f"{', '.join(choice.value for choice in Missing)}"
-            )
         self._variables = SceneVariables(parameters)
         self._collisions = 0
         #: Wall time [ns] of the DCP steps, the slave's own time included.
@@ -62,7 +72,7 @@ class DcpPlant:
         if "description" in settings:
             description = context.base_directory / settings["description"]
         self._master = Master(
-            timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S, missing=Missing(missing)
+            timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S, missing=missing_policy(context)
         )
         try:
             self._slave = self._master.add_slave(
@@ -96,10 +106,10 @@ class DcpPlant:
         return variables.records(slave.outputs, static=first, collided=collided)
 
     def figures(self) -> Mapping[str, Any]:
-        """What the network did to the data; nothing to tell if it lost none."""
-        counters = list(self._slave.counters().values())
-        lost, held = sum(c.lost for c in counters), sum(c.held for c in counters)
-        return {"dcp_lost_pdus": lost, "dcp_held_outputs": held} if lost or held else {}
+        """What the network did to the data, on UDP; ends the run of the slave to learn it."""
+        self.finish()
+        found = self._master.data_figures()
+        return {"dcp_data": found} if found else {}
 
     def finish(self) -> None:
         """The last step is done: stop the slave, which dismantles its scene."""

@@ -12,8 +12,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.dcp.data_path import Missing
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.properties import Check
 from ros2_cosim.kernel.errors import CosimError
 
 EXIT_ERROR = 1
@@ -75,9 +77,25 @@ def serve(
     step: Step = None,
     modes: Modes = None,
     keep: Annotated[bool, typer.Option(help="Serve one master after the other.")] = False,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where files and modules are (else: the working directory).")
+    ] = None,
     data_synchronisation: Annotated[
         bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
     ] = False,
+    checks: Annotated[
+        list[Check] | None,
+        typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
+    ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="UDP: what to do about inputs that have not come for a step.")
+    ] = Missing.HOLD,
+    acceptable_loss: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of lost data PDUs that is no error.")
+    ] = None,
+    input_wait: Annotated[
+        float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
+    ] = 0.0,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave_core import SlaveOptions
@@ -88,7 +106,7 @@ def serve(
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
     with clear_errors():
-        slave, found = _load(model, fmu, description, step, modes)
+        slave, found = _load(model, fmu, description, step, modes, directory)
         named = any(t is not None and t.port for t in (found.tcp, found.udp))
         serve_slave(
             slave,
@@ -97,7 +115,13 @@ def serve(
             port if port is not None or named else 0,
             once=not keep,
             on_ready=ready,
-            options=SlaveOptions(data_synchronisation=data_synchronisation),
+            options=SlaveOptions(
+                data_synchronisation=data_synchronisation,
+                checks=frozenset(checks or ()),
+                missing=missing,
+                acceptable_loss=acceptable_loss,
+                input_wait_s=input_wait,
+            ),
         )
 
 
@@ -267,13 +291,14 @@ def _load(
     description: Path | None,
     step: str | None,
     modes: list[Mode] | None,
+    directory: Path | None = None,
 ) -> tuple[SlaveModel, SlaveDescription]:
     from ros2_cosim.dcp.enums import OpMode
     from ros2_cosim.dcp.loading import load_slave, parse_step
 
     chosen = tuple(OpMode[mode.name] for mode in modes or ())
     size = None if step is None else parse_step(step, "--step")
-    return load_slave(model, fmu, description, step=size, modes=chosen)
+    return load_slave(model, fmu, description, directory=directory, step=size, modes=chosen)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,8 @@ Example::
     outputs: [plant.speed, controller.force]
 
 Slaves with ``model`` or ``fmu`` are served by the process that runs the co-simulation, on
-free ports of the loopback.
+free ports of the loopback. ``check: [limits, gradient, edges]`` has them watch the properties of
+their variables.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from typing import Annotated, Any, Literal, TextIO
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from ros2_cosim.dcp.data_path import Missing
 from ros2_cosim.dcp.dcpx import read_description
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import OpMode, TransportProtocol
@@ -42,7 +44,9 @@ from ros2_cosim.dcp.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.loading import load_slave, parse_step
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.properties import Check
 from ros2_cosim.dcp.remote import RemoteSlave
+from ros2_cosim.dcp.slave_core import SlaveOptions
 from ros2_cosim.dcp.slave_server import SlaveServer
 from ros2_cosim.dcp.values import Value
 
@@ -76,6 +80,9 @@ class SlaveSettings(_Section):
     every: int = Field(default=1, ge=1)
     steps: int | None = Field(default=None, ge=1)
     parameters: dict[str, Any] = Field(default_factory=dict)
+    #: The run starts the slave as a process of its own: by ``cosim dcp serve``, or this command.
+    process: bool = False
+    command: tuple[str, ...] | None = None
 
     @property
     def is_made(self) -> bool:
@@ -106,6 +113,9 @@ class CoSimulation(_Section):
     stepping: Literal["parallel", "sequential"] = "parallel"
     initialise: int = Field(default=1, ge=0)
     timeout_s: float = Field(default=30.0, gt=0)
+    check: tuple[Check, ...] = ()
+    missing: Missing = Missing.HOLD
+    acceptable_loss: float | None = Field(default=None, ge=0, le=1)
     connections: tuple[str, ...] = ()
     inputs: dict[str, Any] = Field(default_factory=dict)
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
@@ -162,7 +172,11 @@ def _described(slave: SlaveSettings, settings: CoSimulation) -> SlaveDescription
     if slave.fmu is not None:
         from ros2_cosim.dcp.fmu import describe_fmu
 
-        return describe_fmu(settings.base_directory / slave.fmu, step=slave.step or settings.step)
+        return describe_fmu(
+            settings.base_directory / slave.fmu,
+            step=slave.step or settings.step,
+            modes=_modes(settings),
+        )
     return _made(slave, settings)[1]
 
 
@@ -173,8 +187,13 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
         slave.description,
         directory=settings.base_directory,
         step=slave.step or settings.step,
-        modes=(OpMode.HRT,) if settings.mode == "hrt" else (),
+        modes=_modes(settings),
     )
+
+
+def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
+    """Hard real time is offered by slaves made here only where it is asked for."""
+    return (OpMode.HRT,) if settings.mode == "hrt" else ()
 
 
 @contextmanager
@@ -192,6 +211,8 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             stepping=settings.stepping,
             timeout_s=settings.timeout_s,
             connect_wait_s=connect_wait_s,
+            missing=settings.missing,
+            acceptable_loss=settings.acceptable_loss,
         )
         served = [
             (name, *_serve(name, slave, settings, stack))
@@ -229,7 +250,8 @@ def _serve(
     name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
 ) -> tuple[SlaveDescription, int]:
     model, description = _made(slave, settings)
-    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False)
+    options = SlaveOptions(checks=frozenset(settings.check))
+    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()
     stack.callback(thread.join, 10.0)
@@ -245,6 +267,12 @@ def run_cosimulation(
     :returns: number of steps made
     :raises DcpError: a slave refused something or failed
     """
+    for name, slave in settings.slaves.items():
+        if slave.command is not None:
+            raise WiringError(
+                f"slaves.{name}.command: only 'cosim run' starts other programs; start it yourself "
+                "and give its port"
+            )
     with prepared(settings) as master:
         columns = _columns(master, settings.outputs)
         starts = _split(master, settings.inputs, "inputs")

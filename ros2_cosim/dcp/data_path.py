@@ -28,7 +28,11 @@ class Missing(Enum):
 
 @dataclass
 class DataCounters:
-    """What the sequence ids of one data_id have told so far."""
+    """What the sequence ids of one data_id have told so far.
+
+    ``held`` and ``extrapolated`` count steps for which nothing had come, by what was done about
+    it; ``first_missing`` is the number of the first of them, from 1 (0: none).
+    """
 
     received: int = 0
     lost: int = 0
@@ -36,6 +40,16 @@ class DataCounters:
     reordered: int = 0
     refused: int = 0
     held: int = 0
+    extrapolated: int = 0
+    first_missing: int = 0
+
+    def miss(self, step: int, *, extrapolated: bool) -> None:
+        """Count a step for which nothing had come."""
+        self.first_missing = self.first_missing or step
+        if extrapolated:
+            self.extrapolated += 1
+        else:
+            self.held += 1
 
     @property
     def loss_rate(self) -> float:

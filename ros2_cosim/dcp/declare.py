@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
+from ros2_cosim.dcp.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.data_report import TEMPLATE as DATA_TEMPLATE
 from ros2_cosim.dcp.dcpx_write import description_bytes
 from ros2_cosim.dcp.description import (
     ZEROS,
@@ -58,6 +60,7 @@ def describe(
     can_handle_reset: bool = True,
     can_handle_variable_steps: bool = True,
     error_log: bool = True,
+    data_log: bool = True,
     log_categories: Sequence[LogCategory] = (),
     log_templates: Sequence[LogTemplate] = (),
     units: Sequence[Unit] = (),
@@ -72,6 +75,7 @@ def describe(
     :param data_ports: (from, to) pairs of ports for data PDUs; none = any
     :param error_log: add a log category and template by which the text of an error reaches
         the master
+    :param data_log: add those by which a slave tells what became of its data over UDP
     :param more: further fields of ``SlaveDescription``
     :raises DescriptionError: the result breaks a rule of the standard
     """
@@ -87,6 +91,9 @@ def describe(
         log_categories = (*log_categories, LogCategory(ERROR_LOG_ID, "errors"))
         template = LogTemplate(ERROR_LOG_ID, ERROR_LOG_ID, LogLevel.ERROR, "%string")
         log_templates = (*log_templates, template)
+    if data_log:
+        log_categories = (*log_categories, DATA_CATEGORY)
+        log_templates = (*log_templates, DATA_TEMPLATE)
     logs = bool(log_categories)
     description = SlaveDescription(
         name=name or (model.__name__ if isinstance(model, type) else "slave"),

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description import Causality, SlaveDescription
+from ros2_cosim.dcp.enums import OpMode
 from ros2_cosim.dcp.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.fmu_description import (
     FmuVariable,
@@ -211,23 +212,32 @@ def _plain(value: Any, fmi_type: str) -> Value:
 
 
 def load_fmu(
-    path: str | Path, *, step: Fraction | None = None, **more: Any
+    path: str | Path,
+    *,
+    step: Fraction | None = None,
+    modes: Sequence[OpMode] = (),
+    **more: Any,
 ) -> tuple[FmuSlave, SlaveDescription]:
     """An FMU as a slave, and its description.
 
     :param step: seconds per resolution; by default the FMU's fixed or suggested step size
+    :param modes: operating modes that are offered, by default NRT and SRT
     :param more: further arguments of :func:`~ros2_cosim.dcp.declare.describe`
     :raises DescriptionError: no FMU, none for co-simulation, or none for this platform
     """
     model = read_fmu(path)
     variables = fmu_variables(model)
-    description = fmu_slave_description(path, model, variables, step=step, **more)
+    description = fmu_slave_description(path, model, variables, step=step, modes=modes, **more)
     return FmuSlave(Path(path), model, variables), description
 
 
 def describe_fmu(
-    path: str | Path, *, step: Fraction | None = None, **more: Any
+    path: str | Path,
+    *,
+    step: Fraction | None = None,
+    modes: Sequence[OpMode] = (),
+    **more: Any,
 ) -> SlaveDescription:
     """The slave description of an FMU without loading its binary."""
     model = read_fmu(path)
-    return fmu_slave_description(path, model, fmu_variables(model), step=step, **more)
+    return fmu_slave_description(path, model, fmu_variables(model), step=step, modes=modes, **more)

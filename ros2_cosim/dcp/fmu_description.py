@@ -8,7 +8,7 @@ counted from 1 in the order of the FMU's description.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from ros2_cosim.dcp.values import FLOATS, SIZED
 
 DEFAULT_STEP = Fraction(1, 100)
 """Seconds per step where neither user nor FMU name one."""
+DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
 MAX_STEPS = 1_000_000
 _UINT32 = 2**32
 _NAMESPACE = uuid.UUID("0f5a0c0e-7b7d-5b0e-9f0a-4f2d1a6b9c33")
@@ -114,11 +115,14 @@ def fmu_slave_description(
     variables: Iterable[FmuVariable],
     *,
     step: Fraction | None = None,
+    modes: Sequence[OpMode] = (),
     **more: Any,
 ) -> SlaveDescription:
     """The slave description of an FMU.
 
     :param step: seconds per resolution; by default the FMU's fixed or suggested step size
+    :param modes: operating modes that are offered, by default NRT and SRT; whether the FMU is
+        quick enough for HRT, only its user knows
     :param more: further arguments of :func:`~ros2_cosim.dcp.declare.describe`
     :raises DescriptionError: the step size cannot be expressed, or a rule is broken
     """
@@ -127,12 +131,15 @@ def fmu_slave_description(
         raise DescriptionError(f"{path}: step size {resolution} s cannot be a DCP resolution")
     variable_steps = bool(model.coSimulation.canHandleVariableCommunicationStepSize)
     steps = NonRealTime(1, False, 1, MAX_STEPS) if variable_steps else NonRealTime()
+    offered = frozenset(modes or DEFAULT_MODES)
     identity = f"{model.fmiVersion}/{model.instantiationToken}/{resolution}"
+    if offered != frozenset(DEFAULT_MODES):
+        identity += "/" + ",".join(sorted(mode.name for mode in offered))
     return describe(
         [v.variable for v in variables],
         name=model.modelName,
         uuid=str(uuid.uuid5(_NAMESPACE, identity)),
-        op_modes=(OpMode.NRT, OpMode.SRT),
+        op_modes=tuple(offered),
         resolutions=(resolution,),
         steps=steps,
         can_handle_variable_steps=variable_steps,

@@ -91,7 +91,7 @@ def load_slave(
     if fmu is not None:
         from ros2_cosim.dcp.fmu import load_fmu
 
-        made: tuple[SlaveModel, SlaveDescription] = load_fmu(base / fmu, step=step)
+        made: tuple[SlaveModel, SlaveDescription] = load_fmu(base / fmu, step=step, modes=modes)
     else:
         made = load_model(str(model), directory=base, step=step, modes=modes)
     if description is None:

@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ros2_cosim.dcp.data_path import Missing
+from ros2_cosim.dcp.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.data_report import data_figures, tells_data
 from ros2_cosim.dcp.description import Causality
 from ros2_cosim.dcp.enums import (
     OpMode,
@@ -140,6 +142,23 @@ class Master(MasterSetup):
             for slave in chosen:
                 self._stc(slave, PduType.STC_stop)
             self._io.await_state(chosen, State.STOPPED)
+            for slave in chosen:
+                if slave.protocol is _UDP and tells_data(slave.description):
+                    self.request_log(slave.name, DATA_CATEGORY.id)
+
+    def data_figures(self) -> dict[str, dict[str, Any]]:
+        """What became of the data PDUs of each slave on UDP (of its inputs: known after
+        ``stop``), for the summary of a run.
+        """
+        return {
+            slave.name: data_figures(
+                self._missing,
+                (slave.counters().values(), self._step),
+                (slave.input_counters(), slave.resolution),
+            )
+            for slave in self._all()
+            if slave.protocol is _UDP
+        }
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -211,11 +230,10 @@ class Master(MasterSetup):
             if pdu.pending is not None:
                 pdu.apply(slave.outputs)
                 continue
-            pdu.watch.counters.held += 1
-            if self._missing is Missing.EXTRAPOLATE:
-                guess = pdu.extrapolated()
-                if guess is not None:
-                    pdu.put(guess, slave.outputs)
+            guess = pdu.extrapolated() if self._missing is Missing.EXTRAPOLATE else None
+            pdu.watch.counters.miss(self.steps_done + 1, extrapolated=guess is not None)
+            if guess is not None:
+                pdu.put(guess, slave.outputs)
         self._check_loss(slave)
 
     def _check_loss(self, slave: RemoteSlave) -> None:

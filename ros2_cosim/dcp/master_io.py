@@ -100,6 +100,8 @@ class MasterIO(MasterSockets):
                 self.request(slave, request.kind, slave.next_inf(PduType.INF_state))
                 self.flush(slave)
                 return
+        if slave.state in ERROR and request.kind < 0x20 and refusal.code in _TRANSITION_CODES:
+            raise self.error_of(slave)  # that is why it refuses
         if slave.protocol is _UDP and refusal.code in _TRANSITION_CODES and request.tries < 20:
             self._ask_again(slave, request)
             return

@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ros2_cosim.dcp.data_path import OutputPdu
+from ros2_cosim.dcp.data_report import TEMPLATE as DATA_TEMPLATE
+from ros2_cosim.dcp.data_report import tells_data
 from ros2_cosim.dcp.enums import (
     ErrorCode,
     LogMode,
@@ -197,6 +199,14 @@ class MasterSetup(MasterCore):
             switch = {
                 "log_category": template.category,
                 "log_level": template.level,
+                "log_mode": LogMode.ON_REQUEST,
+            }
+            request = slave.next_cfg(PduType.CFG_logging, **switch)
+            self._io.request(slave, PduType.CFG_logging, request, ErrorCode)
+        if slave.protocol is not _TCP and tells_data(slave.description):
+            switch = {
+                "log_category": DATA_TEMPLATE.category,
+                "log_level": DATA_TEMPLATE.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
             request = slave.next_cfg(PduType.CFG_logging, **switch)

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.data_path import DataCounters, InputPdu, OutputPdu
+from ros2_cosim.dcp.data_report import TEMPLATE, read_arguments
 from ros2_cosim.dcp.description import (
     Causality,
     Resolution,
@@ -41,6 +42,8 @@ class LogEntry:
     category: int
     level: int
     text: str
+    template: int = 0
+    values: tuple[Value, ...] = ()
 
 
 @dataclass
@@ -185,6 +188,12 @@ class RemoteSlave:
         """Newest value of one output."""
         return self.outputs[self.output_names.index(name)]
 
+    def input_counters(self) -> dict[int, DataCounters]:
+        """The same of what the slave received over UDP, as far as it has told after its stop."""
+        return dict(
+            read_arguments(entry.values) for entry in self.log if entry.template == TEMPLATE.id
+        )
+
     def counters(self) -> dict[int, DataCounters]:
         """Received, lost, duplicated and reordered data PDUs by data_id."""
         return {number: pdu.watch.counters for number, pdu in self.received.items()}
@@ -271,7 +280,13 @@ class RemoteSlave:
             except PduError:
                 return
             entry = LogEntry(
-                self.name, time, template.category, template.level, template.text(values)
+                self.name,
+                time,
+                template.category,
+                template.level,
+                template.text(values),
+                template_id,
+                tuple(values),
             )
             self.log.append(entry)
             if self.on_log is not None:

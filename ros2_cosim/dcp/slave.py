@@ -327,6 +327,7 @@ class Slave(SlaveTime):
 
     def _finish_stop(self) -> None:
         configured, self._configured = self._configured, False
+        self._report_data()
         if not configured or self._call(self.model.stop):
             self._io.close_data()
             self._enter(State.STOPPED)

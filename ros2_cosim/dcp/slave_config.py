@@ -22,6 +22,7 @@ from ros2_cosim.dcp.description import (
 from ros2_cosim.dcp.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
 from ros2_cosim.dcp.errors import PduError
 from ros2_cosim.dcp.pdu import ADDRESS_SIZES, decode_address
+from ros2_cosim.dcp.properties import PropertyChecks
 from ros2_cosim.dcp.values import (
     SIZED,
     SIZES,
@@ -60,6 +61,7 @@ class SlaveConfig:
     :param control_ports: the slave's own control port per transport protocol; always
         allowed as data port
     :param usable_host: whether the slave can listen on an IPv4 address
+    :param properties: the checks of limits that CFG_parameter has to pass
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class SlaveConfig:
         description: SlaveDescription,
         control_ports: Mapping[int, int],
         usable_host: Callable[[str], bool],
+        properties: PropertyChecks | None = None,
     ) -> None:
         self.description = description
+        self._properties = properties or PropertyChecks(description, ())
         self.control_ports = control_ports
         self._usable_host = usable_host
         self._by_vr: dict[int, Variable] = {v.value_reference: v for v in description.variables}
@@ -214,6 +218,8 @@ class SlaveConfig:
         convert = converter(slot.source, variable.data_type)
         if convert is not None:
             value = convert(value)
+        if self._properties.limits(variable, value) is not None:
+            return ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED
         if variable.causality is Causality.STRUCTURAL:
             if value < 1:
                 return ErrorCode.INVALID_PAYLOAD
@@ -312,8 +318,7 @@ class SlaveConfig:
         """Sent data PDUs in the order of their data_id."""
         pdus = []
         for data_id in sorted(self.outputs):
-            slots = self.outputs[data_id]
-            variables = [self._by_vr[slots[pos]] for pos in sorted(slots)]
+            variables = self.sent_in(data_id)
             pdus.append(
                 OutputPdu(
                     data_id,
@@ -326,6 +331,16 @@ class SlaveConfig:
                 )
             )
         return pdus
+
+    def received_in(self, data_id: int) -> list[Variable]:
+        """Inputs of a data_id in the order of their positions."""
+        slots = self.inputs[data_id]
+        return [self._by_vr[slots[pos].vr] for pos in sorted(slots)]
+
+    def sent_in(self, data_id: int) -> list[Variable]:
+        """Outputs of a data_id in the order of their positions."""
+        slots = self.outputs[data_id]
+        return [self._by_vr[slots[pos]] for pos in sorted(slots)]
 
     def variables_of(self, param_id: int) -> list[Variable]:
         """Tunable parameters of a param_id in the order of their positions."""

@@ -18,6 +18,7 @@ from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import ErrorCode, OpMode, PduType, State, code_name
 from ros2_cosim.dcp.errors import SlaveFault
 from ros2_cosim.dcp.model import SlaveModel
+from ros2_cosim.dcp.properties import Check, PropertyChecks
 from ros2_cosim.dcp.slave_config import Endpoint, SlaveConfig
 from ros2_cosim.dcp.slave_log import SlaveLog
 from ros2_cosim.dcp.states import ERROR, NORMAL_OPERATION, RUN
@@ -77,6 +78,8 @@ class SlaveOptions:
     :ivar acceptable_loss: greatest share of lost PDUs of a data_id, None for any
     :ivar input_wait_s: how long STC_do_step waits for data_ids that brought nothing new
     :ivar use_stale: use data PDUs that a newer one has overtaken
+    :ivar checks: properties of the variables to watch; a violation by CFG_parameter is
+        refused, any other leads to the error state (both PROTOCOL_ERROR_PROPERTY_VIOLATED)
     """
 
     data_synchronisation: bool = False
@@ -84,6 +87,7 @@ class SlaveOptions:
     acceptable_loss: float | None = None
     input_wait_s: float = 0.0
     use_stale: bool = False
+    checks: frozenset[Check] = frozenset()
 
 
 class SlaveCore:
@@ -111,7 +115,8 @@ class SlaveCore:
         self.mode = OpMode.NRT
         self.error_code: int = _OK
         self.error_text = ""
-        self.config = SlaveConfig(description, control_ports, usable_host)
+        self.properties = PropertyChecks(description, self.options.checks)
+        self.config = SlaveConfig(description, control_ports, usable_host, self.properties)
         self.log = SlaveLog(description, io.now, self._notify_log)
         self.plan = TickPlan()
         self._io = io

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from fractions import Fraction
+
 from ros2_cosim.dcp.data_path import DataCounters, InputPdu, Missing, OutputPdu
-from ros2_cosim.dcp.description import Causality
-from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State
+from ros2_cosim.dcp.data_report import TEMPLATE, log_arguments, tells_data
+from ros2_cosim.dcp.description import Causality, Variable
+from ros2_cosim.dcp.enums import ErrorCode, PduType, Scope, State, TransportProtocol
 from ros2_cosim.dcp.errors import PduError, SlaveFault
 from ros2_cosim.dcp.model import StepInfo
+from ros2_cosim.dcp.properties import DataWatch
 from ros2_cosim.dcp.slave_core import SlaveCore
 from ros2_cosim.dcp.states import ALLOWED, INITIALIZATION, RUN
 
@@ -26,6 +31,7 @@ class SlaveData(SlaveCore):
     _inputs: dict[int, InputPdu]
     _params: dict[int, InputPdu]
     _outputs: list[OutputPdu]
+    _watch: DataWatch | None = None
 
     def _build_data_path(self) -> None:
         """At STC_prepare: everything at its start, codecs for the configured PDUs."""
@@ -37,6 +43,21 @@ class SlaveData(SlaveCore):
         self._arrived: list[InputPdu] = []
         self._arrived_params: list[InputPdu] = []
         self._ticks = 0
+        self._properties_from_now_on()
+
+    def _properties_from_now_on(self) -> None:
+        """Begin watching the properties of the variables, if that is wanted."""
+        config = self.config
+        received: dict[Hashable, list[Variable]] = {
+            (_DAT_IO, number): config.received_in(number) for number in config.inputs
+        }
+        for number in config.tunables:
+            received[_DAT_PARAM, number] = config.variables_of(number)
+        sent: dict[Hashable, list[Variable]] = {
+            number: config.sent_in(number) for number in config.outputs
+        }
+        watch = DataWatch(self.properties, received, sent)
+        self._watch = watch if self.properties.any else None
 
     def _clear_data_path(self) -> None:
         self._inputs, self._params, self._outputs = {}, {}, []
@@ -60,6 +81,8 @@ class SlaveData(SlaveCore):
         except PduError:
             pdu.watch.counters.refused += 1
             return
+        if self._watch is not None and self._violates_on_arrival(kind, pdu):
+            return
         arrived = self._arrived if kind == _DAT_IO else self._arrived_params
         if pdu not in arrived:
             arrived.append(pdu)
@@ -70,6 +93,28 @@ class SlaveData(SlaveCore):
             self._guard(self._take_inputs)
         if self.options.data_synchronisation and self.state is State.RUNNING and not self._busy:
             self._data_step()
+
+    def _violates_on_arrival(self, kind: int, pdu: InputPdu) -> bool:
+        assert self._watch is not None
+        assert pdu.pending is not None
+        deviation = None
+        if kind == _DAT_IO and self.state in RUN and not self.options.data_synchronisation:
+            deviation = self.plan.deviation(self._io.monotonic())
+        text = self._watch.arrived((kind, pdu.data_id), pdu.pending, deviation)
+        if text is not None:
+            pdu.pending = None
+            self.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+        return text is not None
+
+    def _check_rate(self, kind: int, pdu: InputPdu) -> None:
+        """Raise a SlaveFault if what is about to take effect changes a value too fast."""
+        if self._watch is None or pdu.pending is None:
+            return
+        resolution = self.config.resolution or Fraction(0)
+        key = (kind, pdu.data_id)
+        text = self._watch.used(key, pdu.pending, self._ticks, resolution)
+        if text is not None:
+            raise SlaveFault(text, ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED)
 
     def _check_loss(self, pdu: InputPdu, missed: int) -> None:
         limit = self.options.acceptable_loss
@@ -85,6 +130,7 @@ class SlaveData(SlaveCore):
     def _take_inputs(self) -> None:
         """Let what has arrived take effect; inputs first, they still have the old sizes."""
         for pdu in self._arrived:
+            self._check_rate(_DAT_IO, pdu)
             pdu.apply(self.model.inputs)
         self._arrived.clear()
         if self._arrived_params:
@@ -94,6 +140,7 @@ class SlaveData(SlaveCore):
         names: list[str] = []
         resize = False
         for pdu in self._arrived_params:
+            self._check_rate(_DAT_PARAM, pdu)
             pdu.apply(self.model.parameters)
             for variable in self.config.variables_of(pdu.data_id):
                 names.append(variable.name)
@@ -143,16 +190,15 @@ class SlaveData(SlaveCore):
             self._io.await_input(lambda: not self._due_inputs())
             missing = self._due_inputs()
         for pdu in missing:
-            pdu.watch.counters.held += 1
             if self.options.missing is Missing.STOP:
                 raise SlaveFault(
                     f"data_id {pdu.data_id} brought no new data for the step",
                     ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED,
                 )
-            if self.options.missing is Missing.EXTRAPOLATE:
-                guess = pdu.extrapolated()
-                if guess is not None:
-                    pdu.put(guess, self.model.inputs)
+            guess = pdu.extrapolated() if self.options.missing is Missing.EXTRAPOLATE else None
+            pdu.watch.counters.miss(self._ticks + 1, extrapolated=guess is not None)
+            if guess is not None:
+                pdu.put(guess, self.model.inputs)
 
     def _step_model(self, steps: int) -> bool:
         """One computation step of the model; False when the state changed meanwhile."""
@@ -173,6 +219,13 @@ class SlaveData(SlaveCore):
         """Send data PDUs; False when that ended in the error state."""
         values = self.model.outputs
         for pdu in pdus:
+            if self._watch is not None:
+                sent = [values[index] for index in pdu.indices]
+                resolution = self.config.resolution or Fraction(0)
+                text = self._watch.sent(pdu.data_id, sent, self._ticks, resolution)
+                if text is not None:
+                    self.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+                    return False
             try:
                 data = pdu.encode(values)
                 for target in pdu.targets:
@@ -200,6 +253,14 @@ class SlaveData(SlaveCore):
         if self.model.stop_requested and self.state in RUN:
             self.model.stop_requested = False
             self._begin_stop()
+
+    def _report_data(self) -> None:
+        """Log what became of the inputs on their way over UDP."""
+        if not tells_data(self.description):
+            return
+        for number, counters in self.counters().items():
+            if self.config.sources[number].protocol == TransportProtocol.UDP_IPv4:
+                self.log.write(TEMPLATE.id, *log_arguments(number, counters))
 
     def counters(self) -> dict[int, DataCounters]:
         """Received, lost, duplicated and reordered PDUs by data_id."""

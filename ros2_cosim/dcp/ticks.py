@@ -40,6 +40,16 @@ class TickPlan:
         self.worst_s = max(self.worst_s, late)
         return True
 
+    def deviation(self, now: float) -> float | None:
+        """How far ``now`` is from the nearest tick in seconds, negative before it; None without
+        ticks.
+        """
+        if self.due is None:
+            return None
+        resolution = float(self._resolution)
+        nearest = max(0, round((now - self._origin) / resolution))
+        return now - self._origin - float(nearest * self._resolution)
+
     def stop(self) -> None:
         """No more ticks."""
         self.due = None

@@ -120,11 +120,10 @@ class DcpMaster:
         return outputs
 
     def figures(self) -> Mapping[str, Any]:
-        """What the network did to the data; nothing to tell if it lost none."""
-        slaves = [] if self._master is None else self._master.slaves.values()
-        counters = [c for slave in slaves for c in slave.counters().values()]
-        lost, held = sum(c.lost for c in counters), sum(c.held for c in counters)
-        return {"dcp_lost_pdus": lost, "dcp_held_outputs": held} if lost or held else {}
+        """What the network did to the data, on UDP; ends the run of the slaves to learn it."""
+        self.finish()
+        found = {} if self._master is None else self._master.data_figures()
+        return {"dcp_data": {f"{self._context.name}.{k}": v for k, v in found.items()}}
 
     def finish(self) -> None:
         """The last activation is done: stop all slaves."""

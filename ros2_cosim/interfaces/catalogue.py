@@ -164,12 +164,15 @@ class Catalogue:
             constants=given,
         )
 
-    def wire_codec(self, type_name: str, *, whole: bool = False, **constants: str) -> WireCodec:
+    def wire_codec(
+        self, type_name: str, *, whole: bool = False, numbered: bool = False, **constants: str
+    ) -> WireCodec:
         """A codec for one port of any type that is known here or installed.
 
         Types with a header travel as they are; all others in a carrier that has one.
 
         :param whole: keep what a record does not hold (the writer is not one of ours)
+        :param numbered: a type without sequence number travels in a carrier that has one, too
         :param constants: see :meth:`codec`; unused where messages pass through whole
         :raises ConfigurationError: the type is not known, or cannot be read
         """
@@ -183,7 +186,8 @@ class Catalogue:
         else:
             layout = Layout(type_name, self.fields)
             codec = RawCodec(layout, has_stamp=lead > 0, has_seq=has_seq, record_codec=record_codec)
-        return codec if codec.has_stamp else CarrierCodec(codec)
+        carried = not codec.has_stamp or (numbered and not has_seq)
+        return CarrierCodec(codec) if carried else codec
 
     def load(self, type_name: str) -> None:
         """Make a type known from its installed definition, unless it is known already.

@@ -87,7 +87,10 @@ OWN_DEFINITIONS: dict[str, str] = {
         "string stop_reason\n"
         "PortPromise[] ports\n"
     ),
-    "ros2_cosim/msg/Horizon": "string run_id\nint64 time_ns\nint64 end_ns\n",
+    "ros2_cosim/msg/Presence": "string participant\nint64 enter_ns\nint64 leave_ns\n",
+    "ros2_cosim/msg/Horizon": (
+        "string run_id\nint64 time_ns\nint64 end_ns\nPresence[] presences\n"
+    ),
     "ros2_cosim/msg/ParticipantState": (
         "std_msgs/Header header\nstring participant\nuint8 state\nstring reason\n"
     ),

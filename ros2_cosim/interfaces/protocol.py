@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ros2_cosim.kernel.presence import Presence
+
 #: So many messages of one topic are kept for a reader that lags; the run-ahead window keeps
 #: the number of messages under way below it.
 HISTORY_DEPTH = 2000
@@ -42,11 +44,16 @@ class Completion(NamedTuple):
 
 
 class Horizon(NamedTuple):
-    """How far participants may run (ros2_cosim/msg/Horizon); the run ends at ``end_ns``."""
+    """How far participants may run (ros2_cosim/msg/Horizon); the run ends at ``end_ns``.
+
+    ``presences`` are those (ros2_cosim/msg/Presence) that the scenario does not fix: who entered
+    when it was ready, and who is gone though the scenario has it stay.
+    """
 
     run_id: str
     time_ns: int
     end_ns: int
+    presences: tuple[Presence, ...] = ()
 
 
 class ParticipantState(NamedTuple):

@@ -11,9 +11,9 @@ from ros2_cosim.kernel.runtime import ParticipantRuntime
 
 
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
-    """Activations, trace hash and compute time; ``figures`` and ``verdicts`` of the model."""
+    """Activations, trace hash, compute time; what the model says by its methods of these names."""
     details: dict[str, Any] = {"times": runtime.trace.times}
-    for name in ("figures", "verdicts"):
+    for name in ("figures", "verdicts", "realtime"):
         method = getattr(runtime.behaviour, name, None)
         if method:
             details[name] = method()

@@ -9,7 +9,7 @@ window never exceeds that latency, so nobody has passed the end before it is kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
@@ -24,6 +24,9 @@ class Coordinator:
     :param run_ahead_ns: how far a participant may be ahead of the clock; 0 is lockstep: only
         what is due at the time shown may run
     :param stop_latency_ns: a stop requested at t ends the run at t + this
+    :param enters: participants that enter later -> when [ns]; the horizon does not pass that
+        time before :meth:`arrived` says that the participant is there
+    :param free: participants that enter when :meth:`admit` lets them, and gate nothing before
     :raises ConfigurationError: the window is negative or exceeds the stop latency
     """
 
@@ -34,6 +37,8 @@ class Coordinator:
         duration_ns: int,
         run_ahead_ns: int,
         stop_latency_ns: int,
+        enters: Mapping[str, int] | None = None,
+        free: Collection[str] = (),
     ) -> None:
         if stop_latency_ns <= 0:
             raise ConfigurationError(
@@ -48,6 +53,9 @@ class Coordinator:
         self.end = duration_ns
         self.stop_reason = f"end of the run at {format_ns(duration_ns)}"
         self._bounds = dict.fromkeys(participants, NEVER)
+        self._awaited = dict(enters or {})
+        self._bounds.update(self._awaited)
+        self._bounds.update(dict.fromkeys(free, FOREVER))
         # The horizon is exclusive: one nanosecond lets run what is due now.
         self.window_ns = max(run_ahead_ns, 1)
         self._duration_ns = duration_ns
@@ -64,7 +72,12 @@ class Coordinator:
     @property
     def horizon(self) -> int:
         """Activations before this time may run (exclusive)."""
-        return min(saturating_add(max(self.time, 0), self.window_ns), self.end)
+        return min(saturating_add(max(self.time, 0), self.window_ns), self.stops_at)
+
+    @property
+    def stops_at(self) -> int:
+        """Beyond this the horizon cannot go now: the end, or an entry of who has not arrived."""
+        return min([self.end, *self._awaited.values()]) if self._awaited else self.end
 
     @property
     def finished(self) -> bool:
@@ -87,6 +100,31 @@ class Coordinator:
     def slowest(self) -> str:
         """The participant that holds back the clock."""
         return min(self._bounds, key=lambda name: (self._bounds[name], name))
+
+    def awaited(self) -> list[str]:
+        """Who should enter now and has not arrived: the horizon stands for them."""
+        time = self.time
+        return sorted(n for n, enter in self._awaited.items() if enter <= min(time, self.end - 1))
+
+    def arrived(self, participant: str) -> None:
+        """A participant that enters later is there: the horizon need not stop at its entry."""
+        self._awaited.pop(participant, None)
+
+    def free_entry(self, allowed_ns: int) -> int:
+        """When somebody may enter who comes now: the first time nobody has been allowed to reach.
+
+        :param allowed_ns: the largest horizon that anybody has been told
+        """
+        return max(allowed_ns, self.time, 0)
+
+    def admit(self, participant: str, enter_ns: int) -> None:
+        """A participant with free entry takes part from that time on."""
+        self._bounds[participant] = enter_ns
+
+    def dropped(self, participant: str) -> None:
+        """A participant is gone for good; what it asked for before still counts."""
+        self._awaited.pop(participant, None)
+        self._bounds[participant] = FOREVER
 
     def completed(self, participant: str, bound: int) -> None:
         """A participant has no further activation before ``bound``."""

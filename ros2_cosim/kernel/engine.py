@@ -63,20 +63,30 @@ class Channel:
     :param source: the writing participant
     :param port: its output port
     :param receive: takes each message
+    :param enter_ns: when the reader enters, if it may connect late: messages stamped before
+        that need not all arrive
     """
 
     __slots__ = (
+        "_enter",
         "_explicit",
         "_explicit_needed",
+        "_missed",
         "_receive",
         "_separation",
+        "_silent_from",
         "name",
         "promise",
         "received",
     )
 
     def __init__(
-        self, graph: Graph, source: str, port: str, receive: Callable[[Sample], None]
+        self,
+        graph: Graph,
+        source: str,
+        port: str,
+        receive: Callable[[Sample], None],
+        enter_ns: int = NEVER,
     ) -> None:
         self.name = f"{source}.{port}"
         self._receive = receive
@@ -85,7 +95,11 @@ class Channel:
         if graph.output(source, port).schedule == "once":
             # Its one message is the last: nothing ever follows it.
             self._separation = FOREVER
+        self._silent_from = graph.silent_from(source, port)
         self._explicit = Promise(0, NEVER)
+        self._enter = enter_ns
+        #: The first message, if others were sent before it; until it may be judged.
+        self._missed: Sample | None = None
         self.promise = graph.first_stamp(source, port)
         self.received = 0
 
@@ -103,15 +117,43 @@ class Channel:
             or one is stamped before what its writer had promised
         """
         if sample.seq != self.received or sample.stamp < self.promise:
-            self._violated(sample, reader, counts)
+            if not self._begins_late(sample):
+                self._violated(sample, reader, counts)
         self._receive(sample)
         self.received += 1
         if self._separation is not None:
-            self._raise(saturating_add(sample.stamp, self._separation))
+            following = saturating_add(sample.stamp, self._separation)
+            self._raise(following if following < self._silent_from else FOREVER)
         else:
             self._raise(sample.stamp)
         if self._explicit_needed:
             self._honour()
+
+    def silent_until(self, time: int) -> None:
+        """Learn from the owner of the clock that nothing comes before ``time``."""
+        self._raise(time)
+
+    def reader_enters(self, time: int, reader: str, counts: CausalityCounts) -> None:
+        """Learn when the reader enters, which was not known when it connected.
+
+        :raises CausalityError: a message that it needs was sent before it had connected
+        """
+        self._enter = time
+        if self._missed is not None and self._missed.stamp >= time:
+            self.received = 0
+            self._violated(self._missed, reader, counts)
+
+    def _begins_late(self, sample: Sample) -> bool:
+        """Whether this is the first message that a late reader gets, with the older ones not
+        needed: a newer one stamped before the entry replaces them all.
+        """
+        if self.received or sample.seq == 0 or sample.stamp < self.promise:
+            return False
+        if sample.stamp >= self._enter:
+            return False
+        self._missed = sample
+        self.received = sample.seq
+        return True
 
     def _violated(self, sample: Sample, reader: str, counts: CausalityCounts) -> None:
         found = f"message number {sample.seq}, stamped {format_ns(sample.stamp)},"
@@ -155,7 +197,7 @@ class Engine:
         self.horizon = NEVER
         self.last_time = NEVER
         self.channels = [
-            Channel(graph, c.source, c.source_port, runtime.receiver(index))
+            Channel(graph, c.source, c.source_port, runtime.receiver(index), self._judged_from())
             for index, c in enumerate(runtime.channels)
         ]
         self._trigger: list[Channel] = []
@@ -171,6 +213,27 @@ class Engine:
                 self._plain.append(channel)
         self._outputs = [(port.name, port.latency.minimum_ns, port.schedule)
                          for port in runtime.spec.outputs]  # fmt: skip
+
+    def _judged_from(self) -> int:
+        """From which stamp on a message that is missing at the start is a loss."""
+        spec = self.runtime.spec
+        if not spec.is_late:
+            return NEVER
+        return FOREVER if spec.free_entry else spec.enter_ns
+
+    def enter(self, time: int) -> None:
+        """Take part from ``time`` on; for a participant with free entry, once.
+
+        :raises CausalityError: a message that it needs was sent before it had connected
+        """
+        self.runtime.enter(time)
+        for channel in self.channels:
+            channel.reader_enters(time, self.runtime.name, self.counts)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the time has come after which the participant is no longer activated."""
+        return self.runtime.spec.leave_ns < FOREVER and self.bound() == FOREVER
 
     def receive(self, channel: int, sample: Sample) -> None:
         """Take a message from the transport.
@@ -203,7 +266,8 @@ class Engine:
             lbts = self.trigger_lbts()
             ready = runtime.tso.determine(lbts)
             candidate = min(candidate, lbts if ready is None else ready)
-        return max(candidate, self.last_time)
+        candidate = max(candidate, self.last_time, runtime.spec.enter_ns)
+        return candidate if candidate < runtime.spec.leave_ns else FOREVER
 
     def promises(self) -> list[tuple[str, Promise]]:
         """What may be promised on each output port now."""

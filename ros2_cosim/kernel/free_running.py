@@ -180,6 +180,8 @@ class FreeRunning:
         if not incoming.triggers:
             self.runtime.arrivals[channel].push(sample)
             return []
+        if not self.runtime.spec.enter_ns <= sample.stamp < self.runtime.spec.leave_ns:
+            return []  # outside of its presence nothing triggers
         entry = QueuedSample(sample.stamp, channel, sample.seq, incoming.port, sample)
         self._newest_key = max(self._newest_key, entry[:3])
         self._pending.append(entry)

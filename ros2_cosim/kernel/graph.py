@@ -8,11 +8,13 @@ that make no sense and loops without delay are refused here, never during a run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.implied import first_activations, separation
+from ros2_cosim.kernel.presence import check_presence, first_periodic
 from ros2_cosim.kernel.time import FOREVER, saturating_add
 
 
@@ -48,11 +50,13 @@ class InputPort:
 
     Ports named by the activation function deliver every sample; all others are latched
     (zero-order hold): an activation at t reads the newest value stamped <= t, or < t if
-    the port is ``delayed``.
+    the port is ``delayed``. A port that nothing writes to is an error unless it is declared
+    ``unfed``: what would feed it has been left out on purpose.
     """
 
     name: str
     delayed: bool = False
+    unfed: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,12 @@ class OutputPort:
 
 @dataclass(frozen=True)
 class ParticipantSpec:
-    """What the kernel knows of a participant: when it runs and through which ports."""
+    """What the kernel knows of a participant: when it runs and through which ports.
+
+    It takes part from ``enter_ns`` (inclusive) to ``leave_ns`` (exclusive): no activation lies
+    outside. With ``free_entry`` the owner of the clock decides when it enters, and ``enter_ns``
+    is the earliest time. The run goes on without one that is not ``required``.
+    """
 
     name: str
     period_ns: int | None = None
@@ -92,6 +101,10 @@ class ParticipantSpec:
     activation: Activation | None = None
     inputs: tuple[InputPort, ...] = ()
     outputs: tuple[OutputPort, ...] = ()
+    enter_ns: int = 0
+    leave_ns: int = FOREVER
+    free_entry: bool = False
+    required: bool = True
 
     def __post_init__(self) -> None:
         who = f"participant '{self.name}'"
@@ -110,6 +123,7 @@ class ParticipantSpec:
                 f"{who}: offset is {self.offset_ns} ns, but there is no period; an offset is "
                 "the time of the first periodic activation"
             )
+        check_presence(self)
         for kind, names in (
             ("input", [port.name for port in self.inputs]),
             ("output", [port.name for port in self.outputs]),
@@ -134,6 +148,23 @@ class ParticipantSpec:
     def trigger_ports(self) -> frozenset[str]:
         """The ports that the activation function looks at."""
         return self.activation.ports if self.activation else frozenset()
+
+    @property
+    def first_time(self) -> int | None:
+        """The first periodic activation: of the points offset + k * period that of the entry
+        or the next one; None without any before it leaves.
+        """
+        return first_periodic(self, self.enter_ns)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it may connect when the run has begun."""
+        return self.free_entry or self.enter_ns > 0
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether it certainly takes part to the end once its entry has come."""
+        return self.required and not self.free_entry and self.leave_ns == FOREVER
 
 
 @dataclass(frozen=True)
@@ -172,7 +203,7 @@ class Graph:
         self._check_connections()
         self.ranks: dict[str, int] = self._rank()
         self._check_dead_ends()
-        self._first_activation = self._first_activations()
+        self._first_activation = first_activations(self)
         #: Participants in the order in which simultaneous activations run.
         self.order: tuple[str, ...] = tuple(
             sorted(self.participants, key=lambda name: (self.ranks[name], name))
@@ -209,30 +240,10 @@ class Graph:
         """Distance in time between two messages of an output port, if the graph implies it.
 
         With it a reader concludes from a message stamped s that the next one is stamped
-        s + separation; without it (None) the writer has to promise explicitly.
+        s + separation, unless the activation for it would lie at or after the time at which
+        the writer leaves; without it (None) the writer has to promise explicitly.
         """
-        return self._separation(participant, port, frozenset())
-
-    def _separation(self, participant: str, port: str, visited: frozenset[str]) -> int | None:
-        spec = self.participants[participant]
-        output = self.output(participant, port)
-        if output.latency.draw is not None or output.schedule != "every":
-            return None
-        if spec.activation is None:
-            return spec.period_ns
-        # An activation that is not regular leaves gaps of unknown length: readers would wait
-        # for a message that never comes.
-        if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
-            return None
-        (trigger,) = spec.trigger_ports
-        writers = [c for c in self.incoming(participant) if c.target_port == trigger]
-        samples = spec.activation.minimum_samples(trigger)
-        if len(writers) != 1:
-            return None
-        inherited = self._separation(
-            writers[0].source, writers[0].source_port, visited | {participant}
-        )
-        return None if inherited is None else inherited * samples
+        return separation(self, participant, port)
 
     def needs_promises(self, participant: str, port: str) -> bool:
         """Whether the writer of a port has to promise silence explicitly.
@@ -248,39 +259,36 @@ class Graph:
         bound = self._first_activation[participant]
         return saturating_add(bound, self.output(participant, port).latency.minimum_ns)
 
-    def _first_activations(self) -> dict[str, int]:
-        """Lower bounds of the first activations: shortest paths from the periodic participants."""
-        first = {
-            name: spec.offset_ns if spec.period_ns is not None else FOREVER
-            for name, spec in self.participants.items()
-        }
-        changed = True
-        while changed:
-            changed = False
-            for name, spec in self.participants.items():
-                for connection in self.incoming(name):
-                    if connection.target_port not in spec.trigger_ports:
-                        continue
-                    latency = self.output(connection.source, connection.source_port).latency
-                    stamp = saturating_add(first[connection.source], latency.minimum_ns)
-                    stamp = saturating_add(stamp, self._lead_in(spec, connection))
-                    if stamp < first[name]:
-                        first[name] = stamp
-                        changed = True
-        return first
+    def silent_from(self, participant: str, port: str) -> int:
+        """Nothing is ever stamped at or after this on an output port with constant latency."""
+        leave = self.participants[participant].leave_ns
+        return saturating_add(leave, self.output(participant, port).latency.minimum_ns)
 
-    def _lead_in(self, spec: ParticipantSpec, connection: Connection) -> int:
-        """How long an every-n-th participant counts before its first activation."""
-        separation = self.separation(connection.source, connection.source_port)
-        writers = [
-            c
-            for c in self.connections
-            if (c.target, c.target_port) == (connection.target, connection.target_port)
+    def is_kept(self, participant: str, port: str) -> bool:
+        """Whether messages of an output port are kept for readers that connect late."""
+        return any(
+            c.source_port == port and self.participants[c.target].is_late
+            for c in self.outgoing(participant)
+        )
+
+    @property
+    def has_late(self) -> bool:
+        """Whether somebody may connect when the run has begun."""
+        return any(spec.is_late for spec in self.participants.values())
+
+    def entering(self, participant: str, enter_ns: int) -> Graph:
+        """The same system in which a participant with free entry enters at a known time."""
+        specs = [
+            replace(spec, enter_ns=enter_ns, free_entry=False) if spec.name == participant else spec
+            for spec in self.participants.values()
         ]
-        if spec.activation is None or len(spec.trigger_ports) > 1 or len(writers) > 1:
-            return 0
-        samples = spec.activation.minimum_samples(connection.target_port)
-        return (separation or 0) * max(samples - 1, 0)
+        return Graph(specs, self.connections)
+
+    def can_trigger(self, participant: str) -> bool:
+        """Whether the activation function can ever hold with the writers that there are."""
+        activation = self.participants[participant].activation
+        fed = frozenset(c.target_port for c in self.incoming(participant))
+        return activation is not None and activation.can_hold(fed)
 
     def _check_connections(self) -> None:
         for connection in self.connections:
@@ -305,7 +313,7 @@ class Graph:
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
             for reader in spec.inputs:
-                if (spec.name, reader.name) not in fed:
+                if (spec.name, reader.name) not in fed and not reader.unfed:
                     raise ConfigurationError(
                         f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
                     )
@@ -369,8 +377,13 @@ class Graph:
         )
 
     def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
-        """Input ports that somebody in ``runs`` writes to."""
-        return frozenset(c.target_port for c in self.incoming(participant) if c.source in runs)
+        """Input ports that somebody in ``runs`` writes to, or whose writer was left out.
+
+        Whoever never runs for want of what was left out is no mistake of the wiring.
+        """
+        unfed = {port.name for port in self.participants[participant].inputs if port.unfed}
+        written = {c.target_port for c in self.incoming(participant) if c.source in runs}
+        return frozenset(unfed | written)
 
     def _describe_loop(self, before: dict[str, set[str]], looping: set[str]) -> str:
         # Walking upstream among the participants that could not be ranked must meet itself.

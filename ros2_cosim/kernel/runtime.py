@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ros2_cosim.kernel.errors import ParticipantError
@@ -87,8 +88,12 @@ class ParticipantRuntime:
         self.stop_reason: str | None = None
         self.stop_time = NEVER
         self.channels: tuple[Connection, ...] = graph.incoming(name)
-        self.tso = TimeAdvance(spec.activation) if spec.activation else None
-        self.next_time: int | None = spec.offset_ns if spec.period_ns is not None else None
+        self.tso: TimeAdvance | None = None
+        if spec.activation:
+            # Where the function can never hold, samples need not be kept.
+            end = spec.leave_ns if graph.can_trigger(name) else NEVER
+            self.tso = TimeAdvance(spec.activation, spec.enter_ns, end)
+        self.next_time: int | None = spec.first_time
         self._timer = timer
         self._period_ns = spec.period_ns
         self._can_stop = hasattr(behaviour, "stop_reason")
@@ -127,8 +132,16 @@ class ParticipantRuntime:
         """Run the next time-triggered activation."""
         time = self.next_time
         assert time is not None and self._period_ns is not None
-        self.next_time = time + self._period_ns
+        later = time + self._period_ns
+        self.next_time = later if later < self.spec.leave_ns else None
         return self._run(time, ())
+
+    def enter(self, time: int) -> None:
+        """Take part from this time on; for a participant with free entry, once."""
+        self.spec = replace(self.spec, enter_ns=time, free_entry=False)
+        self.next_time = self.spec.first_time
+        if self.tso is not None:
+            self.tso.first = time
 
     def _trigger_receiver(self, index: int, port: str) -> Callable[[Sample], None]:
         assert self.tso is not None

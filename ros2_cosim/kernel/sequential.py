@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
-from ros2_cosim.kernel.time import FOREVER, saturating_add
+from ros2_cosim.kernel.time import FOREVER, NEVER, saturating_add
 
 #: Called for each message: (participant, index of the output port, sample, encoded bytes).
 MessageObserver = Callable[[str, int, Sample, bytes], None]
@@ -45,6 +45,7 @@ class SequentialScheduler:
         }
         self.stop_reason: str | None = None
         self.now = 0
+        self._announced = NEVER
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
         self._observer = observer
@@ -72,12 +73,15 @@ class SequentialScheduler:
             if runtime.next_time is not None:
                 self._schedule(index, runtime.next_time)
 
-    def run(self, until: int, end: int | None = None) -> int:
+    def run(
+        self, until: int, end: int | None = None, *, before: Callable[[int], object] | None = None
+    ) -> int:
         """Run every activation before ``until`` [ns], or before the end that was requested.
 
         Several calls, each with a later ``until``, give the same as one.
 
         :param end: the end of the run, where ``until`` is only a part of the way
+        :param before: called with each time [ns] at which something runs, before it does
         :returns: the end of the run in ns, as far as it is known
         """
         end = min(until if end is None else end, self._stop_end)
@@ -87,6 +91,9 @@ class SequentialScheduler:
             if time != self._scheduled[index]:
                 continue  # an earlier wake-up replaced this entry
             self._scheduled[index] = FOREVER
+            if before is not None and time > self._announced:
+                self._announced = time
+                before(time)
             self.now = time
             runtime = self._ordered[index]
             tso = runtime.tso

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import FOREVER, NEVER
 
 
 class QueuedSample(NamedTuple):
@@ -38,12 +39,17 @@ class TimeAdvance:
 
     Evaluation is incremental: a sample that has become safe is fed to alpha once, because
     every sample that becomes safe later is newer.
+
+    :param first: samples stamped before this do not count [ns]
+    :param end: nor do those stamped at or after this [ns]
     """
 
-    __slots__ = ("_evaluator", "_prefix", "_queue", "_ready")
+    __slots__ = ("_end", "_evaluator", "_prefix", "_queue", "_ready", "first")
 
-    def __init__(self, activation: Activation) -> None:
+    def __init__(self, activation: Activation, first: int = NEVER, end: int = FOREVER) -> None:
         self._evaluator = activation.evaluator()
+        self._end = end
+        self.first = first
         self._queue: list[QueuedSample] = []
         self._prefix: list[QueuedSample] = []
         self._ready = False
@@ -62,6 +68,8 @@ class TimeAdvance:
             queue = self._queue
             while queue and queue[0].stamp < lbts:
                 entry = heappop(queue)
+                if not self.first <= entry.stamp < self._end:
+                    continue
                 self._prefix.append(entry)
                 if self._evaluator.feed(entry.port, entry.sample):
                     self._ready = True

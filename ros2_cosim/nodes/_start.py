@@ -12,6 +12,8 @@ from typing import NamedTuple
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -61,6 +63,20 @@ def run_node(default_name: str, body: Callable[[Started], None]) -> int:
     return 0
 
 
+def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
+    """The wall clock of the run, as the ROS parameters rate, hard and arrivals say.
+
+    :param floating: another process does the pacing
+    """
+    arrivals = session.parameter("arrivals", "")
+    return realtime_run(
+        parse_rate(session.parameter("rate", "max")),
+        hard=session.parameter("hard", "false") == "true",
+        arrivals=Path(arrivals) if arrivals else None,
+        floating=floating,
+    )
+
+
 def run_participant(
     default_name: str, build: Callable[[Started, str], Behaviour] | None = None
 ) -> int:
@@ -77,7 +93,8 @@ def run_participant(
                 f"parameter participant: found '{name}'; the scenario has "
                 f"{', '.join(scenario.participants)}"
             )
-        behaviour = build(started, name) if build else build_model(scenario, name, "ros")
+        realtime = realtime_of(session, floating=True)
+        behaviour = build(started, name) if build else build_model(scenario, name, "ros", realtime)
         ParticipantNode(
             session,
             graph,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
+from ros2_cosim.carla_bridge.dcp_plant import missing_policy
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
@@ -29,7 +30,7 @@ from ros2_cosim.scenario.system import model_context
 _SERVER_WAIT_S = 60.0
 
 #: Over UDP a step's inputs may come after the request for the step.
-OPTIONS = SlaveOptions(input_wait_s=0.2)
+INPUT_WAIT_S = 0.2
 
 
 def main() -> int:
@@ -55,7 +56,8 @@ def _serve(started: Started) -> None:
     )
     host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
-        serve(slave, SceneVariables(parameters).description(), host, port, options=OPTIONS)
+        options = SlaveOptions(input_wait_s=INPUT_WAIT_S, missing=missing_policy(context))
+        serve(slave, SceneVariables(parameters).description(), host, port, options=options)
     except OSError as error:
         raise ConfigurationError(
             f"DCP port {port} on {host} cannot be used: {error.strerror or error}"

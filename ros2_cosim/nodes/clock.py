@@ -3,13 +3,16 @@
 
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.kernel.muster import Muster
 from ros2_cosim.kernel.run_control import RunControl
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.tools.losses import read_losses
 
 
 def main() -> int:
@@ -19,30 +22,41 @@ def main() -> int:
 
 def _coordinate(started: Started) -> None:
     session, scenario, graph = started
+    realtime = realtime_of(session)
     names = [*graph.order, RECORDER]
+    specs = graph.participants
     coordinator = Coordinator(
         names,
         duration_ns=scenario.duration,
         run_ahead_ns=scenario.run_ahead,
         stop_latency_ns=scenario.stop_latency,
+        enters={n: s.enter_ns for n, s in specs.items() if s.enter_ns > 0},
+        free=[n for n, s in specs.items() if s.free_entry],
     )
     control = RunControl(
         step_ns=scenario.clock_step,
-        rate=parse_rate(session.parameter("rate", "max")),
+        rate=realtime.pacer.rate if realtime.pacer else None,
         paused=session.parameter("paused", "false") == "true",
     )
+    # Whoever started the processes tells here of those that the run can do without.
+    spared = any(not spec.required for spec in specs.values())
+    directory = Path(session.node.get_parameter("scenario_file").value).parent
     ClockNode(
         session,
         names,
         coordinator,
         graph=graph,
         control=control,
+        muster=Muster(graph, coordinator),
+        losses=partial(read_losses, directory) if spared else dict,
+        late=graph.has_late,
         run_id=f"{scenario.name}-{scenario.seed}",
         watchdog_s=scenario.watchdog_s,
         warn_s=scenario.watchdog_warn_s,
         startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,
+        hard=realtime.hard,
     ).run()
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
@@ -27,9 +26,10 @@ def main() -> int:
 def _compose(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
+    realtime = realtime_of(session)
     control = RunControl(
         step_ns=scenario.clock_step,
-        rate=parse_rate(session.parameter("rate", "max")),
+        rate=realtime.pacer.rate if realtime.pacer else None,
         paused=session.parameter("paused", "false") == "true",
     )
     created = time.perf_counter_ns()
@@ -46,7 +46,7 @@ def _compose(started: Started) -> None:
             timer=time.perf_counter_ns,
         )
         for name in graph.order:
-            behaviours[name] = build_model(scenario, name, "composed")
+            behaviours[name] = build_model(scenario, name, "composed", realtime)
         scheduler = SequentialScheduler(
             graph,
             behaviours,
@@ -55,7 +55,12 @@ def _compose(started: Started) -> None:
             observer=node.observe,
         )
         began = time.perf_counter_ns()
-        end = node.run(scheduler, scenario.duration, lambda at: _tell(at, control.resting))
+        end = node.run(
+            scheduler,
+            scenario.duration,
+            realtime.pacer,
+            lambda at: _tell(at, control.resting),
+        )
         wall_ns = time.perf_counter_ns() - began
         for behaviour in behaviours.values():
             finish = getattr(behaviour, "finish", None)
@@ -75,7 +80,7 @@ def _compose(started: Started) -> None:
     reason = f"end of the run at {format_ns(end)}"
     if scheduler.stop_reason is not None and end < scenario.duration:
         reason = scheduler.stop_reason
-    facts = RunFacts("composed", end, reason, wall_ns, began - created)
+    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
 
 

@@ -28,7 +28,7 @@ def _record(started: Started) -> None:
             topic_of=started.topic_of,
             sink=sink,
             quantum_ns=scenario.clock_step,
-            helpers=[slave_name(name) for name in dcp_participants(scenario)],
+            helpers={name: slave_name(name) for name in dcp_participants(scenario)},
             timer=time.perf_counter_ns,
         )
         recorder.record()
@@ -38,7 +38,14 @@ def _record(started: Started) -> None:
     reports = dict(recorder.reports)
     clock = json.loads(reports.pop("clock").details_json)
     facts = RunFacts(
-        "ros", clock["end_ns"], clock["end_reason"], clock["wall_ns"], clock["startup_ns"]
+        "ros",
+        clock["end_ns"],
+        clock["end_reason"],
+        clock["wall_ns"],
+        clock["startup_ns"],
+        presence=clock["presence"],
+        not_repeatable=clock["not_repeatable"],
+        realtime=clock.get("realtime"),
     )
     write_results(output, scenario, reports, facts)
     recorder.finish()

@@ -8,7 +8,7 @@ the run. On the data path it is never: participants exchange data directly.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -21,6 +21,7 @@ from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.muster import Muster
 from ros2_cosim.kernel.run_control import RunAbortedError, RunControl
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
@@ -32,6 +33,8 @@ from ros2_cosim.ros.standing import StandingTable
 
 #: How the reason of a participant's state begins that does not advance for want of something.
 WAITS = "waits "
+#: What participants are waited for before they run.
+READY = "to become ready"
 _POLL_S = 0.05
 _SECOND = 1_000_000_000
 #: Nobody shows progress while the results of a long run are written: it takes at least this
@@ -47,12 +50,16 @@ class ClockNode:
     :param coordinator: what decides about time
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
+    :param muster: who takes part
+    :param losses: participants whose processes ended before their time, and how
+    :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
     :param startup_s: wall seconds that all may take to become ready
     :param watchdog_s: wall seconds without progress after which the run is stopped; the
         end of the run has at least its own time
     :param warn_s: wall seconds without progress, or sign of life, after which that is said
     :param timer: monotonic wall clock [ns]
+    :param hard: what hard real time this process was granted; empty if it did not ask
     """
 
     def __init__(
@@ -63,15 +70,23 @@ class ClockNode:
         *,
         graph: Graph,
         control: RunControl,
+        muster: Muster,
+        losses: Callable[[], Mapping[str, str]] = dict,
+        late: bool = False,
         run_id: str,
         watchdog_s: float,
         warn_s: float,
         startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
+        hard: str = "",
     ) -> None:
         self._session = session
+        self._hard = hard
         self._coordinator = coordinator
+        self._muster = muster
+        self._losses = losses
+        self._awaited_since: int | None = None
         self._run_id = run_id
         self._control = control
         self._watchdog_ns = int(watchdog_s * 1e9)
@@ -111,7 +126,10 @@ class ClockNode:
         )
         for name in participants:
             session.record_reader(
-                topics.completion(name), topics.COMPLETION_TYPE, data_qos(), self._on_completion
+                topics.completion(name),
+                topics.COMPLETION_TYPE,
+                data_qos(latched=late and name not in self._observers),
+                self._on_completion,
             )
         self._state = SystemState(int(State.INVALID), "", run_id)
         ControlServices(
@@ -132,8 +150,7 @@ class ClockNode:
         """
         try:
             self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
-            ready = "to become ready"
-            self._wait_for(lambda: self._all_in(State.READY_TO_RUN), ready, self._startup_ns)
+            self._wait_for_ready()
             self._started = self._timer()
             self._control.started(self._started)
             self._view.started()
@@ -143,9 +160,10 @@ class ClockNode:
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)
             self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
+            finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
             self._enter(State.STOPPING, self._coordinator.stop_reason)
-            self._wait_for(lambda: self._all_in(State.STOPPED), "to stop", limit_ns)
+            self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
             self._enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
@@ -160,6 +178,8 @@ class ClockNode:
         last_time, since = NEVER, self._timer()
         while not self._coordinator.finished:
             self._obey()
+            self._await_arrivals()
+            self._admit()
             self._show_time()
             self._move_horizon()
             self._session.wait(0.005 if self._control.rate else _POLL_S)
@@ -216,9 +236,9 @@ class ClockNode:
         control = self._control
         horizon = control.allowed(coordinator.horizon, self._timer())
         if coordinator.finished:
-            # Nobody has anything to do before the end: no need to wait for its wall time.
-            horizon = coordinator.end
-        news = coordinator.end != self._sent_end or horizon in (coordinator.end, control.limit)
+            # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+            horizon = coordinator.horizon
+        news = coordinator.end != self._sent_end or horizon in (coordinator.stops_at, control.limit)
         # Half a window at a time: nobody waits for it, and it costs few messages.
         if control.rate is None and self._sent_horizon != NEVER and not news:
             half = coordinator.window_ns // 2
@@ -227,8 +247,64 @@ class ClockNode:
         if horizon > self._sent_horizon or coordinator.end != self._sent_end:
             self._sent_horizon = control.granted = max(horizon, self._sent_horizon)
             self._sent_end = coordinator.end
-            end = coordinator.end if coordinator.end_is_final else FOREVER
-            self._horizon.send(Horizon(self._run_id, self._sent_horizon, end))
+            self._send_horizon()
+
+    def _send_horizon(self) -> None:
+        coordinator = self._coordinator
+        end = coordinator.end if coordinator.end_is_final else FOREVER
+        presences = self._muster.presences
+        self._horizon.send(Horizon(self._run_id, self._sent_horizon, end, presences))
+
+    def _wait_for_ready(self) -> None:
+        """Wait for all that take part from the start; go on without whom the run can spare."""
+        while True:
+            try:
+                self._wait_for(
+                    lambda: self._all_in(State.READY_TO_RUN, self._at_start()),
+                    READY,
+                    self._startup_ns,
+                )
+                return
+            except DeadlockError:
+                missing = [n for n in self._at_start() if not self._all_in(State.READY_TO_RUN, [n])]
+                spared = [name for name in missing if self._muster.can_spare(name)]
+                if not spared:
+                    raise
+                self._give_up(spared)
+
+    def _await_arrivals(self) -> None:
+        """Watch how long the run has stood at the entry of those who have not come."""
+        awaited = self._coordinator.awaited()
+        now = self._timer()
+        if not awaited or self._awaited_since is None:
+            self._awaited_since = now if awaited else None
+        elif now - self._awaited_since > self._startup_ns:
+            if any(not self._muster.can_spare(name) for name in awaited):
+                time = format_ns(self._coordinator.time)
+                raise DeadlockError(
+                    f"stood at {time} for {self._startup_ns / 1e9:g} s, waiting for "
+                    f"{self._lagging(READY, awaited)}"
+                )
+            self._give_up(awaited)
+
+    def _admit(self) -> None:
+        """Let those enter who have come and have no declared time."""
+        news = self._muster.admit(self._sent_horizon)
+        if news:
+            for presence in self._muster.presences:
+                if presence.participant in news:
+                    print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
+            self._send_horizon()
+
+    def _give_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._lose(name, f"was not ready after {self._startup_ns / 1e9:g} s")
+
+    def _lose(self, name: str, reason: str) -> None:
+        """Go on without a participant that the run can spare."""
+        if self._muster.lose(name, reason):
+            print(f"the run goes on without {name}: {reason}", flush=True)
+            self._send_horizon()
 
     def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
@@ -240,19 +316,25 @@ class ClockNode:
                 raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
 
     def _stepping(self) -> set[str]:
-        return set(self._states) - self._observers
+        return self._muster.taking_part
 
-    def _all_in(self, state: State) -> bool:
+    def _at_start(self) -> set[str]:
+        return {*self._muster.at_start, *self._observers}
+
+    def _all_in(self, state: State, names: Collection[str]) -> bool:
+        states = [self._states[name] for name in names]
         if state is State.STOPPED:
-            return all(s is not None and s.state == State.STOPPED for s in self._states.values())
-        return all(s is not None and s.state >= state for s in self._states.values())
+            return all(s is not None and s.state == State.STOPPED for s in states)
+        return all(s is not None and s.state >= state for s in states)
 
-    def _lagging(self, what: str) -> str:
+    def _lagging(self, what: str, names: Collection[str] = ()) -> str:
         lines = []
-        for name, state in self._states.items():
+        expected = names or (self._at_start() if what == READY else self._states)
+        for name in [n for n in self._states if n in expected]:
+            state = self._states[name]
             if state is None:
                 lines.append(f"{name} (not seen)")
-            elif what == "to become ready" and state.state < State.READY_TO_RUN:
+            elif what == READY and state.state < State.READY_TO_RUN:
                 lines.append(f"{name} ({state.reason})")
             elif what == "to stop" and state.state != State.STOPPED:
                 lines.append(f"{name} ({State(state.state).name})")
@@ -267,7 +349,8 @@ class ClockNode:
             if state is not None and state.reason.startswith(WAITS)
         }
         # Whoever waits says so; whoever does not is frozen or still in an activation.
-        silent = [name for name in self._states if name not in waiting]
+        running = self._stepping() | self._observers
+        silent = [name for name in self._states if name in running and name not in waiting]
         text = (
             f"no progress for {self._watchdog_ns / 1e9:g} s at "
             f"{format_ns(max(self._coordinator.time, 0))}: "
@@ -286,17 +369,22 @@ class ClockNode:
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
             raise RunAbortedError(f"aborted: {self._control.abort_reason}")
+        for name, reason in self._losses().items():
+            self._lose(name, reason)
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
 
     def _send_report(self, wall_ns: int) -> None:
         coordinator = self._coordinator
-        details = {
+        details: dict[str, object] = {
             "end_ns": coordinator.end,
             "end_reason": coordinator.stop_reason,
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
+            **self._muster.record(),
         }
+        if self._control.rate is not None:
+            details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _enter(self, state: State, reason: str) -> None:
@@ -307,7 +395,13 @@ class ClockNode:
         if state.participant in self._states:
             self._states[state.participant] = state
             self._table.on_state(state, self._timer())
-            if state.state == State.ERROR and self._failure is None:
+            if state.state in (State.READY_TO_RUN, State.RUNNING):
+                self._muster.ready(state.participant)
+            elif state.state in (State.ERROR, State.ABORTING) and (
+                self._muster.can_spare(state.participant)
+            ):
+                self._lose(state.participant, state.reason)
+            elif state.state == State.ERROR and self._failure is None:
                 self._failure = state
 
     def _on_report(self, report: ParticipantReport) -> None:

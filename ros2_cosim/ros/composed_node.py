@@ -17,6 +17,7 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.run_control import RunAbortedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
+from ros2_cosim.realtime.pacing import Pacer, continued
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
@@ -27,6 +28,8 @@ from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
+#: While the next time is further away than this, the middleware is served meanwhile [ns].
+_NEAR_NS = 2_000_000
 
 
 class ComposedNode:
@@ -93,10 +96,12 @@ class ComposedNode:
         self,
         scheduler: SequentialScheduler,
         duration_ns: int,
+        pacer: Pacer | None,
         progress: Callable[[int], None],
     ) -> int:
         """Run to the end, in steps of the clock.
 
+        :param pacer: the wall clock of the run, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
         :returns: the end of the run [ns]
         :raises RunAbortedError: somebody asked for the end at once
@@ -105,7 +110,9 @@ class ComposedNode:
         control = self._control
         control.started(self._timer())
         self._view.started()
-        end = duration_ns
+        if pacer is not None:
+            pacer.start()
+        end, stood = duration_ns, False
         while self._reached < end:
             control.update(self._time, self._timer())
             if control.abort_reason is not None:
@@ -114,25 +121,35 @@ class ComposedNode:
                 end = min(end, self._reached)
                 scheduler.stop_reason = control.stop_reason
                 break
-            # In steps of the clock also where it is paced: the last one waits for its time.
-            wanted = min(self._reached + CLOCK_STEP_NS, end)
-            allowed = control.allowed(FOREVER, self._timer())
-            if min(self._reached + CLOCK_STEP_NS, control.limit, end) > allowed:
-                wanted = self._reached
-            wanted = min(wanted, control.limit)
-            if wanted > self._reached:
-                end = self._advance(scheduler, wanted, end)
+            if stood or control.rate != (pacer.rate if pacer else None):
+                pacer = continued(pacer, control.rate, self._reached)
+            wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
+            stood = wanted <= self._reached
+            if not stood:
+                end = self._advance(scheduler, wanted, end, pacer)
+            control.granted = max(control.granted, self._reached)
             self._tell(scheduler, end)
             progress(self._reached)
-            pause_s = 0.05 if control.resting else 0.005
-            self._session.wait(0.0 if wanted > control.granted else pause_s)
-            control.granted = max(control.granted, self._reached)
+            self._session.wait(0.05 if stood else 0.0)
+            if pacer is not None and not stood:
+                self._wait_for(pacer, progress)
         control.over(describe_end(end, scheduler.stop_reason or "complete"))
         return end
 
-    def _advance(self, scheduler: SequentialScheduler, until: int, end: int) -> int:
+    def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
+        """Let the wall clock come near, unless somebody asks for something else."""
+        control = self._control
+        while (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS:
+            if control.rate != pacer.rate or control.paused or control.stop_reason is not None:
+                return
+            self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
+            progress(self._reached)
+
+    def _advance(
+        self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer | None
+    ) -> int:
         """Run every activation before ``until``; gives the end of the run."""
-        end = scheduler.run(until, end)
+        end = scheduler.run(until, end, before=pacer.wait if pacer else None)
         self._reached = min(until, end)
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)

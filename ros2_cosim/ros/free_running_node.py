@@ -18,10 +18,11 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.free_running import FreeRunning
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted, Numbering
+from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Writer, data_qos
 
 #: Where the start is told: ``time_ns`` is time 0 on the monotonic clock, ``end_ns`` the end.

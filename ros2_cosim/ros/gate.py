@@ -85,7 +85,9 @@ class Gate:
         self._interrupted = False
         #: Wall time [ns] spent on the foreign node and on the way to it.
         self.transport_ns = 0
-        self._codecs = {port.name: _input_codec(graph, name, port.name) for port in spec.inputs}
+        # What nobody feeds has no type; the node's reader stays alone.
+        fed = [port.name for port in spec.inputs if not port.unfed]
+        self._codecs = {port: _input_codec(graph, name, port) for port in fed}
         self._outputs = [
             _OutputPort(name, port.name, port.codec, port.latency, settings.outputs[port.name],
                         port.schedule == "once")
@@ -96,7 +98,12 @@ class Gate:
         self._newest: dict[str, tuple[int, int]] = {}
         self._first_clock = settings.clock_start
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
-            self._first_clock = max(0, spec.offset_ns - spec.period_ns)
+            if spec.free_entry:
+                raise ConfigurationError(
+                    f"participants.{name}.enter: missing; a foreign node whose timers follow the "
+                    "simulated clock must know when it enters"
+                )
+            self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier == "parameters"
         base = settings.node_name or f"{name}_node"
         self._node_name = base if base.startswith("/") else f"/{base}"

@@ -152,7 +152,8 @@ class Link:
         except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
             return []
         known = {*_COMMON, *allowed, clock_topic(self._name)}
-        known |= {input_topic(self._name, port) for port in self._writers}
+        own = input_topic(self._name, "")
+        known |= {topic for topic, _ in found if topic.startswith(own)}
         return sorted(topic for topic, _ in found if topic not in known)
 
     def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:

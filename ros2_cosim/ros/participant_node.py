@@ -19,16 +19,20 @@ from ros2_cosim.interfaces.protocol import (
     SystemState,
 )
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.session import Session, Writer, data_qos
+from ros2_cosim.ros.readers import ExpectedReaders
+from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
 
 #: A participant that has not advanced for so long says what it waits for.
 EXPLAIN_AFTER_NS = 2_000_000_000
@@ -68,39 +72,46 @@ class ParticipantNode:
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
+        self._told_horizon = NEVER
         self._state = State.SERVICES_CREATED
         self._system = State.INVALID
         self._reported_bound = NEVER
         self._wait_ns = 0
         self._transport_ns = 0
+        self._spec = graph.participants[name]
+        self._attendance = Attendance(graph)
         self._writers: list[Writer] = []
-        self._expected: list[int] = []
+        self._readers = ExpectedReaders(graph, self._attendance)
         for port in graph.participants[name].outputs:
             topic, _ = topic_of(name, port.name)
-            qos = data_qos(latched=port.schedule == "once")
+            qos = data_qos(latched=port.schedule == "once" or graph.is_kept(name, port.name))
             codec = port.codec
             assert isinstance(codec, WireCodec)
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
-            self._expected.append(len(readers) + recorded)
+            self._readers.add(self._writers[-1], readers, recorded)
         self._read_inputs(graph, topic_of)
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
             graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
         )
         self._completion = session.writer(
-            topics.completion(name), topics.COMPLETION_TYPE, data_qos()
+            topics.completion(name), topics.COMPLETION_TYPE, data_qos(latched=graph.has_late)
         )
         promise_readers = {
             c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
         }
-        self._completion_readers = len(promise_readers) + 1 + (self._explicit and recorded)
+        others = 1 + (self._explicit and recorded)
+        self._readers.add(self._completion, promise_readers, others)
         latched = data_qos(latched=True)
         self._states = session.writer(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
         )
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         self._heart = Heart(session, name, timer)
+        # Who leaves early waits for those who read this, too: the clock, and the recorder.
+        self._readers.add(self._states, (), 1, at_start=False)
+        self._readers.add(self._reports, (), 1 + recorded, at_start=False)
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         session.record_reader(
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
@@ -114,11 +125,17 @@ class ParticipantNode:
         """
         try:
             self._connect()
+            self._await_entry()
             self._simulate()
             self._report()
             self._enter(State.STOPPED, "all activations complete")
-            while self._system not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone():
-                self._session.wait(_POLL_S)
+            self._stay()
+        except NotNeeded:
+            self._enter(State.STOPPED, "the run ended before it took part")
+        except Stopped:
+            # If the run can spare it, it goes on without it.
+            self._enter(State.ABORTING, "was asked to end")
+            raise
         except Aborted:
             self._enter(State.ABORTING, "the clock ended the run")
             raise
@@ -143,17 +160,20 @@ class ParticipantNode:
             codec = graph.output(source, port).codec
             assert isinstance(codec, WireCodec)
             numbering = Numbering(graph, source, port)
+            receive = self._receiver(codec, numbering, indices)
             self._session.reader(
                 topics.edge(topic, codec),
                 codec.type_name,
-                data_qos(),
-                self._receiver(codec, numbering, indices),
+                data_qos(latched=graph.is_kept(source, port)),
+                self._attendance.guard(source, numbering, receive),
             )
+            for index in indices:
+                self._attendance.watch(source, port, self._engine.channels[index])
         for source, ports in promised.items():
             self._session.record_reader(
                 topics.completion(source),
                 topics.COMPLETION_TYPE,
-                data_qos(),
+                data_qos(latched=graph.has_late),
                 self._promise_receiver(ports),
             )
 
@@ -186,27 +206,38 @@ class ParticipantNode:
     def _connect(self) -> None:
         """Wait until every reader of the outputs has been found; then say that we are ready."""
         self._enter(State.COMMUNICATION_INITIALISING, "looking for the readers of its outputs")
-        while True:
-            missing = [
-                f"{writer.topic} ({writer.readers} of {expected})"
-                for writer, expected in [
-                    *zip(self._writers, self._expected, strict=True),
-                    (self._completion, self._completion_readers),
-                ]
-                if writer.readers < expected
-            ]
-            if not missing:
-                break
+        while self._readers.missing():
             self._session.wait(0.02)
             self._check_abort()
+            if self._engine.horizon > self._spec.enter_ns:
+                raise RunError(
+                    f"participant '{self._name}' came too late: it enters at "
+                    f"{format_ns(self._spec.enter_ns)}, but others were allowed to run up to "
+                    f"{format_ns(self._engine.horizon)}"
+                )
         self._enter(State.READY_TO_RUN, "all readers found")
+
+    def _await_entry(self) -> None:
+        """Without a declared entry: wait until the clock says when that is."""
+        while self._runtime.spec.free_entry:
+            self._session.wait(_POLL_S)
+            if self._told_horizon >= self._end:
+                raise NotNeeded("the run is over")
+            self._check_abort()
+
+    def _stay(self) -> None:
+        """Wait for the shut-down; who has left ends once everybody has what it sent."""
+        while self._system not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone():
+            if self._engine.has_left and self._readers.have_all():
+                return
+            self._session.wait(_POLL_S)
 
     def _simulate(self) -> None:
         engine = self._engine
         timer = self._timer
         idle_since = timer()
         explained = False
-        while engine.bound() < self._end or engine.horizon < self._end:
+        while not engine.has_left and (engine.bound() < self._end or engine.horizon < self._end):
             advanced = False
             for outputs in engine.advance():
                 self._publish(outputs)
@@ -219,7 +250,7 @@ class ParticipantNode:
                     explained = False
                     self._enter(self._state, "goes on")
             self._tell_progress(blocked=True)
-            if engine.bound() >= self._end and engine.horizon >= self._end:
+            if engine.bound() >= self._end and engine.horizon >= self._end or engine.has_left:
                 break
             started = timer()
             self._session.wait(_POLL_S)
@@ -301,8 +332,23 @@ class ParticipantNode:
         self._states.send(ParticipantState(self._name, int(state), reason))
 
     def _on_horizon(self, horizon: Horizon) -> None:
-        self._engine.horizon = max(self._engine.horizon, horizon.time_ns)
+        self._told_horizon = max(self._told_horizon, horizon.time_ns)
+        self._attendance.told(horizon.presences, horizon.time_ns)
+        for presence in horizon.presences:
+            if presence.participant == self._name:
+                self._take_part(presence)
+        if not self._runtime.spec.free_entry:
+            self._engine.horizon = max(self._engine.horizon, horizon.time_ns)
         self._end = horizon.end_ns
+
+    def _take_part(self, presence: Presence) -> None:
+        if presence.leave_ns < FOREVER:
+            raise RunError(
+                f"participant '{self._name}': the run has gone on without it since "
+                f"{format_ns(presence.leave_ns)}"
+            )
+        if self._runtime.spec.free_entry:
+            self._engine.enter(presence.enter_ns)
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = State(state.state)
@@ -316,6 +362,8 @@ class ParticipantNode:
         return self._system is not State.INVALID and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
+        if self._system is State.SHUT_DOWN and self._spec.is_late:
+            raise NotNeeded("the run is over")
         if self._system in (State.ABORTING, State.SHUT_DOWN):
             raise Aborted(self._abort_reason or "the run is over")
 
@@ -324,15 +372,5 @@ class Aborted(RunError):
     """The clock ended the run; somebody else is the cause."""
 
 
-class Numbering:
-    """Sequence numbers of messages that carry none: from the stamps, where they are regular."""
-
-    def __init__(self, graph: Graph, participant: str, port: str) -> None:
-        self._separation = graph.separation(participant, port)
-        self._first = graph.first_stamp(participant, port)
-
-    def number(self, stamp: int, received: int) -> int:
-        """The number of a message; the count of received ones where stamps tell nothing."""
-        if self._separation is None:
-            return received
-        return (stamp - self._first) // self._separation
+class NotNeeded(RunError):
+    """The run was over before a participant that enters late took part in it."""

@@ -7,7 +7,8 @@ disk slows the run down instead of losing messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ros2_cosim.interfaces.cdr import WireCodec
@@ -18,17 +19,20 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
     SystemState,
 )
+from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, Aborted, Numbering
+from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, Aborted
 from ros2_cosim.ros.session import Session, data_qos
 
 NAME = "recorder"
+CLOCK = "clock"
 _POLL_S = 0.1
 
 
@@ -50,7 +54,7 @@ class RecorderNode:
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: where the messages go
     :param quantum_ns: progress [ns of simulated time] worth telling the clock
-    :param helpers: processes that report beside participants and clock
+    :param helpers: participant -> process that reports beside it
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
     """
 
@@ -62,7 +66,7 @@ class RecorderNode:
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
         quantum_ns: int,
-        helpers: Iterable[str] = (),
+        helpers: Mapping[str, str] | None = None,
         timer: Callable[[], int],
     ) -> None:
         self._session = session
@@ -75,7 +79,9 @@ class RecorderNode:
         self._end = FOREVER
         self._horizon = NEVER
         self._told = NEVER
-        self._expected = {*graph.participants, "clock", *helpers}
+        self._helpers = dict(helpers or {})
+        self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
+        self._attendance = Attendance(graph)
         self.reports: dict[str, ParticipantReport] = {}
         self._system = SystemState(int(State.INVALID), "", "")
         for name, spec in graph.participants.items():
@@ -88,17 +94,19 @@ class RecorderNode:
                 if channel.needs_promises:
                     promised[port.name] = channel
                 numbering = Numbering(graph, name, port.name)
+                receive = self._receiver(topic, port.codec, channel, numbering)
                 session.reader(
                     topics.edge(topic, port.codec),
                     port.codec.type_name,
-                    data_qos(),
-                    self._receiver(topic, port.codec, channel, numbering),
+                    data_qos(latched=graph.is_kept(name, port.name)),
+                    self._attendance.guard(name, numbering, receive),
                 )
+                self._attendance.watch(name, port.name, channel)
             if promised:
                 session.record_reader(
                     topics.completion(name),
                     topics.COMPLETION_TYPE,
-                    data_qos(),
+                    data_qos(latched=graph.has_late),
                     self._promise_receiver(promised),
                 )
         latched = data_qos(latched=True)
@@ -214,9 +222,17 @@ class RecorderNode:
     def _on_horizon(self, horizon: Horizon) -> None:
         self._horizon = horizon.time_ns
         self._end = horizon.end_ns
+        self._attendance.told(horizon.presences, horizon.time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
         self.reports[report.participant] = report
+        if report.participant == CLOCK:
+            # Who never took part, or is gone, has nothing to report.
+            absent = json.loads(report.details_json)["absent"]
+            self._expected -= {*absent, *self._helpers_of(absent)}
+
+    def _helpers_of(self, participants: Iterable[str]) -> set[str]:
+        return {self._helpers[name] for name in participants if name in self._helpers}
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = state

@@ -93,9 +93,12 @@ class Writer:
         """The message as observers see it."""
         return self._codec.plain(data)
 
-    def flush(self) -> None:
-        """Wait until every reader has what was sent: last words of a process that ends."""
-        self._publisher.wait_for_all_acked(_FLUSH)
+    def flush(self) -> bool:
+        """Wait until every reader has what was sent: last words of a process that ends.
+
+        :returns: whether all have it; a reader that has not answered in time may be gone
+        """
+        return bool(self._publisher.wait_for_all_acked(_FLUSH))
 
     @property
     def readers(self) -> int:

@@ -72,6 +72,7 @@ class StandingTable:
                 (c.source, c.source_port, not graph.input(name, c.target_port).delayed)
                 for c in graph.incoming(name)
             ]
+        self._late = {name for name, spec in graph.participants.items() if spec.is_late}
         self._everything = [(name, port, True) for name, port in self._latencies]
 
     def on_state(self, state: ParticipantState, now: int) -> None:
@@ -122,7 +123,8 @@ class StandingTable:
         Each one waits for the next; the last one waits for nobody, for the horizon, or, in a
         dead end, for one of those before it.
         """
-        behind = min(self.places, key=lambda n: (self.places[n].bound, n))
+        present = [name for name in self.places if not self._is_absent(name)]
+        behind = min(present, key=lambda n: (self.places[n].bound, n))
         found: list[tuple[str, tuple[Need, ...]]] = []
         while behind in self.places and behind not in (name for name, _ in found):
             needs = self.needs(behind, horizon)
@@ -173,7 +175,13 @@ class StandingTable:
             lines.append(f"{name} {since}" + (f" waits for {what}" if what else ""))
         return "; ".join(lines)
 
+    def _is_absent(self, name: str) -> bool:
+        """Whether somebody may enter later and has not been seen yet: nobody waits for it."""
+        return name in self._late and self.places[name].state is None
+
     def _promise(self, source: str, port: str) -> int:
+        if self._is_absent(source):
+            return FOREVER
         place = self.places[source]
         latency, schedule = self._latencies[source, port]
         if schedule == "once" and place.activations:

@@ -18,12 +18,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
+from ros2_cosim.scenario.without import without as leave_out
 from ros2_cosim.tools.control_cli import add_control_commands
+from ros2_cosim.tools.summary import Summary
 
 app = typer.Typer(
     name="cosim",
@@ -66,6 +70,10 @@ Controllers = Annotated[
         "controller node of your own: script.py or package/executable."
     ),
 ]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out a participant that is not required (may be repeated)."),
+]
 Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
 
 
@@ -77,10 +85,15 @@ def run(
     host: Annotated[str | None, typer.Option(help="Host of the CARLA server.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the CARLA server.")] = None,
     rate: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "max",
+    hard: Annotated[bool, typer.Option(help="Hard real time where the system permits.")] = False,
+    arrivals: Annotated[
+        Path | None, typer.Option(help="Repeat a run: its arrivals.json, or what is meant as one.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Output directory (out/NAME).")] = None,
     settings: Settings = None,
     seed: Seed = None,
     controllers: Controllers = None,
+    without: Without = None,
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
@@ -89,7 +102,7 @@ def run(
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
-            load_scenario(scenario, settings or ()),
+            leave_out(load_scenario(scenario, settings or ()), without or ()),
             seed=seed,
             simulator=simulator,
             host=host,
@@ -97,12 +110,14 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (
-            loaded.simulator.kind == "carla" or factor is not None or visualise or rviz or paused
-        ):
+        if shape == "inproc" and (loaded.simulator.kind == "carla" or visualise or rviz or paused):
             raise ConfigurationError(
-                "shape inproc runs the headless world as fast as possible, without ROS; simulator "
-                "carla, --rate, --visualise, --rviz and --paused need --shape ros or composed"
+                "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
+                "--rviz and --paused need --shape ros or composed"
+            )
+        if hard and factor is None:
+            raise ConfigurationError(
+                "--hard: a run as fast as possible has no deadlines; add --rate"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
         build_graph(loaded)
@@ -112,6 +127,8 @@ def run(
             output,
             shape=shape,
             rate=factor,
+            hard=hard,
+            arrivals=None if arrivals is None else arrivals.absolute(),
             record=bag,
             visualise=visualise or rviz,
             rviz=rviz,
@@ -119,16 +136,62 @@ def run(
         )
         if shape != "inproc":
             make_plan(loaded, options)
+        if arrivals is not None:
+            read_arrivals(arrivals)
         prepare_output(output)
-        with _progress(loaded) as progress:
-            if shape == "inproc":
-                from ros2_cosim.tools.run_inproc import run_inproc
+        summary = _run(loaded, options)
+    _tell_summary(summary)
+    print(f"  results in {output}")
+    _exit_by_verdicts(summary)
 
-                summary = run_inproc(loaded, output, record=bag, progress=progress)
-            else:
-                from ros2_cosim.tools.run_ros import run_ros
 
-                summary = run_ros(loaded, options, progress=progress, on_line=_print_line)
+@app.command()
+def replay(
+    run_directory: Annotated[Path, typer.Argument(help="Output of the run to repeat.")],
+    shape: Annotated[
+        Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")
+    ] = "inproc",
+    out: Annotated[
+        Path | None, typer.Option(help="Output directory (RUN_DIRECTORY-replay).")
+    ] = None,
+    bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
+) -> None:
+    """Repeat a run from its scenario and its arrival record; compare the traces."""
+    from ros2_cosim.tools.replay import compare, prepare_replay
+
+    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loaded, arrivals, former = prepare_replay(run_directory)
+        output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
+        options = RunOptions(output, shape=shape, arrivals=arrivals, record=bag)
+        prepare_output(output)
+        summary = _run(loaded, options)
+        _tell_summary(summary)
+        compare(former, summary)
+    print("  the same trace as before")
+    print(f"  results in {output}")
+
+
+def _run(scenario: Scenario, options: RunOptions) -> Summary:
+    """Run a scenario in the shape of the options, with progress."""
+    with _progress(scenario) as progress:
+        if options.shape == "inproc":
+            from ros2_cosim.realtime.run_settings import realtime_run
+            from ros2_cosim.tools.run_inproc import run_inproc
+
+            realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
+            return run_inproc(
+                scenario,
+                options.output,
+                record=options.record,
+                progress=progress,
+                realtime=realtime,
+            )
+        from ros2_cosim.tools.run_ros import run_ros
+
+        return run_ros(scenario, options, progress=progress, on_line=_print_line)
+
+
+def _tell_summary(summary: Summary) -> None:
     print(
         f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
         f"(real-time factor {summary.rtf:.2f}, start-up {summary.startup_time_s:.2f} s): "
@@ -138,7 +201,16 @@ def run(
         mark = "passed" if verdict.passed else "FAILED"
         print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
     print(f"  trace {summary.trace_sha256}")
-    print(f"  results in {output}")
+    if summary.realtime is not None:
+        for line in summary.realtime.lines():
+            print(f"  {line}")
+    if not summary.repeatable:
+        since = summary.not_repeatable_since_s
+        begin = "" if since is None else f" from {since:g} s on"
+        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+
+
+def _exit_by_verdicts(summary: Summary) -> None:
     failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
     if failed:
         print(f"cosim: verdict not met: {', '.join(failed)}", file=sys.stderr)
@@ -253,6 +325,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, _clear_errors)
+app.add_typer(vds_app)
 
 
 def main() -> None:

@@ -15,8 +15,11 @@ _RESULTS = (
     "summary.json",
     "report.html",
     "activations.json",
+    "arrivals.json",
+    "values.json",
     "fastdds.xml",
     "parameters.yaml",
+    "lost",
     RESOLVED_SCENARIO,
 )
 

@@ -17,6 +17,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.scenario.dcp_slaves import LOOPBACK, slave_commands, started_slaves
 from ros2_cosim.scenario.executables import PACKAGE, find_node
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.share import share_file
@@ -33,7 +34,8 @@ class Process:
     ``executable`` of ``package`` is what ``ros2 run`` would start; those of this package are
     the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
     the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
-    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run.
+    ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
+    unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves.
     """
 
     name: str
@@ -43,15 +45,23 @@ class Process:
     is_ros: bool = True
     required: bool = True
     package: str = PACKAGE
+    leaves: bool = False
+    participant: str = ""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is brought up. ``rate`` is a real-time factor, None: as fast as possible."""
+    """How a scenario is brought up.
+
+    ``rate`` is a real-time factor, None: as fast as possible; ``hard`` asks for hard real time;
+    ``arrivals`` is the arrival record of a run that is to be repeated.
+    """
 
     output: Path
     shape: str = "ros"
     rate: float | None = None
+    hard: bool = False
+    arrivals: Path | None = None
     record: bool = True
     visualise: bool = False
     rviz: bool = False
@@ -71,6 +81,10 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
+    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.paused:
+        rate["paused"] = "true"
+    realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
     if simulator.kind == "headless" and dcp_participants(scenario):
@@ -91,19 +105,26 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         )
     for name in dcp_participants(scenario):
         processes.append(
-            Process(slave_name(name), "carla_slave", parameters={**common, "participant": name})
+            Process(
+                slave_name(name),
+                "carla_slave",
+                parameters={**common, "participant": name},
+                **_part_in_run(scenario, name, options.shape),
+            )
         )
+    for name, (program, *words) in slave_commands(scenario):
+        processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
     if options.shape == "ros":
         for name, participant in scenario.participants.items():
             package, executable = find_node(
                 participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
-            parameters = {**common, "participant": name}
-            processes.append(Process(name, executable, parameters=parameters, package=package))
+            parameters = {**common, "participant": name, **realtime}
+            part = _part_in_run(scenario, name, options.shape)
+            processes.append(
+                Process(name, executable, parameters=parameters, package=package, **part)
+            )
     record = {"output": str(options.output), "bag": str(options.record).lower()}
-    rate = {"rate": "max" if options.rate is None else repr(options.rate)}
-    if options.paused:
-        rate["paused"] = "true"
     if options.shape == "ros":
         processes.append(Process("recorder", "recorder", parameters={**common, **record}))
     if options.visualise:
@@ -113,11 +134,35 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.rviz:
         processes.append(_rviz())
     if options.shape == "ros":
-        processes.append(Process("clock", "clock", parameters={**common, **rate}))
+        processes.append(Process("clock", "clock", parameters={**common, **rate, **realtime}))
     else:
-        parameters = {**common, **record, **rate}
+        parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
+    """What the end of a participant's process means for the run."""
+    settings = scenario.participants[name]
+    if shape != "ros":
+        return {"participant": name}
+    return {
+        "participant": name,
+        "required": settings.is_required,
+        "leaves": settings.leave is not None,
+    }
+
+
+def _realtime_parameters(options: RunOptions) -> dict[str, str]:
+    """What participants have to know of the wall clock: nothing, in an ordinary run."""
+    found: dict[str, str] = {}
+    if options.rate is not None:
+        found["rate"] = repr(options.rate)
+        if options.hard:
+            found["hard"] = "true"
+    if options.arrivals is not None:
+        found["arrivals"] = str(options.arrivals)
+    return found
 
 
 def _rviz() -> Process:
@@ -191,6 +236,10 @@ def resolve_ports(scenario: Scenario) -> Scenario:
                 place = f"participants.{name}.parameters.dcp"
                 bridge["host"] = bridge.get("host", "127.0.0.1")
                 bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
+        for name, slave, entry in started_slaves(data["participants"]):
+            place = f"participants.{name}.parameters.slaves.{slave}"
+            entry["host"] = entry.get("host") or LOOPBACK
+            entry["port"] = _reserve(held, entry["host"], entry.get("port") or 0, place)
     finally:
         for held_socket in held:
             held_socket.close()

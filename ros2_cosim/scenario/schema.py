@@ -10,55 +10,35 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, ValidationError, model_validator
 
+from ros2_cosim.interfaces.settings import Duration, Name, PositiveDuration, Section
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import format_ns, parse_duration
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.settings import (
+    CouplingSettings,
+    InputEstimateSettings,
+    OverrunSettings,
+)
 from ros2_cosim.scenario.plain_data import parse_value, plain_copy, read_mapping
 
 _ABBREVIATED = reprlib.Repr()
 _ABBREVIATED.maxstring = _ABBREVIATED.maxother = 60
 
 
-def _positive(value: object) -> int:
-    return _duration(value, minimum=1)
-
-
-def _duration(value: object, *, minimum: int = 0) -> int:
-    try:
-        return parse_duration(value, minimum=minimum)
-    except ConfigurationError as error:
-        # pydantic adds the place; only the rest of the message is wanted here.
-        raise ValueError(str(error).removeprefix("duration: ")) from None
-
-
-#: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
-Duration = Annotated[int, BeforeValidator(lambda value: _duration(value))]
-PositiveDuration = Annotated[int, BeforeValidator(_positive)]
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class InputSettings(_Section):
+class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
     source: tuple[str, ...] = Field(alias="from")
     delayed: bool = False
+    estimate: InputEstimateSettings | None = None
+    #: Its writers have been left out: nothing feeds it, which is otherwise an error.
+    unfed: bool = False
 
 
-class OutputSettings(_Section):
+class OutputSettings(Section):
     """One output port: its message type, topic, latency and schedule."""
 
     type: str
@@ -69,7 +49,7 @@ class OutputSettings(_Section):
     schedule: Literal["every", "sparse", "once"] = "every"
 
 
-class ParticipantSettings(_Section):
+class ParticipantSettings(Section):
     """One participant: which model, when it runs, and its ports."""
 
     model: str
@@ -80,9 +60,28 @@ class ParticipantSettings(_Section):
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
+    #: From when on it takes part; an autonomous one without: from when on it is ready.
+    enter: Duration | None = None
+    #: From this time on it takes part no more.
+    leave: PositiveDuration | None = None
+    mode: Literal["coordinated", "autonomous"] = "coordinated"
+    #: Whether the run ends when it dies; by default that of a coordinated one does.
+    required: bool | None = None
+    overrun: OverrunSettings | None = None
+    coupling: CouplingSettings | None = None
+
+    @property
+    def enters_freely(self) -> bool:
+        """Whether it enters when it is ready, whenever that is."""
+        return self.mode == "autonomous" and self.enter is None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the run cannot go on without it."""
+        return self.mode == "coordinated" if self.required is None else self.required
 
 
-class SimulatorSettings(_Section):
+class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
     kind: Literal["headless", "carla"] = "headless"
@@ -98,7 +97,7 @@ class SimulatorSettings(_Section):
         return self
 
 
-class Scenario(_Section):
+class Scenario(Section):
     """A whole scenario."""
 
     name: Name

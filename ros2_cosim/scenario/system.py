@@ -23,6 +23,10 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.participant import Behaviour, ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
+from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
+from ros2_cosim.realtime.adapters import adapt
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
@@ -31,10 +35,12 @@ from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scen
 BUILT_IN_MODELS: Mapping[str, str] = {
     "carla_world": "ros2_cosim.carla_bridge.plant:make_plant",
     "dcp_master": "ros2_cosim.dcp_bridge.participant:make_dcp_master",
+    "vds_plant": "ros2_cosim.realtime.vds_participant:make_vds_plant",
     "object_sensor": "ros2_cosim.models.factories:make_object_sensor",
     "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
     "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
+    "error_handler": "ros2_cosim.realtime.estimated_input:make_error_handler",
     FOREIGN_MODEL: "ros2_cosim.ros.gate:make_gate",
 }
 MODEL_GROUP = "ros2_cosim.models"
@@ -70,10 +76,13 @@ def build_graph(scenario: Scenario) -> Graph:
     return Graph(specs, connections)
 
 
-def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
-    """Make the behaviour of one participant.
+def build_model(
+    scenario: Scenario, name: str, shape: str, realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
+) -> Behaviour:
+    """Make the behaviour of one participant, with the adapters that the scenario asks for.
 
     :param shape: the run shape it will run in
+    :param realtime: the wall clock of the run
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
     settings = scenario.participants[name]
@@ -87,7 +96,30 @@ def build_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     if shape != "ros" and is_own(settings.node):
         context = replace(context, parameters=_law_of_node(scenario, name, shape))
     behaviour: Behaviour = factory(context)
-    return behaviour
+    try:
+        return adapt(behaviour, adapted_participant(scenario, name), realtime)
+    except BaseException:
+        close = getattr(behaviour, "close", None)
+        if close:
+            close()
+        raise
+
+
+def adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
+    """What the adapters for late parts need to know of a participant."""
+    settings = scenario.participants[name]
+    return AdaptedParticipant(
+        name=name,
+        period_ns=settings.period,
+        is_triggered=settings.activation is not None,
+        outputs={port: (o.schedule, o.type) for port, o in settings.outputs.items()},
+        inputs={port: i.estimate for port, i in settings.inputs.items()},
+        overrun=settings.overrun,
+        coupling=settings.coupling,
+        seed=scenario.seed,
+        base_directory=Path(scenario.base_directory),
+        watchdog_s=scenario.watchdog_s,
+    )
 
 
 def check_models(scenario: Scenario, shape: str) -> None:
@@ -188,10 +220,14 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             f"participants.{name}.activation",
             lambda port: _record_of(scenario, name, port),
         ),
-        inputs=tuple(InputPort(port, i.delayed) for port, i in settings.inputs.items()),
+        inputs=tuple(InputPort(port, i.delayed, i.unfed) for port, i in settings.inputs.items()),
         outputs=tuple(
             _output(scenario, name, port, output) for port, output in settings.outputs.items()
         ),
+        enter_ns=settings.enter or 0,
+        leave_ns=FOREVER if settings.leave is None else settings.leave,
+        free_entry=settings.enters_freely,
+        required=settings.is_required,
     )
 
 
@@ -212,12 +248,26 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
-        codec = CATALOGUE.wire_codec(settings.type, whole=foreign is not None, **constants)
+        # Who connects late counts from the middle: stamps need not tell where that is.
+        numbered = _feeds_late(scenario, f"{name}.{port}")
+        codec = CATALOGUE.wire_codec(
+            settings.type, whole=foreign is not None, numbered=numbered, **constants
+        )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None
     if foreign is not None:
         draw = foreign.check_output(where, settings.schedule, distribution, codec) or draw
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
+
+
+def _feeds_late(scenario: Scenario, source: str) -> bool:
+    """Whether somebody reads an output who may connect when the run has begun."""
+    return any(
+        source in port.source
+        for reader in scenario.participants.values()
+        if reader.mode == "autonomous" or reader.enter
+        for port in reader.inputs.values()
+    )
 
 
 def _record_of(scenario: Scenario, name: str, port: str) -> type | None:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,9 @@ class ProcessGroup:
     :param environment: for all of them
     :param on_line: called with (process name, line) of everything they print, but for a node's
         word about its own failure: that is what :meth:`failure` is for
+    :param on_lost: called with (participant, how) when a process has failed without which the
+        run goes on
+    :param held: processes that :meth:`start` starts later
     """
 
     def __init__(
@@ -53,10 +56,14 @@ class ProcessGroup:
         plan: Sequence[Process],
         environment: Mapping[str, str],
         on_line: Callable[[str, str], None] = lambda name, line: None,
+        on_lost: Callable[[str, str], None] = lambda name, how: None,
+        held: Collection[str] = (),
     ) -> None:
         self._plan = plan
         self._environment = dict(environment)
         self._on_line = on_line
+        self._on_lost = on_lost
+        self._held = held
         self._children: list[_Child] = []
         self._watch = RunWatch(plan)
         self._first_end: float | None = None
@@ -64,7 +71,8 @@ class ProcessGroup:
     def __enter__(self) -> ProcessGroup:
         try:
             for process in self._plan:
-                self._start(process)
+                if process.name not in self._held:
+                    self._start(process)
         except BaseException:
             self.end()
             raise
@@ -73,9 +81,20 @@ class ProcessGroup:
     def __exit__(self, *_: object) -> None:
         self.end()
 
+    def start(self, name: str) -> None:
+        """Start a process of the plan that was held back."""
+        self._start(next(process for process in self._plan if process.name == name))
+
     def pids(self) -> dict[str, int]:
         """Process ids by name."""
         return {child.process.name: child.popen.pid for child in self._children}
+
+    def codes(self) -> dict[str, int]:
+        """Exit codes of the processes that have ended, by name."""
+        self._look()
+        return {
+            c.process.name: c.popen.returncode for c in self._children if c.popen.poll() is not None
+        }
 
     def failure(self) -> str | None:
         """One line about the first required process that ended before its time, else None."""
@@ -122,6 +141,8 @@ class ProcessGroup:
             code = child.popen.poll()
             if code is not None:
                 self._watch.ended(child.process.name, code)
+        for participant, how in self._watch.lost():
+            self._on_lost(participant, how)
 
     def end(self) -> None:
         """Ask all processes to end, the first started last; kill those that do not."""

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.tools.realtime_report import error_rows, realtime_charts
 from ros2_cosim.tools.report_data import RunData, Series, load_run
 from ros2_cosim.tools.summary import ParticipantSummary, Summary, read_summary
 from ros2_cosim.tools.svg_plot import Bar, Line, Row, event_rows, line_chart, stacked_bars
@@ -63,6 +64,8 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         driving=driving_charts(data),
         timing=timing_charts(data, summary.participants),
         parts=PARTS,
+        realtime=realtime_charts(summary.realtime),
+        error_rows=error_rows,
         topics=[(name, kind, len(times)) for name, (kind, times) in sorted(data.topics.items())],
         collisions=data.collisions,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,14 +14,17 @@ from typing import Any
 import ros2_cosim
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.tools.realtime_results import late_results, realtime_summary, write_records
+from ros2_cosim.tools.repeatability import Cause, repeatability
 from ros2_cosim.tools.report import render_report
 from ros2_cosim.tools.summary import (
     Breakdown,
     Causality,
+    DcpData,
     ParticipantSummary,
     Summary,
     Verdict,
@@ -42,6 +45,12 @@ class RunFacts:
     end_reason: str
     wall_ns: int
     startup_ns: int
+    #: Participant -> [entered, left], None where it did not; left out: as the scenario has it.
+    presence: Mapping[str, Sequence[int | None]] | None = None
+    #: (since, why) the run cannot be repeated; None if it can.
+    not_repeatable: Sequence[Any] | None = None
+    #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
+    realtime: Mapping[str, Any] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -82,16 +91,24 @@ def write_results(
     """Write summary, activation times and report of a complete run."""
     details = {name: json.loads(report.details_json) for name, report in reports.items()}
     figures: dict[str, Any] = {}
+    data: dict[str, DcpData] = {}
     verdicts: list[Verdict] = []
     for name in sorted(details):
-        figures.update(details[name].get("figures", {}))
+        own = dict(details[name].get("figures", {}))
+        data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
+        figures.update(own)
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = Causality(
         timing=sum(r.timing for r in reports.values()),
         order=sum(r.order for r in reports.values()),
         loss=sum(r.loss for r in reports.values()),
     )
-    participants = tuple(_participant(r) for r in _own_times(reports))
+    presence = facts.presence or _declared_presence(scenario, facts.end_ns)
+    for name in presence.keys() - reports.keys():
+        # It never took part, or is gone: there is nothing of it but its place in the hash.
+        reports = {**reports, name: _empty_report(name)}
+    participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(reports))
     wall_s = facts.wall_ns / _NS
     sim_s = facts.end_ns / _NS
     summary = Summary(
@@ -107,7 +124,9 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        repeatable=True,
+        **repeatability([*_entries(facts), *_losses(data), *late_results(parts)]),
+        dcp_data=data or None,
+        realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
         participants=participants,
         breakdown=Breakdown(
@@ -121,10 +140,29 @@ def write_results(
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
     (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_records(output, parts)
     write_summary(output, summary)
     if (output / BAG).is_dir():
         render_report(output)
     return summary
+
+
+def _entries(facts: RunFacts) -> list[Cause]:
+    """What the clock knows: entries that nobody declared, participants that went missing."""
+    if facts.not_repeatable is None:
+        return []
+    since, why = facts.not_repeatable
+    return [Cause(None if since is None else since / _NS, why)]
+
+
+def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
+    """A run that used other data because the network lost some."""
+    harmed = {name: found for name, found in data.items() if found.harmed}
+    if not harmed:
+        return []
+    since = [found.since_s for found in harmed.values() if found.since_s is not None]
+    told = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
+    return [Cause(min(since, default=None), f"DCP data lost over UDP: {told}")]
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
@@ -140,13 +178,35 @@ def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantRepo
     return result
 
 
-def _participant(report: ParticipantReport) -> ParticipantSummary:
+def _declared_presence(scenario: Scenario, end_ns: int) -> dict[str, Sequence[int | None]]:
+    """(entered, left) of each participant where all are there when they should be."""
+    found: dict[str, Sequence[int | None]] = {}
+    for name, settings in scenario.participants.items():
+        enter, leave = settings.enter or 0, settings.leave
+        if enter >= end_ns:
+            found[name] = (None, None)
+        else:
+            found[name] = (enter, leave if leave is not None and leave < end_ns else None)
+    return found
+
+
+def _empty_report(name: str) -> ParticipantReport:
+    nothing = ParticipantTrace().hexdigest()
+    return ParticipantReport(name, 0, nothing, 0, 0, 0, 0, 0, 0, "{}")
+
+
+def _participant(
+    report: ParticipantReport, presence: Sequence[int | None] | None
+) -> ParticipantSummary:
+    entered, left = presence or (None, None)
     return ParticipantSummary(
         name=report.participant,
         activations=report.activations,
         compute_s=report.compute_ns / _NS,
         wait_s=report.wait_ns / _NS,
         transport_s=report.transport_ns / _NS,
+        entered_s=None if entered is None else entered / _NS,
+        left_s=None if left is None else left / _NS,
     )
 
 

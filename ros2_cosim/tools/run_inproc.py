@@ -14,6 +14,8 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.run_control import Answer, Command, Request, RunAbortedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.pacing import continued
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -38,6 +40,7 @@ class InprocRun:
     :param record: write a bag and the report made from it
     :param progress: called now and then with the simulated time [ns]; it may call
         :meth:`request`, to pause
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
     :raises CosimError: the scenario is wrong
     """
 
@@ -48,6 +51,7 @@ class InprocRun:
         *,
         record: bool = True,
         progress: Callable[[int], None] = lambda time_ns: None,
+        realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
     ) -> None:
         created = time.perf_counter_ns()
         self._scenario = scenario
@@ -55,7 +59,11 @@ class InprocRun:
         self._progress = progress
         save_scenario(scenario, output / RESOLVED_SCENARIO)
         graph = build_graph(scenario)
-        self._behaviours = {name: build_model(scenario, name, "inproc") for name in graph.order}
+        self._realtime = realtime
+        self._pacer = realtime.pacer
+        self._behaviours = {
+            name: build_model(scenario, name, "inproc", realtime) for name in graph.order
+        }
         self._messages: list[tuple[str, int, int, bytes]] = []
         self._topics = {
             name: [port.topic for port in participant.outputs.values()]
@@ -73,7 +81,11 @@ class InprocRun:
             observer=self._observe if record else None,
         )
         self._bag = open_bag(output, scenario, graph) if record else None
-        self.control = RunControl(step_ns=scenario.clock_step, paused=True)
+        self.control = RunControl(
+            step_ns=scenario.clock_step,
+            rate=realtime.pacer.rate if realtime.pacer else None,
+            paused=True,
+        )
         self._end = scenario.duration
         self._reached = 0
         self._wall_ns = 0
@@ -108,18 +120,30 @@ class InprocRun:
         if not self.finished:
             self.request(Request(Command.RESUME))
         self.control.over("the run is over")
+        for behaviour in self._behaviours.values():
+            finish = getattr(behaviour, "finish", None)
+            if finish:
+                finish()
         self._close_bag()
         scheduler = self._scheduler
         reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
         reason = f"end of the run at {format_ns(self._end)}"
         if scheduler.stop_reason is not None and self._end < self._scenario.duration:
             reason = scheduler.stop_reason
-        facts = RunFacts("inproc", self._end, reason, self._wall_ns, self._startup_ns)
+        facts = RunFacts(
+            "inproc",
+            self._end,
+            reason,
+            self._wall_ns,
+            self._startup_ns,
+            realtime=self._realtime.facts(),
+        )
         return write_results(self._output, self._scenario, reports, facts)
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
         control = self.control
+        self._pacer = continued(self._pacer, control.rate, self._reached)
         while not self.finished:
             stands = control.update(self.time, 0)
             if control.abort_reason is not None:
@@ -136,7 +160,8 @@ class InprocRun:
     def _advance(self, until: int) -> None:
         # In slices, so that a long run neither fills the memory nor hides its progress.
         started = time.perf_counter_ns()
-        self._end = self._scheduler.run(until, self._end)
+        before = self._pacer.wait if self._pacer else None
+        self._end = self._scheduler.run(until, self._end, before=before)
         self._reached = min(until, self._end)
         self.control.granted = self._reached
         self._wall_ns += time.perf_counter_ns() - started
@@ -173,13 +198,15 @@ def run_inproc(
     *,
     record: bool = True,
     progress: Callable[[int], None] = lambda time_ns: None,
+    realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
 ) -> Summary:
     """Run a scenario to its end.
 
     :param output: existing directory for bag, summary and report
     :param record: write a bag and the report made from it
     :param progress: called now and then with the simulated time [ns]
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
     :raises CosimError: the scenario is wrong or a participant failed
     """
-    with InprocRun(scenario, output, record=record, progress=progress) as run:
+    with InprocRun(scenario, output, record=record, progress=progress, realtime=realtime) as run:
         return run.finish()

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
@@ -23,6 +24,7 @@ from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.bag_reader import is_complete, recover
 from ros2_cosim.tools.dds import dds_settings, loopback_environment
 from ros2_cosim.tools.domain_lock import domain_lock
+from ros2_cosim.tools.losses import tell_loss
 from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.summary import Summary, read_summary
@@ -82,7 +84,7 @@ def run_ros(
     try:
         with (
             domain_lock(scenario.name, options.output, dds_settings(environment)),
-            ProcessGroup(plan, environment, listen) as group,
+            ProcessGroup(plan, environment, listen, partial(tell_loss, options.output)) as group,
         ):
             on_started(group.pids())
             while not group.ended():

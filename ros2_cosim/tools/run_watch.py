@@ -32,6 +32,7 @@ class RunWatch:
         self._codes: dict[str, int] = {}
         self._last_lines: dict[str, str] = {}
         self._own_words: dict[str, str] = {}
+        self._told_lost: set[str] = set()
 
     def said(self, name: str, line: str) -> bool:
         """Take a line that a process printed; tell whether it is its word about its failure."""
@@ -71,7 +72,7 @@ class RunWatch:
     @property
     def some_ended(self) -> bool:
         """Whether a required process has ended, be it without an error."""
-        return any(process.required for process in map(self._processes.get, self._codes) if process)
+        return any(self._ended_early(name) for name in self._codes)
 
     @property
     def some_failed(self) -> bool:
@@ -94,12 +95,27 @@ class RunWatch:
             return None
         for name in self._codes:
             process = self._processes[name]
-            if process.required:
+            if self._ended_early(name):
                 hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
                     f"process '{name}' ended before the run was over: {self._last_line(name)}{hint}"
                 )
         return None
+
+    def lost(self) -> list[tuple[str, str]]:
+        """(participant, how its process failed) of those the run can spare; each one once."""
+        found = []
+        for name, process in self._processes.items():
+            failed = self._codes.get(name, 0) != 0 and not process.required
+            if failed and process.participant and name not in self._told_lost:
+                self._told_lost.add(name)
+                found.append((process.participant, self._describe(name)))
+        return found
+
+    def _ended_early(self, name: str) -> bool:
+        """Whether a process has ended that is needed to the end, as far as its code tells."""
+        process = self._processes[name]
+        return process.required and not (process.leaves and self._codes[name] == 0)
 
     def _nodes(self) -> list[str]:
         return [name for name, p in self._processes.items() if p.required and p.is_ros]

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.tools.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -39,6 +40,8 @@ class ParticipantSummary(_Model):
         default=0.0, ge=0.0, description="for others to reach the next activation"
     )
     transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
+    entered_s: float | None = Field(default=None, description="simulated time of its entry")
+    left_s: float | None = Field(default=None, description="simulated time at which it left")
 
 
 class Breakdown(_Model):
@@ -47,6 +50,33 @@ class Breakdown(_Model):
     compute_s: float = Field(default=0.0, ge=0.0)
     wait_s: float = Field(default=0.0, ge=0.0)
     transport_s: float = Field(default=0.0, ge=0.0)
+
+
+class DataCounts(_Model):
+    """Data PDUs in one direction between a DCP master and a slave over UDP."""
+
+    received: int = Field(ge=0)
+    lost: int = Field(ge=0, description="never came")
+    duplicated: int = Field(ge=0, description="came again")
+    reordered: int = Field(ge=0, description="came after a later one")
+    refused: int = Field(ge=0, description="had a wrong length")
+    held: int = Field(ge=0, description="steps for which none had come: former values were used")
+    extrapolated: int = Field(ge=0, description="the same, values on the line through the last two")
+
+
+class DcpData(_Model):
+    """What the network did to the data of one DCP slave; ``missing`` is the chosen policy."""
+
+    missing: str
+    outputs: DataCounts | None = None
+    inputs: DataCounts | None = Field(default=None, description="as far as the slave tells")
+    since_s: float | None = Field(default=None, description="the first step without data")
+
+    @property
+    def harmed(self) -> int:
+        """PDUs and steps whose data the network changed."""
+        sides = [side for side in (self.outputs, self.inputs) if side is not None]
+        return sum(max(side.lost, side.held + side.extrapolated) for side in sides)
 
 
 class Verdict(_Model):
@@ -80,6 +110,8 @@ class Summary(_Model):
     breakdown: Breakdown = Breakdown()
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
+    dcp_data: dict[str, DcpData] | None = None
+    realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)
     min_gap_m: float | None = None
     final_gap_to_obstacle_m: float | None = None

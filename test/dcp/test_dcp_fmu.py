@@ -8,18 +8,22 @@ import os
 import zipfile
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 
 from ros2_cosim.dcp.dcpx import parse_description
 from ros2_cosim.dcp.dcpx_write import description_bytes
 from ros2_cosim.dcp.description import Causality
-from ros2_cosim.dcp.enums import DataType, OpMode, State, TransportProtocol
+from ros2_cosim.dcp.enums import DataType, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.errors import DcpError, DescriptionError
 from ros2_cosim.dcp.fmu import describe_fmu, load_fmu
 from ros2_cosim.dcp.master import Master
+from ros2_cosim.dcp.model import StepInfo
+from ros2_cosim.dcp.pdu import make
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +141,64 @@ def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:
                 break
         assert remote.output("y") == math.sin(1.25)
         master.stop()
+
+
+def test_an_fmi2_model_in_hard_real_time(trig2: Path) -> None:
+    """Half a second per step: late only on a machine that stands still for so long."""
+    slave, description = load_fmu(trig2, step=Fraction(1, 2), modes=(OpMode.HRT,))
+    assert description.op_modes == {OpMode.HRT}
+    assert description == describe_fmu(trig2, step=Fraction(1, 2), modes=(OpMode.HRT,))
+    assert description.uuid != describe_fmu(trig2, step=Fraction(1, 2)).uuid
+    with (
+        running(slave, description) as served,
+        Master(op_mode=OpMode.HRT, timeout_s=10) as master,
+    ):
+        remote = master.add_slave(description, port=served.port)
+        master.configure()
+        remote.set_inputs({"u": 1.25})
+        master.initialise()
+        assert remote.output("y") == math.sin(1.25)
+        master.run()
+        remote.set_inputs({"u": 0.75})
+        master.do_step(3)
+        assert remote.output("y") == math.sin(0.75)
+        assert served.server.slave.plan.overruns == 0
+        master.stop()
+    slave.close()
+
+
+def test_a_late_fmu_in_hard_real_time_is_an_error(trig2: Path) -> None:
+    """On a clock set by hand: the second step takes longer than a resolution."""
+    slave, description = load_fmu(trig2, step=Fraction(1, 100), modes=(OpMode.HRT,))
+    bench = Bench(slave, description)
+    requests: list[tuple[PduType, dict[str, Any]]] = [
+        (
+            PduType.STC_register,
+            {"slave_uuid": description.uuid_bytes, "op_mode": OpMode.HRT}
+            | {"major_version": 1, "minor_version": 0},
+        ),
+        *((kind, {}) for kind in (PduType.STC_prepare, PduType.STC_configure)),
+        *((PduType.STC_run, {"time": 0}) for _ in range(2)),
+    ]
+    for seq, (kind, fields) in enumerate(requests):
+        state = bench.slave.state
+        (answer, *_) = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, state_id=state, **fields))
+        assert answer.kind is PduType.RSP_ack
+    assert bench.slave.state is State.RUNNING
+    bench.slave.on_time()
+    assert (bench.slave.state, slave.get("x")) == (State.RUNNING, 0.0)
+    bench.time += 0.01
+    do_step = slave.do_step
+
+    def slow(step: StepInfo) -> None:
+        do_step(step)
+        bench.time += 0.02
+
+    slave.do_step = slow  # type: ignore[method-assign]
+    bench.slave.on_time()
+    assert bench.slave.state is State.ERRORRESOLVED
+    assert "missed its deadline" in bench.slave.error_text
+    slave.close()
 
 
 def test_an_error_of_the_model_is_reported_and_can_be_reset(trig2: Path) -> None:

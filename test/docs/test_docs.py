@@ -21,8 +21,12 @@ import yaml
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.carla_headless import __main__ as headless
 from ros2_cosim.kernel.activation import Activation
+from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import BUILT_IN as LAWS
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP
+from ros2_cosim.realtime.data_port_schema import openapi
+from ros2_cosim.realtime.fleet_settings import VehicleSettings
+from ros2_cosim.realtime.vds_participant import VdsPlantSettings
 from ros2_cosim.ros import topics
 from ros2_cosim.scenario import cli, schema
 from ros2_cosim.scenario.system import BUILT_IN_MODELS, MODEL_GROUP
@@ -35,7 +39,7 @@ REFERENCE = "docs/reference.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
 
 COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
@@ -94,9 +98,13 @@ def example(page: str, name: str) -> str:
     return found[1]
 
 
-def dcp_options(name: str) -> set[str]:
-    """All options of a subcommand of ``cosim dcp``; none if there is no such subcommand."""
-    command = COMMANDS["dcp"].commands.get(name)
+#: Commands with subcommands.
+GROUPS = ("dcp", "vds")
+
+
+def sub_options(group: str, name: str) -> set[str]:
+    """All options of a subcommand; none if there is no such subcommand."""
+    command = COMMANDS[group].commands.get(name)
     parameters = command.params if command else []
     return {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
 
@@ -166,11 +174,13 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         if words[0] in ("check,", "command"):
             continue
         assert words[0] in COMMANDS, f"{page.name}: there is no command cosim {words[0]}"
-        known = dcp_options("".join(words[1:2])) if words[0] == "dcp" else cli_options(words[0])
+        grouped = words[0] in GROUPS
+        known = sub_options(*words[:2]) if grouped and words[1:] else cli_options(words[0])
         for option in (word for word in words if word.startswith("--")):
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
     known = set().union(*map(cli_options, COMMANDS))
-    known = known.union(*map(dcp_options, COMMANDS["dcp"].commands))
+    for group in GROUPS:
+        known = known.union(*(sub_options(group, name) for name in COMMANDS[group].commands))
     foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
@@ -181,8 +191,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
-        if command == "dcp":
-            continue  # its subcommands have a test of their own
+        if command in GROUPS:
+            continue  # their subcommands have a test of their own
         place = headings.get(command)
         if place:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
@@ -194,13 +204,27 @@ def test_every_command_and_option_is_in_the_reference() -> None:
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
 
 
-def test_every_dcp_subcommand_and_option_is_in_the_reference() -> None:
-    group = COMMANDS["dcp"]
-    table = {names(row[0])[0]: names(row[1]) for row in rows(section(REFERENCE, "cosim dcp"))}
-    assert table.keys() == group.commands.keys()
-    for name, command in group.commands.items():
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_subcommand_and_option_is_in_the_reference(group: str) -> None:
+    found = {names(row[0])[0]: names(row[1]) for row in rows(section(REFERENCE, f"cosim {group}"))}
+    commands = COMMANDS[group].commands
+    assert found.keys() == commands.keys()
+    for name, command in commands.items():
         options = {o for p in command.params for o in p.opts if o.startswith("--")} - {"--help"}
-        assert set(table[name]) == options, f"cosim dcp {name}"
+        assert set(found[name]) == options, f"cosim {group} {name}"
+
+
+def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
+    explained = {name for row in rows(section("docs/vds.md", "Serving")) for name in names(row[0])}
+    assert explained == sub_options("vds", "serve") - {"--help"}
+    settings = section("docs/vds.md", "Actuators and sensor")
+    keys = {name for row in rows(settings) for name in names(row[0])}
+    assert keys == set(VehicleSettings.model_fields)
+    plant = section("docs/vds.md", "A foreign simulator as plant")
+    parameters = {name for row in rows(plant) for name in names(row[0])}
+    assert parameters == set(VdsPlantSettings.model_fields)
+    paths = set(re.findall(r"/api/[a-z/]*[a-z]", section("docs/vds.md", "Data port")))
+    assert paths == set(openapi()["paths"])
 
 
 def test_launch_arguments_are_those_of_the_launch_file() -> None:
@@ -246,7 +270,7 @@ def test_defaults_of_durations_are_those_of_the_schema() -> None:
         (name, *_), given = names(row[0]), re.fullmatch(r"duration, `(.+)`", row[1])
         if given:
             default = schema.Scenario.model_fields[name].default
-            assert schema.parse_duration(given[1]) == default, name
+            assert parse_duration(given[1]) == default, name
 
 
 def test_models_laws_and_entry_points_are_documented() -> None:

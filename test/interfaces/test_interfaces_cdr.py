@@ -234,9 +234,9 @@ def test_a_huge_sequence_count_is_refused_before_anything_is_allocated() -> None
         ("ros2_cosim/msg/ControlCommand", 0, -1, (0.0,) * 4),
         ("ros2_cosim/msg/ControlCommand", 0, 0, ("fast", 0.0, 0.0, 0.0)),
         ("ros2_cosim/msg/CollisionEvent", 0, 0, (-1, 2, 0.0)),
-        ("ros2_cosim/msg/Horizon", 0, 0, ("a\0b", 0, 0)),
-        ("ros2_cosim/msg/Horizon", 0, 0, ("\ud800", 0, 0)),
-        ("ros2_cosim/msg/Horizon", 0, 0, (7, 0, 0)),
+        ("ros2_cosim/msg/Horizon", 0, 0, ("a\0b", 0, 0, ())),
+        ("ros2_cosim/msg/Horizon", 0, 0, ("\ud800", 0, 0, ())),
+        ("ros2_cosim/msg/Horizon", 0, 0, (7, 0, 0, ())),
     ],
 )
 def test_values_that_do_not_fit_are_refused(

@@ -218,7 +218,7 @@ class ControlledRun(CoordinatedRun):
             self._ask()
         before = self.control.granted
         if self.horizon() > before:
-            self.tell_horizon()
+            self._tell()
         return super().coordinate(names) or stands or self.control.granted > before
 
     def _ask(self) -> None:

@@ -9,13 +9,15 @@ from typing import Any
 
 from support.kernel_systems import Mixer, System
 
-from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.interfaces import records
 from ros2_cosim.kernel.activation import Activation, Combination, Count, NewerThan
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.kernel.time import FOREVER
 
 #: One unit of the systems' time.
 UNIT = "ms"
 _TYPE = "ros2_cosim/msg/ControlCommand"
+_RECORD = "ControlCommand"
 
 
 class CannotBeWrittenError(Exception):
@@ -63,6 +65,10 @@ def scenario_of(system: System, until: int, longest_delay_s: float = 0.0) -> dic
         if entry["period"] is not None:
             settings["period"] = f"{entry['period']}{UNIT}"
             settings["offset"] = f"{entry['offset']}{UNIT}"
+        if entry.get("enter"):
+            settings["enter"] = f"{entry['enter']}{UNIT}"
+        if entry.get("leave", FOREVER) < FOREVER:
+            settings["leave"] = f"{entry['leave']}{UNIT}"
         participants[name] = settings
     return {"name": "random", "duration": f"{until}{UNIT}", "participants": participants}
 
@@ -87,8 +93,10 @@ def _expression(activation: Activation) -> Any:
 class MessageMixer:
     """The mixer of the kernel's tests, with its number in a message."""
 
-    def __init__(self, mixer: Mixer, longest_delay_s: float) -> None:
+    def __init__(self, mixer: Mixer, longest_delay_s: float, record: type) -> None:
         self._mixer = mixer
+        self._record: Any = record
+        self._rest = [0.0] * (len(self._record._fields) - 1)
         self._longest_delay_s = longest_delay_s
         # Not seeded: how long an activation takes must not matter.
         self._dice = random.SystemRandom()
@@ -103,15 +111,15 @@ class MessageMixer:
             {port: sample and _number(sample) for port, sample in step.latest.items()},
         )
         sent = self._mixer.activate(plain)
-        return {port: ControlCommand(float(value), 0.0, 0.0, 0.0) for port, value in sent.items()}
+        return {port: self._record(float(value), *self._rest) for port, value in sent.items()}
 
 
 def _number(sample: Sample) -> Sample:
-    return sample._replace(value=int(sample.value.acceleration))
+    return sample._replace(value=int(sample.value[0]))
 
 
 def make_mixer(context: ModelContext) -> MessageMixer:
     """Model factory."""
     p = context.parameters
     mixer = Mixer(context.name, dict(p["schedules"]), p["silent_every"], None)
-    return MessageMixer(mixer, p["longest_delay_s"])
+    return MessageMixer(mixer, p["longest_delay_s"], getattr(records, p.get("record", _RECORD)))

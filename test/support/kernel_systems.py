@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 from support.activations import activations
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
+from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
@@ -23,9 +25,10 @@ from ros2_cosim.kernel.graph import (
     ParticipantSpec,
 )
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.presence import Presence, can_enter
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.kernel.time import FOREVER, NEVER
 
 
 class Mixer:
@@ -97,6 +100,10 @@ class System:
                     entry["activation"],
                     tuple(InputPort(p, d) for p, d in entry["inputs"].items()),
                     tuple(outputs),
+                    entry.get("enter", 0),
+                    entry.get("leave", FOREVER),
+                    entry.get("free", False),
+                    entry.get("required", True),
                 )
             )
             behaviours[entry["name"]] = Mixer(
@@ -109,8 +116,12 @@ class System:
 
 
 @st.composite
-def systems(draw: Any, max_participants: int = 12) -> System:
-    """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in."""
+def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System:
+    """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in,
+    participants that enter late or leave early.
+
+    :param free: some enter when they happen to come, and some may die
+    """
     names = [f"p{i}" for i in range(draw(st.integers(2, max_participants)))]
     plan: list[dict[str, Any]] = []
     for name in names:
@@ -130,6 +141,10 @@ def systems(draw: Any, max_participants: int = 12) -> System:
                 "activation": None,
                 "silent_every": draw(st.integers(2, 4)),
                 "stop_after": None,
+                "enter": (enter := draw(st.sampled_from([0, 0, 0, 0, 17, 40, 90]))),
+                "leave": draw(st.sampled_from([FOREVER, FOREVER, FOREVER, enter + 50, enter + 85])),
+                "free": free and enter == 0 and draw(st.integers(0, 2)) == 0,
+                "required": not free or draw(st.booleans()),
             }
         )
     connections: list[Connection] = []
@@ -211,6 +226,7 @@ class Interleaving:
 
     def __init__(self, system: System, until: int, seed: int) -> None:
         graph, behaviours = system.build()
+        self.graph = graph
         self._random = random.Random(seed)
         self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
         self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
@@ -224,6 +240,11 @@ class Interleaving:
                 self._readers.setdefault((c.source, c.source_port), []).append((engine, index))
         self._known: dict[tuple[int, int], int] = {}
         self._paths: dict[tuple[int, int, str], list[Any]] = {}
+        #: Those that enter late connect at any moment; what comes before is kept for them.
+        self.absent = {n for n, r in self.runtimes.items() if r.spec.is_late}
+        self._names = {id(engine): name for name, engine in self.engines.items()}
+        #: Ways of taking a message other than handing it to the engine.
+        self._receivers: dict[tuple[int, int], Callable[..., None]] = {}
 
     def run(self) -> dict[str, str]:
         """Run to the end; digests by participant."""
@@ -234,11 +255,24 @@ class Interleaving:
             for name in names:
                 busy |= self._step(name)
             busy |= self._deliver_some()
+            if self.absent and (not busy or self._random.random() < 0.02):
+                self.connect(self._random.choice(sorted(self.absent)))
+                busy = True
             if not busy and not any(self._paths.values()):
                 break
         for name, engine in self.engines.items():
             assert engine.bound() >= self._until, f"{name} is stuck: {engine.blocked()}"
         return digests(self.runtimes)
+
+    def connect(self, name: str) -> None:
+        """A late participant comes: of the messages kept for it the oldest may be gone."""
+        self.absent.discard(name)
+        engine = self.engines[name]
+        enter = self.runtimes[name].spec.enter_ns
+        for index in range(len(engine.channels)):
+            kept = self._paths.get((id(engine), index, "message"), [])
+            useless = [i for i, entry in enumerate(kept) if entry[2].stamp < enter]
+            del kept[: self._random.randint(0, max(useless, default=0))]
 
     def on_activation(self, name: str, time: int) -> None:
         """Called at each activation."""
@@ -255,6 +289,8 @@ class Interleaving:
     def _step(self, name: str) -> bool:
         engine = self.engines[name]
         busy = False
+        if name in self.absent:
+            return False
         ports = self.runtimes[name].spec.outputs
         for outputs in engine.advance():
             busy = True
@@ -284,7 +320,11 @@ class Interleaving:
 
     def _deliver_some(self) -> bool:
         busy = False
-        keys = [key for key, queue in self._paths.items() if queue]
+        keys = [
+            key
+            for key, queue in self._paths.items()
+            if queue and self._names[key[0]] not in self.absent
+        ]
         self._random.shuffle(keys)
         for key in keys:
             queue = self._paths[key]
@@ -292,38 +332,71 @@ class Interleaving:
                 engine, index, content = queue.pop(0)
                 busy = True
                 if key[2] == "message":
-                    engine.receive(index, content)
+                    self._receivers.get((key[0], index), engine.receive)(index, content)
                 else:
                     engine.channels[index].promised(content)
         return busy
 
 
 class CoordinatedRun(Interleaving):
-    """Engines under a coordinator; reports of progress and horizons travel with delay, too."""
+    """Engines under a coordinator; reports of progress and horizons travel with delay, too.
+
+    :param dies: (participant, round): it is gone from that round on
+    """
 
     def __init__(
-        self, system: System, duration: int, seed: int, *, window: int, stop_latency: int
+        self,
+        system: System,
+        duration: int,
+        seed: int,
+        *,
+        window: int,
+        stop_latency: int,
+        dies: tuple[str, int] = ("", 0),
     ) -> None:
         super().__init__(system, duration, seed)
+        specs = self.graph.participants
+        free = [n for n, spec in specs.items() if spec.free_entry]
         self.coordinator = Coordinator(
             self.engines,
             duration_ns=duration,
             run_ahead_ns=window,
             stop_latency_ns=stop_latency,
+            enters={n: specs[n].enter_ns for n in self.absent if n not in free},
+            free=free,
         )
         #: Ends that were announced as final, and the latest activation.
         self.final_ends: set[int] = set()
         self.latest = -1
+        #: From when to when those take part whom the clock let in or lost.
+        self.presences: dict[str, Presence] = {}
+        self._dies, self._death_round = dies
+        self._dead: set[str] = set()
+        #: Those who came too late to take part.
+        self.dismissed: set[str] = set()
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
-        self._horizons: dict[str, list[int]] = {n: [self.horizon()] for n in self.engines}
-        for engine in self.engines.values():
+        self._horizons: dict[str, list[Any]] = {n: [] for n in self.engines}
+        self._told = self.horizon()
+        self._attendances = {n: Attendance(self.graph) for n in self.engines}
+        for name, engine in self.engines.items():
             engine.horizon = NEVER
+            for index, c in enumerate(self.runtimes[name].channels):
+                channel = engine.channels[index]
+                self._attendances[name].watch(c.source, c.source_port, channel)
+                receive = self._attendances[name].guard(c.source, None, partial(self._take, engine))
+                self._receivers[id(engine), index] = receive
+        self._tell()
+
+    @staticmethod
+    def _take(engine: Engine, index: int, sample: Sample) -> None:
+        engine.receive(index, sample)
 
     def run(self) -> dict[str, str]:
         """Run until the coordinator says that the run is over."""
         names = list(self.engines)
-        idle_rounds = 0
+        idle_rounds = rounds = 0
         while not self.coordinator.finished:
+            rounds += 1
             self._random.shuffle(names)
             busy = False
             for name in names:
@@ -331,16 +404,62 @@ class CoordinatedRun(Interleaving):
                 busy |= self._report(name)
             busy |= self._deliver_some()
             busy |= self.coordinate(names)
+            if self.absent and (idle_rounds > 20 or self._random.random() < 0.01):
+                self.connect(self._random.choice(sorted(self.absent)))
+                busy = True
+            if rounds == self._death_round:
+                self._die(self._dies)
             # A round may leave everything in transit; a standstill of many is a deadlock.
             idle_rounds = 0 if busy else idle_rounds + 1
             assert idle_rounds < 200, f"stuck at {self.coordinator.time}"
         return digests(self.runtimes)
 
+    def connect(self, name: str) -> None:
+        """A late participant comes; the coordinator hears of it."""
+        if name in self._dead:
+            self.absent.discard(name)
+            return
+        if (spec := self.runtimes[name].spec).free_entry:
+            enter = self.coordinator.free_entry(self._told)
+            if enter >= self.coordinator.end or not can_enter(spec, enter):
+                self.absent.discard(name)
+                self.dismissed.add(name)
+                return
+            self.coordinator.admit(name, enter)
+            self.presences[name] = Presence(name, enter, FOREVER)
+        self.coordinator.arrived(name)
+        super().connect(name)
+        self._tell()
+
     def on_activation(self, name: str, time: int) -> None:
         """Remember the latest."""
         self.latest = max(self.latest, time)
 
+    def _die(self, name: str) -> None:
+        self._dead.add(name)
+        self.absent.discard(name)
+        enter = self.presences[name].enter_ns if name in self.presences else 0
+        self.presences[name] = Presence(name, enter, self.coordinator.time)
+        self.coordinator.dropped(name)
+        self._tell()
+
+    def _step(self, name: str) -> bool:
+        if name in self._dead or self.engines[name].runtime.spec.free_entry:
+            return False
+        return super()._step(name)
+
+    def horizon(self) -> int:
+        """How far participants may run."""
+        return self.coordinator.horizon
+
+    def _tell(self) -> None:
+        self._told = max(self._told, self.horizon())
+        for queue in self._horizons.values():
+            queue.append((self._told, tuple(self.presences.values())))
+
     def _report(self, name: str) -> bool:
+        if name in self._dead or name in self.absent or self.runtimes[name].spec.free_entry:
+            return False
         runtime = self.runtimes[name]
         report = (self.engines[name].bound(), runtime.stop_time, runtime.stop_reason)
         queue = self._reports[name]
@@ -348,15 +467,6 @@ class CoordinatedRun(Interleaving):
             return False
         queue.append(report)
         return True
-
-    def horizon(self) -> int:
-        """How far participants may run."""
-        return self.coordinator.horizon
-
-    def tell_horizon(self) -> None:
-        """Send the horizon to everybody."""
-        for queue in self._horizons.values():
-            queue.append(self.horizon())
 
     def coordinate(self, names: list[str]) -> bool:
         """Take some of the reports and deliver some of the horizons."""
@@ -370,10 +480,19 @@ class CoordinatedRun(Interleaving):
                 coordinator.completed(name, bound)
                 if coordinator.end_is_final:
                     self.final_ends.add(coordinator.end)
-                self.tell_horizon()
+                self._tell()
                 busy = True
-            if self._horizons[name] and self._random.random() < 0.5:
-                engine = self.engines[name]
-                engine.horizon = max(engine.horizon, self._horizons[name].pop(0))
+            if name not in self.absent and self._horizons[name] and self._random.random() < 0.5:
+                self._hear(name, *self._horizons[name].pop(0))
                 busy = True
         return busy
+
+    def _hear(self, name: str, horizon: int, presences: tuple[Presence, ...]) -> None:
+        """A participant is told the horizon, and who takes part."""
+        engine = self.engines[name]
+        self._attendances[name].told(presences, horizon)
+        for presence in presences:
+            if presence.participant == name and engine.runtime.spec.free_entry:
+                engine.enter(presence.enter_ns)
+        if not engine.runtime.spec.free_entry:
+            engine.horizon = max(engine.horizon, horizon)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the graph alone says of the stamps of a port: the first one, and the distance between two.
+
+A reader that can compute when the next message comes needs no promise of its writer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ros2_cosim.kernel.time import FOREVER, saturating_add
+
+if TYPE_CHECKING:
+    from ros2_cosim.kernel.graph import Connection, Graph, ParticipantSpec
+
+
+def separation(
+    graph: Graph, participant: str, port: str, visited: frozenset[str] = frozenset()
+) -> int | None:
+    """Distance in time [ns] between two messages of an output port; None: not implied.
+
+    :param visited: participants on the way here, so that a loop ends
+    """
+    spec = graph.participants[participant]
+    output = graph.output(participant, port)
+    if output.latency.draw is not None or output.schedule != "every":
+        return None
+    if spec.activation is None:
+        return spec.period_ns
+    # An activation that is not regular leaves gaps of unknown length: readers would wait for a
+    # message that never comes.
+    if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
+        return None
+    (trigger,) = spec.trigger_ports
+    writers = [c for c in graph.incoming(participant) if c.target_port == trigger]
+    # So would they if the trigger falls silent while this participant stays.
+    if len(writers) != 1 or not graph.participants[writers[0].source].is_permanent:
+        return None
+    samples = spec.activation.minimum_samples(trigger)
+    inherited = separation(
+        graph, writers[0].source, writers[0].source_port, visited | {participant}
+    )
+    return None if inherited is None else inherited * samples
+
+
+def first_activations(graph: Graph) -> dict[str, int]:
+    """Lower bounds of the first activations: shortest paths from the periodic participants.
+
+    They are exact wherever a port of the participant has a separation.
+    """
+    first: dict[str, int] = {}
+    for name, spec in graph.participants.items():
+        time = spec.first_time
+        first[name] = FOREVER if time is None else time
+    changed = True
+    while changed:
+        changed = False
+        for name, spec in graph.participants.items():
+            for connection in graph.incoming(name):
+                if connection.target_port not in spec.trigger_ports:
+                    continue
+                stamp = _first_trigger(graph, spec, connection, first[connection.source])
+                if stamp < min(first[name], spec.leave_ns):
+                    first[name] = stamp
+                    changed = True
+    return first
+
+
+def _first_trigger(
+    graph: Graph, spec: ParticipantSpec, connection: Connection, writer_starts: int
+) -> int:
+    """The earliest activation by the samples of one connection."""
+    latency = graph.output(connection.source, connection.source_port).latency
+    stamp = saturating_add(writer_starts, latency.minimum_ns)
+    distance = graph.separation(connection.source, connection.source_port)
+    if stamp < spec.enter_ns:
+        # Samples stamped before the entry do not count.
+        missing = spec.enter_ns - stamp
+        stamp = spec.enter_ns if distance is None else stamp - (-missing // distance) * distance
+    return saturating_add(stamp, _lead_in(graph, spec, connection, distance or 0))
+
+
+def _lead_in(graph: Graph, spec: ParticipantSpec, connection: Connection, distance: int) -> int:
+    """How long an every-n-th participant counts before its first activation."""
+    writers = [
+        c
+        for c in graph.connections
+        if (c.target, c.target_port) == (connection.target, connection.target_port)
+    ]
+    if spec.activation is None or len(spec.trigger_ports) > 1 or len(writers) > 1:
+        return 0
+    samples = spec.activation.minimum_samples(connection.target_port)
+    return distance * max(samples - 1, 0)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who takes part in a run, as the owner of the clock keeps it.
+
+Pure bookkeeping beside the coordinator: who must be there before time 0 is left, who enters at
+a declared time, who enters when it is ready, whom the run has lost and goes on without, and
+from when on the record can therefore not be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.presence import Presence, can_enter
+from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
+
+
+class Muster:
+    """The presence of all participants.
+
+    :param graph: the checked system
+    :param coordinator: what decides about time
+    """
+
+    def __init__(self, graph: Graph, coordinator: Coordinator) -> None:
+        self._graph = graph
+        self._coordinator = coordinator
+        self._ready: set[str] = set()
+        self._waiting: list[str] = []
+        self._entered: dict[str, int] = {}
+        #: Participants that the run goes on without -> (since [ns], why).
+        self.lost: dict[str, tuple[int, str]] = {}
+
+    @property
+    def at_start(self) -> set[str]:
+        """Those that must be ready before time 0 is left."""
+        specs = self._graph.participants
+        return {name for name, spec in specs.items() if not spec.is_late} - self.lost.keys()
+
+    @property
+    def taking_part(self) -> set[str]:
+        """Those that have something to report at the end."""
+        return {n for n in self._graph.participants if self._takes_part(n)} - self.lost.keys()
+
+    @property
+    def presences(self) -> tuple[Presence, ...]:
+        """What the scenario does not fix: who entered freely, who is gone."""
+        names = sorted({*self._entered, *self.lost})
+        return tuple(
+            Presence(
+                name,
+                self._entered.get(name, NEVER),
+                self.lost[name][0] if name in self.lost else FOREVER,
+            )
+            for name in names
+        )
+
+    def ready(self, name: str) -> None:
+        """A participant is ready to run."""
+        if name in self._ready or name in self.lost or name not in self._graph.participants:
+            return
+        self._ready.add(name)
+        if self._graph.participants[name].free_entry:
+            self._waiting.append(name)
+        else:
+            self._coordinator.arrived(name)
+
+    def admit(self, allowed_ns: int) -> list[str]:
+        """Let those enter who are ready and have no declared time.
+
+        :param allowed_ns: the largest horizon that anybody has been told
+        :returns: whose presence is news
+        """
+        news, self._waiting = self._waiting, []
+        for name in news:
+            enter = self._coordinator.free_entry(allowed_ns)
+            if enter >= self._coordinator.end:
+                continue  # the run ends before
+            if not can_enter(self._graph.participants[name], enter):
+                self.lost[name] = enter, f"came at {format_ns(enter)}, too late to be activated"
+                continue
+            self._coordinator.admit(name, enter)
+            self._entered[name] = enter
+        return news
+
+    def can_spare(self, name: str) -> bool:
+        """Whether the run goes on without a participant."""
+        spec = self._graph.participants.get(name)
+        return spec is not None and not spec.required
+
+    def lose(self, name: str, reason: str) -> bool:
+        """A participant is gone that the run can spare.
+
+        :returns: whether that is news
+        """
+        if name in self.lost or not self.can_spare(name):
+            return False
+        # Everything before the present time is complete: it had what it needed.
+        self.lost[name] = max(self._coordinator.time, 0), reason
+        if name in self._waiting:
+            self._waiting.remove(name)
+        self._coordinator.dropped(name)
+        return True
+
+    def record(self) -> dict[str, Any]:
+        """What the summary says of it: JSON types, times in ns.
+
+        ``presence`` (name -> [entered, left], None where it did not), ``absent`` (no report comes
+        of these), and ``not_repeatable`` ([since, why] or None).
+        """
+        end = self._coordinator.end
+        presence = {name: self._presence(name, end) for name in self._graph.participants}
+        reasons: list[tuple[int, str]] = []
+        for name, spec in self._graph.participants.items():
+            if name in self.lost:
+                since, why = self.lost[name]
+                reasons.append((since, f"'{name}' {why}"))
+            if not spec.free_entry:
+                continue
+            if name in self._entered:
+                since = self._entered[name]
+                fixed = format_ns(since)
+                why = f"'{name}' entered when it was ready (with enter: {fixed} it repeats)"
+                reasons.append((since, why))
+            elif name not in self.lost:
+                reasons.append((end, f"'{name}' did not come before the end"))
+        reasons.sort()
+        return {
+            "presence": presence,
+            "absent": sorted(self._graph.participants.keys() - self.taking_part),
+            "not_repeatable": [reasons[0][0], "; ".join(why for _, why in reasons)]
+            if reasons
+            else None,
+        }
+
+    def _takes_part(self, name: str) -> bool:
+        spec = self._graph.participants[name]
+        if spec.free_entry:
+            return name in self._entered
+        return name in self._ready or not spec.is_late
+
+    def _presence(self, name: str, end: int) -> list[int | None]:
+        spec = self._graph.participants[name]
+        enter = self._entered.get(name) if spec.free_entry else spec.enter_ns
+        if enter is None or enter >= end:
+            return [None, None]
+        leave = min(spec.leave_ns, self.lost[name][0] if name in self.lost else FOREVER)
+        return [enter, leave if leave < end else None]

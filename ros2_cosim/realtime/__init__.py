@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs against the wall clock: pacing, late parts, plants of other programs."""

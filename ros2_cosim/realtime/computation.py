@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the computations of a slow part run: in the calling thread, or in one beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.realtime.coupling import Sent
+from ros2_cosim.realtime.hard_realtime import give_up_priority
+
+
+class Result(NamedTuple):
+    """One computation of a slow part: a macro step, made of one or several own steps.
+
+    ``outputs`` of the last of them; ``events`` of the others and the last (ports that are not
+    sent at every step), oldest first; ``stop_reason`` as the model left it.
+    """
+
+    outputs: dict[str, Any]
+    events: tuple[tuple[str, Any], ...]
+    stop_reason: str | None
+
+
+class Computation(Protocol):
+    """Runs the computations of a slow part, one after another, in the order of their data."""
+
+    def submit(self, steps: tuple[Step, ...]) -> None:
+        """Queue one macro step."""
+
+    def take(self) -> Result:
+        """The result of the oldest one that has not been taken; waits for it."""
+
+    def close(self) -> None:
+        """Nothing more is taken."""
+
+
+class MacroStep:
+    """Runs one macro step of a model.
+
+    :param behaviour: the model of the slow part
+    :param continuous: ports that carry a value at every step; the others carry events
+    """
+
+    def __init__(self, behaviour: Behaviour, continuous: Sequence[str]) -> None:
+        self._behaviour = behaviour
+        self._continuous = frozenset(continuous)
+
+    def run(self, steps: tuple[Step, ...]) -> Result:
+        """Activate the model for each step."""
+        outputs: dict[str, Any] = {}
+        events: list[tuple[str, Any]] = []
+        for step in steps:
+            outputs = {k: v for k, v in self._behaviour.activate(step).items() if v is not None}
+            events += [item for item in outputs.items() if item[0] not in self._continuous]
+        values = {name: value for name, value in outputs.items() if name in self._continuous}
+        return Result(values, tuple(events), getattr(self._behaviour, "stop_reason", None))
+
+
+class InCaller:
+    """Computes when the result is taken: what runs without a wall clock use."""
+
+    def __init__(self, macro_step: MacroStep) -> None:
+        self._run = macro_step.run
+        self._queue: deque[tuple[Step, ...]] = deque()
+
+    def submit(self, steps: tuple[Step, ...]) -> None:
+        """See :class:`Computation`."""
+        self._queue.append(steps)
+
+    def take(self) -> Result:
+        """See :class:`Computation`."""
+        return self._run(self._queue.popleft())
+
+    def close(self) -> None:
+        """See :class:`Computation`."""
+
+
+class InThread:
+    """Computes in a thread of its own, without idling while there is something to compute.
+
+    It also is the source of arrivals of a paced run: an exchange waits for results until its
+    deadline and no longer.
+
+    :param macro_step: what to run
+    :param deadline: te [ns] -> wall time [ns] until which an exchange may wait
+    :param timer: wall clock [ns]
+    :param name: of the thread
+    :param patience_s: a result that is *waited for* longer than this ends the run
+    """
+
+    depends_on_wall_clock = True
+
+    def __init__(
+        self,
+        macro_step: MacroStep,
+        *,
+        deadline: Callable[[int], int],
+        timer: Callable[[], int],
+        name: str,
+        patience_s: float,
+    ) -> None:
+        self._run = macro_step.run
+        self._deadline = deadline
+        self._timer = timer
+        self._name = name
+        self._patience_s = patience_s
+        self._changed = threading.Condition()
+        self._queue: deque[tuple[Step, ...]] = deque()
+        self._results: deque[Result | BaseException] = deque()
+        self._ended = False
+        #: Wall time [ns] spent in computations, and on waiting for them.
+        self.computing_ns = 0
+        self.waited_ns = 0
+        self._thread = threading.Thread(target=self._work, name=f"slow part {name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, steps: tuple[Step, ...]) -> None:
+        """See :class:`Computation`."""
+        with self._changed:
+            self._queue.append(steps)
+            self._changed.notify_all()
+
+    def complete(self, te: int, pending: Sequence[Sent]) -> int:
+        """See :class:`~ros2_cosim.realtime.arrivals.Arrivals`."""
+        deadline = self._deadline(te)
+        started = self._timer()
+        with self._changed:
+            while len(self._results) < len(pending):
+                left = deadline - self._timer()
+                if left <= 0:
+                    break
+                self._changed.wait(left / 1e9)
+            self.waited_ns += self._timer() - started
+            return min(len(self._results), len(pending))
+
+    def take(self) -> Result:
+        """See :class:`Computation`.
+
+        :raises ParticipantError: the model failed, or does not come to an end
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: bool(self._results), self._patience_s):
+                raise ParticipantError(
+                    f"participant '{self._name}': a computation has not ended within "
+                    f"{self._patience_s:g} s of wall time"
+                )
+            result = self._results.popleft()
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """End the thread; a computation that is under way is waited for."""
+        with self._changed:
+            self._ended = True
+            self._queue.clear()
+            self._changed.notify_all()
+        self._thread.join(self._patience_s)
+
+    def _work(self) -> None:
+        give_up_priority()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._queue) or self._ended)
+                if self._ended:
+                    return
+                steps = self._queue.popleft()
+            started = self._timer()
+            outcome: Result | BaseException
+            try:
+                outcome = self._run(steps)
+            except BaseException as error:
+                outcome = error  # raised again in the thread that takes the result
+            with self._changed:
+                self.computing_ns += self._timer() - started
+                self._results.append(outcome)
+                if isinstance(outcome, BaseException):
+                    self._ended = True
+                self._changed.notify_all()

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks the data port for the picture of the run again and again, shows it, and controls the run.
+
+import { LineChart, Scene, colourOf, drawHistogram } from "./drawing.js";
+
+const INTERVAL_MS = 50;
+const RETRY_MS = 1000;
+const HISTORY_S = 30; // so much simulated time is drawn
+const MOST_POINTS = 1500;
+const FACTOR_MS = 2000; // the measured factor is that of the last two seconds
+
+const element = (id) => document.getElementById(id);
+const scene = new Scene(element("scene"), element("scale"));
+const speeds = new LineChart(element("speeds"), "m/s", 5);
+const gaps = new LineChart(element("gaps"), "m", 5);
+const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]]}
+const passed = []; // [wall ms, simulated s, steps]
+let shownRun = null;
+
+const token = takeToken();
+
+// A token comes behind # of the address, so that it is in no log; it stays with this tab.
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem("token", given);
+    window.history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem("token");
+}
+
+async function ask(path, body) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const options = { headers, cache: "no-store", signal: AbortSignal.timeout(10000) };
+  if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+  }
+  const response = await fetch(path, options);
+  const data = await response.json();
+  if (!response.ok) throw new Error(data.error ?? `status ${response.status}`);
+  return data;
+}
+
+function complain(text) {
+  element("message").textContent = text;
+  element("message").hidden = !text;
+}
+
+async function change(request) {
+  try {
+    await ask("api/run", request);
+    complain("");
+  } catch (error) {
+    complain(error.message);
+  }
+}
+
+function number(value, decimals, unit = "") {
+  return value === null || value === undefined ? "–" : `${value.toFixed(decimals)}${unit}`;
+}
+
+function setText(id, text) {
+  const place = element(id);
+  if (place.textContent !== text) place.textContent = text;
+}
+
+function showRun(run) {
+  setText("name", run.name);
+  document.title = `${run.name} · ${run.state}`;
+  setText("state", run.state);
+  element("state").className = `badge ${run.state}`;
+  setText("time", `${run.time_s.toFixed(2)} s`);
+  setText("steps", String(run.steps));
+  setText("pause", run.state === "paused" ? "Resume" : "Pause");
+  const over = run.state === "ended";
+  element("pause").disabled = over;
+  element("step").disabled = over;
+  element("rate").disabled = over || !run.may_change_rate;
+  showRate(run.rate);
+  shownRun = run;
+}
+
+function showRate(rate) {
+  const select = element("rate");
+  if (document.activeElement === select) return; // the user is choosing
+  const value = rate === null ? "max" : String(rate);
+  if (![...select.options].some((option) => option.value === value))
+    select.add(new Option(`${rate} ×`, value));
+  select.value = value;
+}
+
+function showFactor(run) {
+  const now = performance.now();
+  const last = passed.at(-1);
+  if (last && run.steps < last[2]) passed.length = 0;
+  passed.push([now, run.time_s, run.steps]);
+  while (now - passed[0][0] > FACTOR_MS) passed.shift();
+  const [wall, simulated] = passed[0];
+  const factor = now - wall > 300 ? (1000 * (run.time_s - simulated)) / (now - wall) : null;
+  setText("factor", run.state === "running" ? number(factor, 2, " ×") : "–");
+}
+
+function showTiming(timing) {
+  for (const part of document.querySelectorAll(".timing")) part.hidden = !timing;
+  if (!timing) return;
+  const late = timing.lateness_us.mean;
+  setText("late", late < 1000 ? `${late.toFixed(0)} µs` : `${(late / 1000).toFixed(1)} ms`);
+  setText("overruns", String(timing.overruns));
+  element("overruns").parentElement.classList.toggle("bad-value", timing.overruns > 0);
+  drawHistogram(element("timing"), timing.lateness_histogram);
+}
+
+function remember(run, vehicles) {
+  for (const vehicle of vehicles) {
+    let known = history.get(vehicle.name);
+    if (!known) history.set(vehicle.name, (known = { speed: [], gap: [] }));
+    const last = known.speed.at(-1);
+    if (last && run.time_s < last[0]) known.speed.length = known.gap.length = 0;
+    if (last && run.time_s === last[0]) continue;
+    for (const key of ["speed", "gap"]) {
+      known[key].push([run.time_s, vehicle[key]]);
+      while (known[key].length > MOST_POINTS || known[key][0][0] < run.time_s - HISTORY_S - 1)
+        known[key].shift();
+    }
+  }
+}
+
+function showCharts(run, vehicles) {
+  if (!vehicles.length) return;
+  const first = Math.min(...vehicles.map(({ name }) => history.get(name).speed[0][0]));
+  const to = Math.max(run.time_s, first + 5);
+  const from = Math.max(first, to - HISTORY_S);
+  const series = (key) =>
+    vehicles.map(({ name }, index) => ({ name, index, points: history.get(name)[key] }));
+  speeds.draw(series("speed"), from, to);
+  element("gap-figure").hidden = !vehicles.some((v) => v.gap !== null);
+  if (!element("gap-figure").hidden) gaps.draw(series("gap"), from, to);
+  const found = vehicles.map((v) => v.gap).filter((gap) => gap !== null);
+  setText("min-gap", found.length ? `${Math.min(...found).toFixed(1)} m` : "–");
+}
+
+function rowOf(index) {
+  const row = document.createElement("tr");
+  row.innerHTML =
+    '<th scope="row"><span class="swatch"></span><span></span></th><td><span class="badge"></span></td>' +
+    '<td class="number"></td><td class="number"></td><td class="number"></td>' +
+    '<td><span class="bar"><i></i></span><span class="percent"></span></td>' +
+    '<td><span class="bar brake"><i></i></span><span class="percent"></span></td>' +
+    '<td class="number"></td>';
+  row.querySelector(".swatch").dataset.index = index;
+  return row;
+}
+
+function showTable(vehicles) {
+  const body = element("vehicles");
+  while (body.rows.length > vehicles.length) body.deleteRow(-1);
+  vehicles.forEach((vehicle, index) => {
+    const row = body.rows[index] ?? body.appendChild(rowOf(index));
+    const [name, state, speed, acceleration, gap, throttle, brake, steer] = row.cells;
+    name.firstChild.style.background = colourOf(index);
+    name.lastChild.textContent = vehicle.name;
+    state.firstChild.textContent = vehicle.status;
+    state.firstChild.className = `badge ${vehicle.status.replace(/\W+/g, "-")}`;
+    speed.textContent = number(vehicle.speed, 2, " m/s");
+    acceleration.textContent = number(vehicle.acceleration, 2, " m/s²");
+    gap.textContent = number(vehicle.gap, 2, " m");
+    for (const [cell, value] of [[throttle, vehicle.throttle], [brake, vehicle.brake]]) {
+      cell.firstChild.firstChild.style.width = `${100 * (value ?? 0)}%`;
+      cell.lastChild.textContent = number(value === null ? null : 100 * value, 0, " %");
+    }
+    const degrees = vehicle.steer === null ? null : (vehicle.steer * 180) / Math.PI;
+    steer.textContent = number(degrees, 1, "°");
+  });
+}
+
+function show({ run, vehicles, objects, timing }) {
+  showRun(run);
+  showFactor(run);
+  showTiming(timing);
+  remember(run, vehicles);
+  scene.draw(vehicles, objects);
+  showCharts(run, vehicles);
+  showTable(vehicles);
+}
+
+function showOffline(error) {
+  setText("state", "offline");
+  element("state").className = "badge offline";
+  for (const id of ["pause", "step", "rate"]) element(id).disabled = true;
+  complain(shownRun ? `The run does not answer: ${error.message}` : error.message);
+}
+
+async function watch() {
+  let wait = INTERVAL_MS;
+  if (!document.hidden) {
+    try {
+      const picture = await ask("api/run");
+      if (element("state").textContent === "offline") complain("");
+      show(picture);
+      document.body.dataset.steps = picture.run.steps;
+    } catch (error) {
+      showOffline(error);
+      wait = RETRY_MS;
+    }
+  }
+  setTimeout(watch, wait);
+}
+
+element("pause").addEventListener("click", () =>
+  change({ action: shownRun?.state === "paused" ? "resume" : "pause" }));
+element("step").addEventListener("click", () =>
+  change({ action: "step", count: Number(element("count").value) }));
+element("rate").addEventListener("change", () => {
+  const value = element("rate").value;
+  element("rate").blur();
+  change({ action: "rate", rate: value === "max" ? null : Number(value) });
+});
+watch();

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An estimator at an input of the fast part, or in a participant between the two parts.
+
+Where the slow part stays silent when it is late (``silent`` of its coupling), the reader finds
+an old sample. Here a sample that is too old is replaced by an estimate, made from those that
+came in time; late ones that come in afterwards on a port of their own correct it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ros2_cosim.kernel.participant import Behaviour, ModelContext, Sample, Step
+from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.realtime.coupling import Case
+from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
+
+#: Number of a sample that nobody sent.
+ESTIMATED = -1
+
+
+class EstimatedInput:
+    """One input port whose samples may be missing.
+
+    :param port: the input port
+    :param rules: how its fields are estimated
+    :param max_age_ns: a sample stamped so long before the activation, or longer, is missing
+    :param late_port: input port with the late samples, one for each that was missing, in order
+    """
+
+    def __init__(
+        self, port: str, rules: Sequence[Rule], *, max_age_ns: int, late_port: str | None
+    ) -> None:
+        self.port = port
+        self.late_port = late_port
+        self.cases: list[Case] = []
+        self.estimates = 0
+        self._max_age = max_age_ns
+        self._estimator = RecordEstimator(rules, [port])
+        self._seen = -1
+        self._seen_late = -1
+        self._known_until = NEVER
+        # Missing samples: (time, estimate, position in cases); in the order of their times.
+        self._missing: deque[tuple[int, Any, int]] = deque()
+
+    def read(self, step: Step) -> Sample | None:
+        """The sample of this activation, or an estimate in its place."""
+        latest = step.latest
+        state = {n: s.value for n, s in latest.items() if s is not None and n != self.port}
+        late = latest.get(self.late_port) if self.late_port else None
+        if late is not None and late.seq > self._seen_late and self._missing:
+            self._seen_late = late.seq
+            due, estimate, position = self._missing.popleft()
+            calculated = {self.port: late.value}
+            errors = self._estimator.learn(due, {self.port: estimate}, calculated)
+            self.cases[position] = Case(due, step.time, errors)
+            if due > self._known_until:  # a newer one may have overtaken it
+                self._known_until = due
+                self._estimator.observe(due, calculated)
+        sample = latest[self.port]
+        if sample is None:
+            return None
+        if sample.seq > self._seen:
+            self._seen = sample.seq
+            self._known_until = sample.stamp
+            self._estimator.observe(sample.stamp, {self.port: sample.value})
+        if step.time - sample.stamp < self._max_age:
+            return sample
+        estimate = self._estimator.estimate(step.time, state)[self.port]
+        self.estimates += 1
+        if self.late_port:
+            self._missing.append((step.time, estimate, len(self.cases)))
+        self.cases.append(Case(step.time, None, {}))
+        return Sample(step.time, ESTIMATED, estimate)
+
+
+class EstimatedInputs:
+    """A model behind estimated inputs: it finds a sample at every activation.
+
+    :param behaviour: the model
+    :param inputs: the ports
+    """
+
+    def __init__(self, behaviour: Behaviour, inputs: Sequence[EstimatedInput]) -> None:
+        self._behaviour = behaviour
+        self.inputs = tuple(inputs)
+
+    def __getattr__(self, name: str) -> Any:
+        # Everything else (figures, verdicts, stop_reason, ...) is the model's own.
+        return getattr(self._behaviour, name)
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Activate the model with samples, calculated or estimated."""
+        latest = dict(step.latest)
+        for port in self.inputs:
+            latest[port.port] = port.read(step)
+        return self._behaviour.activate(step._replace(latest=latest))
+
+    def realtime(self) -> dict[str, Any]:
+        """Estimates and errors by port, for the summary."""
+        inner = getattr(self._behaviour, "realtime", None)
+        found: dict[str, Any] = dict(inner()) if inner else {}
+        found["inputs"] = {
+            p.port: {
+                "estimates": p.estimates,
+                "largest_error": max(
+                    (abs(e) for case in p.cases for e in case.errors.values()), default=0.0
+                ),
+            }
+            for p in self.inputs
+        }
+        return found
+
+
+class ErrorHandler:
+    """A participant between slow and fast part: sends on what came, or its estimate.
+
+    Its inputs carry the estimators (``estimate`` of an input); each output has the name of the
+    input whose samples it sends on.
+    """
+
+    def __init__(self, ports: Sequence[str]) -> None:
+        self._ports = tuple(ports)
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send on the sample of each port that has one."""
+        found = {port: step.latest.get(port) for port in self._ports}
+        return {port: sample.value for port, sample in found.items() if sample is not None}
+
+
+def make_error_handler(context: ModelContext) -> Behaviour:
+    """The model ``error_handler``."""
+    return ErrorHandler(list(context.output_types))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hard real time as far as the operating system lets a process have it.
+
+Three things keep a process from its deadline: others that run instead of it (real-time
+priority, SCHED_FIFO), pages that have to be read back (memory locked), and waits that add up
+(absolute deadlines, see ``pacing``). Each is tried; what is refused is said in plain words.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import gc
+import os
+from typing import NamedTuple
+
+_MCL_CURRENT = 1
+_MCL_FUTURE = 2
+#: In the middle of 1..99: above ordinary work, below the kernel's own threads.
+PRIORITY = 50
+
+
+class HardRealtime(NamedTuple):
+    """What a process got: an empty text means granted, anything else says why not."""
+
+    priority: str
+    memory: str
+    timer: str
+
+    @property
+    def granted(self) -> bool:
+        """Whether nothing was refused."""
+        return not (self.priority or self.memory or self.timer)
+
+    def statement(self) -> str:
+        """One plain sentence."""
+        if self.granted:
+            return "hard real time: priority, locked memory and absolute deadlines granted"
+        refused = [
+            f"{name} ({reason})"
+            for name, reason in (
+                ("real-time priority", self.priority),
+                ("locked memory", self.memory),
+                ("absolute deadlines", self.timer),
+            )
+            if reason
+        ]
+        return f"soft real time only: not granted were {', '.join(refused)}"
+
+
+def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
+    """Ask for SCHED_FIFO and locked memory for this process; nothing is raised.
+
+    :param absolute_timer: whether the clock in use waits for absolute times
+    """
+    # What is there now lives to the end: the garbage collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    timer = "" if absolute_timer else "clock_nanosleep is not available"
+    return HardRealtime(_real_time_priority(), _locked_memory(), timer)
+
+
+def give_up_priority() -> None:
+    """Run the calling thread without real-time priority: what may be late must not go first."""
+    if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _real_time_priority() -> str:
+    if not hasattr(os, "sched_setscheduler"):
+        return "this operating system has no SCHED_FIFO"
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError as error:
+        return f"SCHED_FIFO: {error.strerror}; it needs CAP_SYS_NICE or an rtprio limit"
+    return ""
+
+
+def _locked_memory() -> str:
+    name = ctypes.util.find_library("c")
+    library = ctypes.CDLL(name, use_errno=True) if name else None
+    lock = getattr(library, "mlockall", None)
+    if lock is None:
+        return "this operating system has no mlockall"
+    if lock(_MCL_CURRENT | _MCL_FUTURE) != 0:
+        reason = os.strerror(ctypes.get_errno())
+        return f"mlockall: {reason}; it needs CAP_IPC_LOCK or a memlock limit"
+    return ""

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wall clock as something that can be exchanged, and deadlines that do not drift."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from typing import Any, Protocol
+
+
+class WallClock(Protocol):
+    """A clock to run against; times are integer nanoseconds from an origin of its own."""
+
+    def now(self) -> int:
+        """The time now; never decreases."""
+
+    def sleep_until(self, deadline: int) -> None:
+        """Return at the deadline or a little later; at once if it has passed."""
+
+
+class MonotonicClock:
+    """The machine's monotonic clock."""
+
+    def now(self) -> int:
+        """Nanoseconds since some time before."""
+        return time.monotonic_ns()
+
+    def sleep_until(self, deadline: int) -> None:
+        """Sleep; the deadline is absolute, so what is lost here is not lost twice."""
+        rest = deadline - time.monotonic_ns()
+        if rest > 0:
+            time.sleep(rest / 1e9)
+
+
+class Schedule:
+    """When each step is due: origin + k * dt / rate, computed anew from k each time.
+
+    No error adds up: after any number of steps the deadline is exact to the nanosecond.
+
+    :param origin: when step 0 is due [ns]
+    :param dt_ns: simulated length of a step [ns]
+    :param rate: real-time factor
+    """
+
+    def __init__(self, origin: int, dt_ns: int, rate: float) -> None:
+        per_step = Fraction(dt_ns) / Fraction(rate)
+        self._origin = origin
+        self._numerator, self._denominator = per_step.numerator, per_step.denominator
+
+    def due(self, step: int) -> int:
+        """Deadline of a step [ns]."""
+        return self._origin + step * self._numerator // self._denominator
+
+
+class Timing:
+    """How well a run keeps its deadlines; times of the wall clock in nanoseconds.
+
+    A step is an *overrun* if it was not finished when the next one was due. The histogram counts
+    how late steps began: bucket i holds those later than 2^(i-1) us and at most 2^i us.
+    """
+
+    BUCKETS = 22
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.overruns = 0
+        self.slips = 0
+        self.slipped_ns = 0
+        self.last_lateness_ns = 0
+        self.max_lateness_ns = 0
+        self.sum_lateness_ns = 0
+        self.busy_ns = 0
+        self.histogram = [0] * self.BUCKETS
+
+    def began(self, lateness_ns: int) -> None:
+        """A step began so long after its deadline."""
+        lateness_ns = max(0, lateness_ns)
+        self.steps += 1
+        self.last_lateness_ns = lateness_ns
+        self.sum_lateness_ns += lateness_ns
+        self.max_lateness_ns = max(self.max_lateness_ns, lateness_ns)
+        bucket = (max(0, lateness_ns - 1) // 1000).bit_length()
+        self.histogram[min(bucket, self.BUCKETS - 1)] += 1
+
+    def ended(self, busy_ns: int, overrun: bool) -> None:
+        """The step took so long, and perhaps too long."""
+        self.busy_ns += busy_ns
+        self.overruns += overrun
+
+    def slipped(self, lag_ns: int) -> None:
+        """The run gave up catching up on so much."""
+        self.slips += 1
+        self.slipped_ns += lag_ns
+
+    def figures(self) -> dict[str, Any]:
+        """All figures; lateness and busy time in microseconds."""
+        count = max(1, self.steps)
+        return {
+            "steps": self.steps,
+            "overruns": self.overruns,
+            "slips": self.slips,
+            "slipped_ms": self.slipped_ns / 1e6,
+            "lateness_us": {
+                "last": self.last_lateness_ns / 1e3,
+                "mean": self.sum_lateness_ns / count / 1e3,
+                "max": self.max_lateness_ns / 1e3,
+            },
+            "busy_us": self.busy_ns / count / 1e3,
+            "lateness_histogram": {
+                f"<={2**i}us" if i < self.BUCKETS - 1 else "more": n
+                for i, n in enumerate(self.histogram)
+                if n
+            },
+        }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who must have connected before messages can go out, and who must have them before one leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.ros.session import Writer
+
+
+class _Expected(NamedTuple):
+    writer: Writer
+    readers: frozenset[str]
+    others: int
+    at_start: bool
+
+
+class ExpectedReaders:
+    """The readers of one participant's topics.
+
+    Those that may connect late are not awaited at the start: what is sent before is kept for
+    them. Nor are those awaited that are gone.
+
+    :param graph: the checked system
+    :param attendance: who is gone
+    """
+
+    def __init__(self, graph: Graph, attendance: Attendance) -> None:
+        self._late = {name for name, spec in graph.participants.items() if spec.is_late}
+        self._attendance = attendance
+        self._expected: list[_Expected] = []
+
+    def add(
+        self, writer: Writer, readers: Collection[str], others: int, *, at_start: bool = True
+    ) -> None:
+        """Expect participants, and a number of others (clock, recorder), as readers of a topic.
+
+        :param at_start: nothing may be sent before they are there
+        """
+        self._expected.append(_Expected(writer, frozenset(readers), int(others), at_start))
+
+    def missing(self) -> list[str]:
+        """Topics that somebody has not found who must before the start."""
+        return [
+            f"{e.writer.topic} ({e.writer.readers} of {self._count(e, self._late)})"
+            for e in self._expected
+            if e.at_start and e.writer.readers < self._count(e, self._late)
+        ]
+
+    def have_all(self) -> bool:
+        """Whether everybody, the late ones too, is there and has what was sent."""
+        none: set[str] = set()
+        return all(e.writer.readers >= self._count(e, none) for e in self._expected) and all(
+            e.writer.flush() for e in self._expected
+        )
+
+    def _count(self, expected: _Expected, late: Collection[str]) -> int:
+        present = expected.readers - self._attendance.gone - set(late)
+        return len(present) + expected.others

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adapter between a slow model and its ports: late results, corrections, events, records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.coupling_signals import MS, FastPart, Signal, adapted, loop_scenario, step_at
+
+from ros2_cosim.interfaces.records import Acceleration
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+
+ACCEL = "geometry_msgs/msg/AccelStamped"
+
+
+def run(
+    data: Mapping[str, Any], realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
+) -> tuple[dict[str, Any], str]:
+    """Run a scenario in process; returns the behaviours and the trace."""
+    scenario = make_scenario(data, "test")
+    graph = build_graph(scenario)
+    models = {name: build_model(scenario, name, "inproc", realtime) for name in graph.order}
+    scheduler = SequentialScheduler(graph, models)
+    scheduler.run(scenario.duration)
+    digests = {name: runtime.trace.hexdigest() for name, runtime in scheduler.runtimes.items()}
+    return models, run_digest(digests)
+
+
+def late_at(*steps: int) -> RealtimeRun:
+    """Results due at these steps come one step later."""
+    return RealtimeRun(arrivals={"slow": {n * 10 * MS: 0 for n in steps}})
+
+
+def test_without_lateness_the_trace_is_that_without_a_coupling() -> None:
+    _, plain = run(loop_scenario())
+    _, coupled = run(loop_scenario(estimate=[{"order": 2}]))
+    assert coupled == plain
+
+
+def test_the_loop_of_two_plants() -> None:
+    """Two plants that act on each other, the second one late: it runs on, close to the truth."""
+    truth, _ = run(loop_scenario())
+    for order, allowed in ((0, 0.05), (1, 0.01)):
+        found, _ = run(loop_scenario(estimate=[{"order": order}]), late_at(*range(20, 80, 7)))
+        assert len(found["fast"].used) == len(truth["fast"].used) == 100
+        assert abs(found["fast"].state - truth["fast"].state) < allowed
+        assert found["slow"].realtime()["coupling"]["late"] == 9
+
+
+def test_the_same_arrivals_give_the_same_trace() -> None:
+    data = loop_scenario(lateness={"probability": 0.3, "delay": {"uniform": ["5ms", "40ms"]}})
+    models, trace = run(data)
+    found = models["slow"].realtime()
+    assert found["coupling"]["late"] > 20 and not found["depends_on_wall_clock"]
+    repeated = RealtimeRun(arrivals={"slow": dict(found["arrivals"])})
+    models, again = run(data, repeated)
+    assert again == trace
+    assert models["slow"].realtime()["arrivals"] == found["arrivals"]
+    assert models["slow"].realtime()["coupling"]["cases"] == found["coupling"]["cases"]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_every_case_is_recorded(overlap: bool) -> None:
+    data = loop_scenario(overlap=overlap, estimate=[{"order": 0}])
+    # Due at 300 ms and 310 ms, there at 320 ms; due at 500 ms, there at 510 ms.
+    counts = {"slow": {300 * MS: 0, 310 * MS: 0, 500 * MS: 0}}
+    models, _ = run(data, RealtimeRun(arrivals=counts))
+    found = models["slow"].realtime()["coupling"]
+    assert found["late"] == found["estimates"] == 3 and found["never_delivered"] == 0
+    assert found["since_s"] == 0.3
+    assert [case[:2] for case in found["cases"]] == [[0.3, 0.02], [0.31, 0.01], [0.5, 0.01]]
+    assert all(case[2] > 0.0 and case[3] == "out.ax" for case in found["cases"])
+    assert found["longest_lateness_s"] == 0.02
+    ((port, field, mean, largest), *_) = found["errors"]
+    assert (port, field) == ("out", "ax") and 0.0 < mean <= largest
+
+
+def test_late_results_are_sent_on_a_port_of_their_own() -> None:
+    ports = {"out": "every", "late": "sparse", "wrong": "sparse"}
+    settings = {
+        "late": {"out": "late"},
+        "correction": {"out": "wrong"},
+        "estimate": [{"order": 0}],
+    }
+    run_again = RealtimeRun(arrivals={"slow": {20 * MS: 0, 30 * MS: 0}})
+    participant = adapted(Signal(lambda t: 100 * t), settings, outputs=ports, run=run_again)
+    sent = [dict(participant.activate(step_at(n * 10 * MS))) for n in range(7)]
+    # One message at a time, oldest first: those due at 20 and 30 ms arrive at 40 ms.
+    assert [s["out"].ax for s in sent] == pytest.approx([0, 1, 1, 1, 4, 5, 6])
+    late = {n: s["late"].ax for n, s in enumerate(sent) if "late" in s}
+    wrong = {n: s["wrong"].ax for n, s in enumerate(sent) if "wrong" in s}
+    assert late == pytest.approx({4: 2.0, 5: 3.0})
+    assert wrong == pytest.approx({4: 1.0, 5: 2.0})
+
+
+def test_silent_ports_carry_nothing_where_the_data_are_late() -> None:
+    run_again = RealtimeRun(arrivals={"slow": {20 * MS: 0}})
+    participant = adapted(
+        Signal(lambda t: t), {"silent": ["out"]}, outputs={"out": "sparse"}, run=run_again
+    )
+    sent = [dict(participant.activate(step_at(n * 10 * MS))) for n in range(4)]
+    assert [sorted(s) for s in sent] == [["out"], ["out"], [], ["out"]]
+
+
+class WithEvents:
+    """Sends an event at 20 and 30 ms, and asks for the end at 30 ms."""
+
+    stop_reason: str | None = None
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        outputs = {"out": Acceleration(step.time / 1e9, 0.0, 0.0)}
+        if step.time in (20 * MS, 30 * MS):
+            outputs["event"] = Acceleration(float(step.time), 0.0, 0.0)
+        if step.time == 30 * MS:
+            self.stop_reason = "enough"
+        return outputs
+
+    def figures(self) -> Mapping[str, Any]:
+        return {"answer": 42}
+
+
+def test_events_are_neither_lost_nor_estimated() -> None:
+    run_again = RealtimeRun(arrivals={"slow": {20 * MS: 0, 30 * MS: 0}})
+    participant = adapted(
+        WithEvents(), {}, outputs={"out": "every", "event": "sparse"}, run=run_again
+    )
+    assert participant.stop_reason is None
+    events, stops = {}, []
+    for n in range(7):
+        sent = participant.activate(step_at(n * 10 * MS))
+        if "event" in sent:
+            events[n] = sent["event"].ax
+        stops.append(participant.stop_reason)
+    assert events == {4: 20.0 * MS, 5: 30.0 * MS}
+    assert stops == [None] * 4 + ["enough"] * 3
+    assert participant.figures() == {"answer": 42} and participant.verdicts() == []
+
+
+class Correcting:
+    """A fast part that integrates what it is told, and corrects itself afterwards."""
+
+    def __init__(self, *, correcting: bool) -> None:
+        self.state = 0.0
+        self._correcting = correcting
+        self._seen = -1
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        sample, wrong = step.latest["slow"], step.latest["wrong"]
+        assert sample is not None
+        self.state += sample.value.ax
+        if self._correcting and wrong is not None and wrong.seq > self._seen:
+            self._seen = wrong.seq
+            self.state += wrong.value.ax
+        return {}
+
+
+def make_correcting(context: Any) -> Correcting:
+    return Correcting(**context.parameters)
+
+
+def make_signal(context: Any) -> Signal:
+    return Signal(lambda t: 8.0 * t * t)
+
+
+def test_a_fast_part_that_takes_corrections_ends_in_the_true_state() -> None:
+    def scenario(correcting: bool) -> dict[str, Any]:
+        here = "realtime.test_realtime_adapter"
+        return {
+            "name": "corrected",
+            "duration": "1s",
+            "participants": {
+                "slow": {
+                    "model": f"{here}:make_signal",
+                    "period": "10ms",
+                    "outputs": {
+                        "out": {"type": ACCEL, "topic": "/out"},
+                        "wrong": {"type": ACCEL, "topic": "/wrong", "schedule": "sparse"},
+                    },
+                    "coupling": {"correction": {"out": "wrong"}, "estimate": [{"order": 0}]},
+                },
+                "fast": {
+                    "model": f"{here}:make_correcting",
+                    "period": "10ms",
+                    "parameters": {"correcting": correcting},
+                    "inputs": {"slow": "slow.out", "wrong": "slow.wrong"},
+                },
+            },
+        }
+
+    truth = run(scenario(True))[0]["fast"].state
+    late = late_at(*range(5, 90, 4))
+    left, corrected = (run(scenario(c), late)[0]["fast"].state for c in (False, True))
+    assert abs(left - truth) > 0.5
+    assert corrected == pytest.approx(truth, abs=1e-9)
+
+
+def with_estimator(place: str) -> dict[str, Any]:
+    """The loop with the estimator with the slow part, the fast part, or between them."""
+    rule = {"order": 1, "adapt": 0.3}
+    if place == "slow":
+        return loop_scenario(estimate=[rule])
+    data = copy.deepcopy(loop_scenario(silent=["out"], late={"out": "late"}))
+    participants = data["participants"]
+    outputs = participants["slow"]["outputs"]
+    outputs["out"]["schedule"] = "sparse"
+    outputs["late"] = {"type": ACCEL, "topic": "/late", "schedule": "sparse"}
+    estimate = {"rules": [rule], "late": "late"}
+    if place == "fast":
+        participants["fast"]["inputs"] = {
+            "slow": {"from": "slow.out", "estimate": estimate},
+            "late": "slow.late",
+        }
+    else:
+        participants["fast"]["inputs"] = {"slow": "handler.out"}
+        participants["handler"] = {
+            "model": "error_handler",
+            "period": "10ms",
+            "inputs": {"out": {"from": "slow.out", "estimate": estimate}, "late": "slow.late"},
+            "outputs": {"out": {"type": ACCEL, "topic": "/handled"}},
+        }
+    return data
+
+
+def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
+    late = late_at(*range(10, 95, 3))
+    used = {}
+    for place in ("slow", "fast", "handler"):
+        models, _ = run(with_estimator(place), late)
+        fast = models["fast"]
+        part = fast if isinstance(fast, FastPart) else fast._behaviour
+        used[place] = part.used
+        if place != "slow":
+            owner = models["fast" if place == "fast" else "handler"]
+            (found,) = owner.realtime()["inputs"].values()
+            assert found["estimates"] == 29 and found["largest_error"] > 0.0
+    assert used["slow"] == used["fast"] == used["handler"]
+    assert len(used["slow"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"period": None, "activation": "fast", "coupling": {}},
+            "needs a period and no activation",
+        ),
+        ({"coupling": {"check": 0}}, "check: found 0"),
+        ({"coupling": {"budget": "11ms"}}, "budget: found 11ms; allowed is at most the period"),
+        ({"coupling": {"silent": ["out"]}}, "silent: found out; allowed are sparse"),
+        ({"coupling": {"late": {"out": "out"}}}, "late: found out: out; allowed"),
+        ({"coupling": {"wait": 1}}, "coupling.wait: unknown key"),
+        ({"coupling": {"lateness": {"probability": 2, "delay": 1}}}, "probability"),
+        ({"coupling": {"lateness": {"probability": 1, "delay": "x"}}}, "lateness.delay"),
+        ({"coupling": {"stamp": "next", "overlap": True, "check": [2, 1]}}, "allowed is used"),
+    ],
+)
+def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> None:
+    data = loop_scenario()
+    data["participants"]["slow"].update(change)
+    if change.get("activation"):
+        data["participants"]["slow"]["inputs"] = {"fast": "fast.state"}
+    with pytest.raises(ConfigurationError, match=message):
+        build_model(make_scenario(data, "test"), "slow", "inproc")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": "ros2_cosim arrivals 2", "participants": {}}',
+        '{"format": "ros2_cosim arrivals 1", "participants": {"slow": [[1]]}}',
+        '{"format": "ros2_cosim arrivals 1", "participants": {"slow": [[1, -1]]}}',
+        '{"format": "ros2_cosim arrivals 1", "participants": {"slow": [[1.5, 1]]}}',
+        '{"format": "ros2_cosim arrivals 1", "participants": 3}',
+    ],
+)
+def test_what_is_no_arrival_record_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "arrivals.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="is no arrival record"):
+        read_arrivals(path)
+
+
+def test_an_arrival_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = write_arrivals(tmp_path, {"slow": [(10, 0), (30, 2)], "other": []})
+    assert read_arrivals(path) == {"slow": {10: 0, 30: 2}, "other": {}}
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_arrivals(tmp_path / "none.json")

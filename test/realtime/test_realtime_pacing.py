@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pacing with a clock that the tests move: absolute deadlines, no drift, slip, histograms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.coupling_signals import MS, SECOND
+from support.virtual_clock import VirtualClock
+
+from ros2_cosim.realtime.hard_realtime import HardRealtime
+from ros2_cosim.realtime.histogram import BOUNDS_NS, Histogram
+from ros2_cosim.realtime.pacing import Pacer, SystemClock
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1, 3.0, 7.3, 20.0])
+def test_deadlines_are_counted_from_the_start(rate: float) -> None:
+    clock = VirtualClock(start=123)
+    pacer = Pacer(rate, clock)
+    pacer.start()
+    clock.oversleep = 70_000  # every single wait is too long
+    for step in range(1, 2001):
+        pacer.wait(step * 5 * MS)
+        exact = 123 + Fraction(step * 5 * MS) / Fraction(repr(rate))
+        assert clock.waits[-1] == exact // 1
+        assert clock.now() - exact <= 70_001
+
+
+def test_a_rate_is_the_number_that_was_written() -> None:
+    pacer = Pacer(0.1, VirtualClock())
+    assert pacer.wall(SECOND) == 10 * SECOND
+    assert pacer.simulated(10 * SECOND) == SECOND
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=50))
+def test_lost_time_is_caught_up(costs: list[int]) -> None:
+    clock = VirtualClock(start=0)
+    pacer = Pacer(1.0, clock)
+    pacer.start()
+    free = 0  # when the work before it is complete
+    for step, cost in enumerate(costs):
+        lateness = pacer.wait(step * 10 * MS)
+        assert clock.now() == max(free, step * 10 * MS)
+        assert lateness == clock.now() - step * 10 * MS
+        clock.work(cost * MS)
+        free = clock.now()
+    assert pacer.waits == len(costs) == pacer.jitter.number
+
+
+def test_slipping_moves_all_later_deadlines() -> None:
+    clock = VirtualClock(start=0)
+    pacer = Pacer(2.0, clock)
+    pacer.start()
+    pacer.slip(3 * MS)
+    assert pacer.due(10 * MS) == 8 * MS
+    assert pacer.slipped_ns == 3 * MS
+
+
+def test_an_unknown_origin_is_taken_from_the_best_case() -> None:
+    clock = VirtualClock(start=0)
+    pacer = Pacer(1.0, clock, floating=True)
+    seen = []
+    for time, now in ((0, 7), (10, 15), (20, 22), (30, 39)):
+        clock.time = now * MS
+        seen.append(pacer.began(time * MS) // MS)
+    # Begins were 7, 5, 2 and 9 ms after some start: 2 is the best, 9 then is 7 too late.
+    assert seen == [0, 0, 0, 7]
+
+
+def test_the_clock_of_the_system_waits_for_absolute_times() -> None:
+    clock = SystemClock()
+    deadline = clock.now() + 2 * MS
+    clock.sleep_until(deadline)
+    assert clock.now() >= deadline
+    clock.sleep_until(deadline)  # the past is not waited for
+
+
+@given(st.lists(st.integers(-10, 10**10), max_size=50))
+def test_classes_of_a_histogram(delays: list[int]) -> None:
+    histogram = Histogram()
+    for delay in delays:
+        histogram.add(delay)
+    found = histogram.plain()
+    assert found["number"] == len(delays) == sum(count for _, count in found["classes"])
+    bounds = [*BOUNDS_NS, None]
+    for bound, count in zip(bounds, histogram.counts, strict=True):
+        below = 0 if bound == BOUNDS_NS[0] else (bound // 2 if bound else BOUNDS_NS[-1])
+        wanted = [d for d in delays if (bound is None or d <= bound) and (d > below or not below)]
+        assert count == len(wanted)
+
+
+def test_what_is_not_granted_is_said_plainly() -> None:
+    assert "granted" in HardRealtime("", "", "").statement()
+    refused = HardRealtime("SCHED_FIFO: Operation not permitted", "", "")
+    assert not refused.granted
+    assert refused.statement() == (
+        "soft real time only: not granted were real-time priority "
+        "(SCHED_FIFO: Operation not permitted)"
+    )

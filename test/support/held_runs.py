@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs in processes of which a test starts, kills and watches single ones while they go on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from runs.cosim_process import ROOT, user_environment
+
+from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.scenario.schema import make_scenario, save_scenario
+from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.tools.losses import tell_loss
+from ros2_cosim.tools.processes import ProcessGroup
+from ros2_cosim.tools.run_inproc import run_inproc
+from ros2_cosim.tools.summary import Summary, read_summary
+
+TYPE = "ros2_cosim/msg/ControlCommand"
+#: Guards against hanging only.
+HANG_S = 200.0
+
+
+def participant(
+    inputs: dict[str, object] | None = None, schedule: str = "every", **settings: object
+) -> dict[str, Any]:
+    """A mixer with one output ``out``."""
+    parameters = {"silent_every": 3, "schedules": {"out": schedule}, "longest_delay_s": 0.0}
+    return {
+        "model": "support.graph_scenarios:make_mixer",
+        "parameters": parameters,
+        "inputs": inputs or {},
+        "schedule": schedule,
+        "type": TYPE,
+        **settings,
+    }
+
+
+def scenario(name: str, duration: str = "2s", **participants: dict[str, Any]) -> dict[str, Any]:
+    """A scenario of such participants, each with a topic of its own."""
+    for key, settings in participants.items():
+        output = {"topic": f"/{key}/out", **{k: settings.pop(k) for k in ("type", "schedule")}}
+        settings["outputs"] = {"out": output}
+    return {"name": name, "duration": duration, "participants": participants}
+
+
+class Direction:
+    """What a test sees of a run, and does to it; called again and again while it goes on."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        self.group = group
+        self.lines: list[tuple[str, str]] = []
+        self.done: set[str] = set()
+
+    def said(self, name: str, text: str) -> bool:
+        """Whether a process has printed a line with this text."""
+        return any(n == name and text in line for n, line in list(self.lines))
+
+    def once(self, what: str) -> bool:
+        """True the first time only."""
+        if what in self.done:
+            return False
+        self.done.add(what)
+        return True
+
+    def start(self, name: str) -> None:
+        """Start a process that was held back, once."""
+        if self.once(f"start {name}"):
+            self.group.start(name)
+
+
+def run_directed(
+    directory: Path,
+    data: dict[str, Any],
+    held: Collection[str] = (),
+    direct: Callable[[Direction], None] = lambda direction: None,
+    *,
+    bag: bool = False,
+) -> Summary:
+    """Run a scenario in shape ros.
+
+    :param held: processes that are not started at once
+    :raises RunError: the run was stopped
+    """
+    output = directory / "directed"
+    output.mkdir()
+    made = make_scenario(data, "directed")
+    save_scenario(made, output / RESOLVED_SCENARIO)
+    plan = make_plan(made, RunOptions(output, record=bag))
+    with user_environment(directory / "log") as user:
+        user["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'test'}"
+        environment = loopback_environment(user, output)
+        heard: list[tuple[str, str]] = []
+        with ProcessGroup(
+            plan,
+            environment,
+            lambda name, line: heard.append((name, line)),
+            partial(tell_loss, output),
+            held,
+        ) as group:
+            direction = Direction(group)
+            direction.lines = heard
+            deadline = time.monotonic() + HANG_S
+            while not group.ended():
+                if (failure := group.failure()) is not None:
+                    raise RunError(failure)
+                assert time.monotonic() < deadline, f"the run hangs: {heard[-20:]}"
+                direct(direction)
+                time.sleep(0.05)
+            if (failure := group.failure()) is not None:
+                raise RunError(failure)
+    return read_summary(output)
+
+
+def reference(directory: Path, data: dict[str, Any]) -> Summary:
+    """The same scenario in shape inproc."""
+    output = directory / "reference"
+    output.mkdir()
+    return run_inproc(make_scenario(data, "reference"), output, record=False)
