@@ -77,7 +77,7 @@ def run_slave(duration: str) -> None:
     context = model_context(scenario_of(duration, "tcp"), "world", "ros")
     parameters = scene_parameters(context, plant_step_ns(context))
     slave = SceneSlave(parameters, InProcessWorld, scene_sizes(context), context)
-    options = SlaveOptions(input_wait_s=0.2)
+    options = SlaveOptions(input_wait_s=0.2, newest_only=True)
     serve(slave, SceneVariables(parameters).description(), SLAVE, PORT, options=options)
 
 

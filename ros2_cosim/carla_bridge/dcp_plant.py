@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
+from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import latest_commands
 from ros2_cosim.dcp.data_path import Missing
@@ -47,7 +48,8 @@ class DcpPlant:
     """A DCP master with one slave, the CARLA scene.
 
     :param context: of the world participant; ``parameters.dcp`` holds ``host``, ``port``,
-        ``transport`` (tcp or udp) and optionally ``description``, a .dcpx file, and
+        ``transport`` (tcp or udp) and optionally ``description``, a .dcpx file,
+        ``heartbeat``: how long the slave waits for a sign of life of its master (0: for ever), and
         ``missing``: over UDP, what both sides do about data that got lost (hold, extrapolate,
         stop)
     :param parameters: the scene, from which ports and variables follow
@@ -68,7 +70,7 @@ class DcpPlant:
         self._collisions = 0
         #: Wall time [ns] of the DCP steps, the slave's own time included.
         self.transport_ns = 0
-        description: Any = self._variables.description()
+        description: Any = scene_description(context, parameters)
         if "description" in settings:
             description = context.base_directory / settings["description"]
         self._master = Master(

@@ -53,12 +53,11 @@ _UNITS: Mapping[str, str] = {
     "impulse": "N.s",
 }
 _INTEGERS = ("id", "classification", "vehicle", "other")
-COLLISIONS = "collision.count"
 #: Shortest step that the slave takes [ns].
 MIN_STEP_NS = 100_000
 _NS = 1_000_000_000
 #: Over UDP nobody notices otherwise that the master is gone.
-HEARTBEAT_S = 30
+HEARTBEAT_NS = 30_000_000_000
 
 
 class SceneVariables:
@@ -74,8 +73,13 @@ class SceneVariables:
         self._objects = len(parameters.objects)
         self._parameters = parameters
 
-    def description(self, name: str = "carla") -> SlaveDescription:
-        """The slave description; equal scenes give equal descriptions, uuid included."""
+    def description(
+        self, name: str = "carla", heartbeat_ns: int = HEARTBEAT_NS
+    ) -> SlaveDescription:
+        """The slave description; equal scenes give equal descriptions, uuid included.
+
+        :param heartbeat_ns: longest time without a sign of life of the master, 0: any
+        """
         step = self._parameters.step_ns
         return describe(
             self._variables(),
@@ -85,7 +89,7 @@ class SceneVariables:
                 Resolution(step, _NS, fixed=False, recommended=True),
                 ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),
             ),
-            heartbeat=Fraction(HEARTBEAT_S),
+            heartbeat=Fraction(heartbeat_ns, _NS) if heartbeat_ns else None,
             transports=("TCP_IPv4", "UDP_IPv4"),
             units=[Unit(unit) for unit in sorted({*_UNITS.values(), "s"})],
         )

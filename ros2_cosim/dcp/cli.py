@@ -96,6 +96,9 @@ def serve(
     input_wait: Annotated[
         float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
     ] = 0.0,
+    newest_only: Annotated[
+        bool, typer.Option(help="Drop inputs that came before or were overtaken by newer ones.")
+    ] = False,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave_core import SlaveOptions
@@ -121,6 +124,7 @@ def serve(
                 missing=missing,
                 acceptable_loss=acceptable_loss,
                 input_wait_s=input_wait,
+                newest_only=newest_only,
             ),
         )
 

@@ -79,6 +79,8 @@ class SlaveSettings(_Section):
     step: Seconds | None = None
     every: int = Field(default=1, ge=1)
     steps: int | None = Field(default=None, ge=1)
+    max_pdu_size: int | None = Field(default=None, ge=16)
+    exact_types: bool = False
     parameters: dict[str, Any] = Field(default_factory=dict)
     #: The run starts the slave as a process of its own: by ``cosim dcp serve``, or this command.
     process: bool = False
@@ -237,6 +239,8 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
                 resolution=slave.step,
                 every=slave.every,
                 steps=slave.steps,
+                max_pdu_size=slave.max_pdu_size,
+                exact_types=slave.exact_types,
             )
         for text in settings.connections:
             source, arrow, target = text.partition("->")

@@ -174,7 +174,7 @@ class Master(MasterSetup):
         self._io.await_state(self._all(), state)
 
     def _send_inputs(self, slave: RemoteSlave) -> None:
-        if self._data_sync:
+        if self._relayed:
             self._pass_on(slave)
         for pdu in slave.sent_pdus:
             self._io.send_data(slave, pdu, slave.inputs)
@@ -249,8 +249,8 @@ class Master(MasterSetup):
                 )
 
     def _pass_on(self, slave: RemoteSlave) -> None:
-        """Bring the newest outputs of other slaves to the inputs that are wired to them."""
-        for wire in self._wires:
+        """Bring the newest outputs of other slaves to the inputs that the master feeds."""
+        for wire in self._relayed:
             if wire.target == slave.name:
                 value = self._io.slaves[wire.source].output(wire.output)
                 slave.set_inputs({wire.input: value})

@@ -60,6 +60,7 @@ class MasterCore:
         self._on_log = on_log
         self._io = MasterIO(timeout_s, retry_s, connect_wait_s)
         self._wires: list[Wire] = []
+        self._relayed: list[Wire] = []
         self._groups: list[Group] = []
         self._step: Fraction = Fraction(0)
         self._lock = threading.RLock()
@@ -91,6 +92,8 @@ class MasterCore:
         every: int = 1,
         steps: int | None = None,
         data_port: int | None = None,
+        max_pdu_size: int | None = None,
+        exact_types: bool = False,
     ) -> RemoteSlave:
         """Add a slave; nothing is sent yet.
 
@@ -100,6 +103,11 @@ class MasterCore:
         :param steps: resolutions per STC_do_step, by default those of the description
         :param data_port: port on which it shall receive data, by default its control port
             or one of those it offers
+        :param max_pdu_size: greatest data PDU in bytes, if that is less than its description
+            says (slaves made with DCPLib send at most 905 bytes)
+        :param exact_types: the slave drops data of another type than its input has, also those
+            that can be converted (so do slaves made with DCPLib); the master then passes such
+            values on itself
         :raises DescriptionError: the description is not valid
         :raises WiringError: mode, transport, address or name do not fit
         """
@@ -135,6 +143,8 @@ class MasterCore:
             steps=steps,
             data_port=data_port,
         )
+        slave.max_pdu_size = min(max_pdu_size or offer.max_pdu_size, offer.max_pdu_size)
+        slave.exact_types = exact_types
         slave.on_log = self._on_log
         self._io.slaves[name] = slave
         return slave

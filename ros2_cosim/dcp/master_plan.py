@@ -3,18 +3,20 @@
 
 Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
 outputs it reads (per communication step, and one for outputs that are constant after
-initialization), one per pair of wired slaves.
+initialization), one per pair of wired slaves. What is larger than a slave takes is cut into
+several.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ros2_cosim.dcp.data_path import InputPdu, OutputPdu
+from ros2_cosim.dcp.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.description import Causality, Variable, element_count, resized
 from ros2_cosim.dcp.enums import PduType, Scope, TransportProtocol
 from ros2_cosim.dcp.errors import WiringError
 from ros2_cosim.dcp.remote import Group, RemoteSlave, codec_for
+from ros2_cosim.dcp.values import SIZED, SIZES
 from ros2_cosim.dcp.wiring import Wire, check_wire
 
 Setting = tuple[PduType, dict[str, object]]
@@ -49,7 +51,10 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
         key = (wire.source, wire.target, _scope(sender), sender.default_steps)
         bundles.setdefault(key, []).append((sender, receiver))
     for (source_name, target_name, scope, steps), pairs in bundles.items():
-        groups.append(Group(0, slaves[source_name], slaves[target_name], pairs, scope, steps))
+        source, target = slaves[source_name], slaves[target_name]
+        groups += [
+            Group(0, source, target, part, scope, steps) for part in _parts(pairs, source, target)
+        ]
     for slave in slaves.values():
         groups += _with_master(slave, {name for target, name in fed if target == slave.name})
     for number, group in enumerate(groups, start=1):
@@ -67,13 +72,54 @@ def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[Group]:
         v for v in slave.description.of(Causality.INPUT) if v.name not in wired
     )
     slave.reset_values()
-    if slave.input_variables:
-        yield Group(0, None, slave, [(None, v) for v in slave.input_variables])
+    for part in _parts([(None, v) for v in slave.input_variables], None, slave):
+        yield Group(0, None, slave, part)
     bundles: dict[tuple[Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
     for output in slave.output_variables:
         bundles.setdefault((_scope(output), output.default_steps), []).append((output, None))
     for (scope, steps), pairs in bundles.items():
-        yield Group(0, slave, None, pairs, scope, steps)
+        for part in _parts(pairs, slave, None):
+            yield Group(0, slave, None, part, scope, steps)
+
+
+_Pairs = list[tuple[Variable | None, Variable | None]]
+
+
+def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None) -> list[_Pairs]:
+    """Pairs that fit into one data PDU each; a variable too large for any stays alone."""
+    limit = min(slave.max_pdu_size for slave in (source, target) if slave is not None)
+    parts: list[_Pairs] = []
+    size = limit + 1
+    for output, given in pairs:
+        owner, variable = (source, output) if output is not None else (target, given)
+        assert owner is not None
+        assert variable is not None
+        needed = payload_size(owner, variable)
+        if size + needed > limit:
+            parts.append([])
+            size = HEADER.size
+        parts[-1].append((output, given))
+        size += needed
+    return parts
+
+
+def payload_size(slave: RemoteSlave, variable: Variable) -> int:
+    """Bytes of a variable in a data PDU, of a string or binary the most that it may have."""
+    if variable.data_type in SIZED:
+        return 4 + (slave.description.attributes(variable).max_size or 0)
+    count = element_count(variable, slave.structural())
+    return SIZES[variable.data_type] * (1 if count is None else count)
+
+
+def relayed_wires(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Wire]:
+    """Wires whose values pass through the master, because the receiver converts no types."""
+    return [
+        wire
+        for wire in wires
+        if slaves[wire.target].exact_types
+        and slaves[wire.source].description.variable(wire.output).data_type
+        is not slaves[wire.target].description.variable(wire.input).data_type
+    ]
 
 
 def prepare_data_path(groups: Sequence[Group]) -> None:
@@ -86,7 +132,11 @@ def prepare_data_path(groups: Sequence[Group]) -> None:
             slave = group.target
             variables = [v for _, v in group.pairs if v is not None]
             slave.sent_pdus.append(
-                OutputPdu(group.data_id, codec_for(slave, variables), range(len(variables)))
+                OutputPdu(
+                    group.data_id,
+                    codec_for(slave, variables),
+                    [slave.input_names.index(v.name) for v in variables],
+                )
             )
         elif group.target is None and group.source is not None:
             slave = group.source

@@ -28,6 +28,7 @@ from ros2_cosim.dcp.master_plan import (
     make_groups,
     parameter_settings,
     prepare_data_path,
+    relayed_wires,
     tunable_names,
     tunable_settings,
 )
@@ -61,6 +62,9 @@ class MasterSetup(MasterCore):
         with self._lock:
             self._plan(parameters)
             for slave in self._all():
+                if slave.state is State.ALIVE and slave.protocol is _TCP:
+                    self._io.close_control(slave)  # some slaves hang up when deregistered
+                    slave.state = None
                 if slave.state is None:
                     self._io.open(slave)
                     self._recover(slave)
@@ -132,10 +136,13 @@ class MasterSetup(MasterCore):
         for slave in self._all():
             slave.tuned.clear()
         self._groups = make_groups(self._io.slaves, self._wires)
-        if self._data_sync:
-            # Data PDUs between slaves would make them step each other: the master passes
-            # the values on instead.
-            self._groups = make_groups(self._io.slaves, [])
+        # With data-PDU synchronisation, data PDUs between slaves would make them step each
+        # other: the master passes the values on instead.
+        relayed = self._wires if self._data_sync else relayed_wires(self._io.slaves, self._wires)
+        self._relayed = list(relayed)
+        if self._relayed:
+            direct = [wire for wire in self._wires if wire not in self._relayed]
+            self._groups = make_groups(self._io.slaves, direct)
         prepare_data_path(self._groups)
         self._io.route_data()
         self._step = common_step({s.name: (s.resolution, s.steps, s.every) for s in self._all()})

@@ -125,6 +125,13 @@ class MasterSockets:
         """Whether it is fine for this slave's connection to end now."""
         (self._expecting_loss.add if expected else self._expecting_loss.discard)(slave.name)
 
+    def close_control(self, slave: RemoteSlave) -> None:
+        """Close both connections to a slave."""
+        self.close_data(slave)
+        if slave.control is not None:
+            self._forget(slave.control)
+            slave.control = None
+
     def close_data(self, slave: RemoteSlave) -> None:
         """Close the data connection to a slave."""
         if slave.data_link is not None:
@@ -134,10 +141,7 @@ class MasterSockets:
     def close(self) -> None:
         """Close every socket."""
         for slave in self.slaves.values():
-            self.close_data(slave)
-            if slave.control is not None:
-                self._forget(slave.control)
-                slave.control = None
+            self.close_control(slave)
         for sock in (*self._listeners.values(), *self._incoming, self._udp):
             if sock is not None:
                 self._forget(sock)

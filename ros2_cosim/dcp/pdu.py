@@ -15,7 +15,7 @@ from typing import Any
 
 from ros2_cosim.dcp.enums import DataType, PduType, State, TransportProtocol, code_name
 from ros2_cosim.dcp.errors import PduError
-from ros2_cosim.dcp.values import decode_value, encode_value
+from ros2_cosim.dcp.values import SIZED, decode_value, encode_value
 
 _CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i64": "q", "uuid": "16s"}
 
@@ -223,11 +223,20 @@ def encode_log_arguments(kinds: Sequence[DataType], values: Sequence[Any]) -> by
 
 
 def decode_log_arguments(
-    kinds: Sequence[DataType], data: bytes, offset: int
+    kinds: Sequence[DataType], data: bytes, offset: int, *, short: bool = False
 ) -> tuple[list[Any], int]:
-    """Argument values at ``offset`` and the offset behind them."""
+    """Argument values at ``offset`` and the offset behind them.
+
+    :param short: lengths of strings and binaries have 2 bytes, as some slaves send them
+    :raises PduError: the arguments do not fit in
+    """
     values = []
     for kind in kinds:
-        value, offset = decode_value(kind, data, offset)
+        if short and kind in SIZED:
+            head = data[offset : offset + 2] + b"\0\0"
+            value, end = decode_value(kind, head + data[offset + 2 :], 0)
+            offset += end - 2
+        else:
+            value, offset = decode_value(kind, data, offset)
         values.append(value)
     return values, offset

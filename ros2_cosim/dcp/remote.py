@@ -78,6 +78,7 @@ class RemoteSlave:
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
     :ivar log: entries that came by notification or request
+    :ivar max_pdu_size, exact_types: what it takes, see ``Master.add_slave``
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
 
@@ -106,6 +107,8 @@ class RemoteSlave:
         nrt = description.non_real_time
         self.steps = steps or (nrt.default_steps if nrt else 1)
         self.data_port = data_port
+        self.max_pdu_size = 65507
+        self.exact_types = False
         self.state: State | None = None
         self.seq = 0
         self.pending: dict[int, Request] = {}
@@ -241,7 +244,10 @@ class RemoteSlave:
         if layout is None or not layout.fits(len(data)):
             return
         if kind == PduType.NTF_log:
-            self._take_log(data[2:])
+            entry = data[2:]
+            if entry[_ENTRY.size : 2 * _ENTRY.size] == entry[: _ENTRY.size]:
+                entry = entry[_ENTRY.size :]  # some slaves send time and template twice
+            self._take_log(entry)
             return
         seq = data[1] | data[2] << 8
         if kind == PduType.RSP_nack:
@@ -268,29 +274,36 @@ class RemoteSlave:
 
     def _take_log(self, data: bytes) -> None:
         """Entries one after the other; a cut-off or unknown one ends the reading."""
+        entries, end = self._read_log(data, short=False)
+        if end < len(data):
+            others, other_end = self._read_log(data, short=True)
+            if other_end > end:
+                entries = others
+        for entry in entries:
+            self.log.append(entry)
+            if self.on_log is not None:
+                self.on_log(entry)
+
+    def _read_log(self, data: bytes, *, short: bool) -> tuple[list[LogEntry], int]:
+        """The entries that can be read, and where reading came to its end."""
         templates = {t.id: t for t in self.description.log_templates}
+        entries: list[LogEntry] = []
         at = 0
         while len(data) - at >= _ENTRY.size:
             time, template_id = _ENTRY.unpack_from(data, at)
             template = templates.get(template_id)
             if template is None:
-                return
+                break
             try:
-                values, at = decode_log_arguments(template.arguments, data, at + _ENTRY.size)
+                values, at = decode_log_arguments(
+                    template.arguments, data, at + _ENTRY.size, short=short
+                )
             except PduError:
-                return
-            entry = LogEntry(
-                self.name,
-                time,
-                template.category,
-                template.level,
-                template.text(values),
-                template_id,
-                tuple(values),
-            )
-            self.log.append(entry)
-            if self.on_log is not None:
-                self.on_log(entry)
+                break
+            text = template.text(values)
+            found = (self.name, time, template.category, template.level, text)
+            entries.append(LogEntry(*found, template_id, tuple(values)))
+        return entries, at
 
 
 @dataclass

@@ -77,7 +77,9 @@ class SlaveOptions:
         anything but HOLD counts on every data_id coming once per step
     :ivar acceptable_loss: greatest share of lost PDUs of a data_id, None for any
     :ivar input_wait_s: how long STC_do_step waits for data_ids that brought nothing new
-    :ivar use_stale: use data PDUs that a newer one has overtaken
+    :ivar newest_only: drop data PDUs that came before or that a newer one has overtaken, as their
+        sequence ids tell. By default they are used: the standard looks at those ids for
+        maxConsecMissedPdus only, and a sender need not count.
     :ivar checks: properties of the variables to watch; a violation by CFG_parameter is
         refused, any other leads to the error state (both PROTOCOL_ERROR_PROPERTY_VIOLATED)
     """
@@ -86,7 +88,7 @@ class SlaveOptions:
     missing: Missing = Missing.HOLD
     acceptable_loss: float | None = None
     input_wait_s: float = 0.0
-    use_stale: bool = False
+    newest_only: bool = False
     checks: frozenset[Check] = frozenset()
 
 

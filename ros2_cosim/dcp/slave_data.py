@@ -74,7 +74,7 @@ class SlaveData(SlaveCore):
         if pdu.scope and (pdu.scope == Scope.INITIALIZATION) != initial:
             return
         missed = pdu.watch.take(data[1] | data[2] << 8)
-        if missed == -2 and not self.options.use_stale:
+        if missed < 0 and self.options.newest_only:
             return
         try:
             pdu.take(data)

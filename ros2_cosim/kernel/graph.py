@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.dead_ends import check_dead_ends
+from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.implied import first_activations, separation
 from ros2_cosim.kernel.presence import check_presence, first_periodic
 from ros2_cosim.kernel.time import FOREVER, saturating_add
@@ -202,7 +203,7 @@ class Graph:
         self.connections: tuple[Connection, ...] = tuple(connections)
         self._check_connections()
         self.ranks: dict[str, int] = self._rank()
-        self._check_dead_ends()
+        check_dead_ends(self)
         self._first_activation = first_activations(self)
         #: Participants in the order in which simultaneous activations run.
         self.order: tuple[str, ...] = tuple(
@@ -334,56 +335,6 @@ class Graph:
                 ranks[name] = 1 + max((ranks[b] for b in before[name]), default=-1)
             remaining = [name for name in remaining if name not in ranks]
         return ranks
-
-    def _check_dead_ends(self) -> None:
-        """Refuse participants that can never run because all wait for somebody's first message."""
-        runs = {name for name, spec in self.participants.items() if spec.period_ns is not None}
-        while True:
-            more = {
-                name
-                for name, spec in self.participants.items()
-                if name not in runs
-                and spec.activation is not None
-                and spec.activation.can_hold(self._fed_ports(name, runs))
-            }
-            if not more:
-                break
-            runs |= more
-        dead = set(self.participants) - runs
-        if not dead:
-            return
-        # Among those that never run, everyone waits for another one: following that ends in
-        # a cycle.
-        path = [min(dead)]
-        edges: list[str] = []
-        while True:
-            connection = min(
-                (
-                    c
-                    for c in self.incoming(path[-1])
-                    if c.source in dead
-                    and c.target_port in self.participants[path[-1]].trigger_ports
-                ),
-                key=str,
-            )
-            edges.append(f"{path[-1]} waits for {connection.source}.{connection.source_port}")
-            if connection.source in path:
-                edges = edges[path.index(connection.source) :]
-                break
-            path.append(connection.source)
-        raise DeadEndError(
-            f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
-            "One of them needs a period, or a trigger from a participant that runs"
-        )
-
-    def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
-        """Input ports that somebody in ``runs`` writes to, or whose writer was left out.
-
-        Whoever never runs for want of what was left out is no mistake of the wiring.
-        """
-        unfed = {port.name for port in self.participants[participant].inputs if port.unfed}
-        written = {c.target_port for c in self.incoming(participant) if c.source in runs}
-        return frozenset(unfed | written)
 
     def _describe_loop(self, before: dict[str, set[str]], looping: set[str]) -> str:
         # Walking upstream among the participants that could not be ranked must meet itself.

@@ -146,4 +146,6 @@ class Muster:
         if enter is None or enter >= end:
             return [None, None]
         leave = min(spec.leave_ns, self.lost[name][0] if name in self.lost else FOREVER)
+        if leave <= enter:
+            return [None, None]
         return [enter, leave if leave < end else None]

@@ -106,7 +106,10 @@ class ParticipantRuntime:
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
         self._latched: list[tuple[str, list[LatchedChannel]]] = []
         self._receivers: list[Callable[[Sample], None]] = []
-        by_port: dict[str, list[LatchedChannel]] = {}
+        # An input without a writer (it has been left out) holds no value.
+        by_port: dict[str, list[LatchedChannel]] = {
+            p.name: [] for p in spec.inputs if p.name not in triggers
+        }
         for index, channel in enumerate(self.channels):
             port = channel.target_port
             if port in triggers:
@@ -114,7 +117,7 @@ class ParticipantRuntime:
             else:
                 delayed = graph.input(name, port).delayed
                 latched = LatchedChannel(index, delayed)
-                by_port.setdefault(port, []).append(latched)
+                by_port[port].append(latched)
                 self._receivers.append(latched.push)
         self._latched = list(by_port.items())
 

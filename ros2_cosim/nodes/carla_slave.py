@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.dcp_plant import missing_policy
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
-from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
+from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.dcp.errors import DcpPeerLostError
@@ -56,8 +56,10 @@ def _serve(started: Started) -> None:
     )
     host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
-        options = SlaveOptions(input_wait_s=INPUT_WAIT_S, missing=missing_policy(context))
-        serve(slave, SceneVariables(parameters).description(), host, port, options=options)
+        options = SlaveOptions(
+            input_wait_s=INPUT_WAIT_S, missing=missing_policy(context), newest_only=True
+        )
+        serve(slave, scene_description(context, parameters), host, port, options=options)
     except OSError as error:
         raise ConfigurationError(
             f"DCP port {port} on {host} cannot be used: {error.strerror or error}"

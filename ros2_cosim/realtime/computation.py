@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.participant import Behaviour, Step
 from ros2_cosim.realtime.coupling import Sent
-from ros2_cosim.realtime.hard_realtime import give_up_priority
+from ros2_cosim.realtime.hard_realtime import lower_priority
+
+_SWITCH_INTERVAL_S = 0.0002
 
 
 class Result(NamedTuple):
@@ -116,6 +119,9 @@ class InThread:
         #: Wall time [ns] spent in computations, and on waiting for them.
         self.computing_ns = 0
         self.waited_ns = 0
+        # The fast part gets Python's global lock back after so long at the latest.
+        self._former_interval = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
         self._thread = threading.Thread(target=self._work, name=f"slow part {name}", daemon=True)
         self._thread.start()
 
@@ -161,9 +167,10 @@ class InThread:
             self._queue.clear()
             self._changed.notify_all()
         self._thread.join(self._patience_s)
+        sys.setswitchinterval(self._former_interval)
 
     def _work(self) -> None:
-        give_up_priority()
+        lower_priority()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._queue) or self._ended)

@@ -18,6 +18,8 @@ _MCL_CURRENT = 1
 _MCL_FUTURE = 2
 #: In the middle of 1..99: above ordinary work, below the kernel's own threads.
 PRIORITY = 50
+#: Of the threads of slow parts.
+SLOW_PRIORITY = 40
 
 
 class HardRealtime(NamedTuple):
@@ -60,10 +62,13 @@ def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
     return HardRealtime(_real_time_priority(), _locked_memory(), timer)
 
 
-def give_up_priority() -> None:
-    """Run the calling thread without real-time priority: what may be late must not go first."""
+def lower_priority() -> None:
+    """Give the calling thread less real-time priority: what may be late must not go first.
+
+    It keeps some: while it holds Python's global lock, nobody else should make it wait.
+    """
     if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(SLOW_PRIORITY))
 
 
 def _real_time_priority() -> str:

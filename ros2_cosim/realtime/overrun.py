@@ -21,9 +21,9 @@ class Watched:
 
     The activation at t should begin when t is due and has to be complete ``deadline_ns`` of
     simulated time (divided by the rate: of wall time) later. What is missed is recorded. With
-    the policy ``slip`` all later deadlines move by the time that was lost; ``stop`` ends the
-    run; ``record`` goes on and catches up. (``skip`` and ``estimate`` change what is sent:
-    :mod:`ros2_cosim.realtime.coupled_participant`.)
+    the policy ``slip`` all later deadlines move by the time that was lost (where this process
+    does the pacing); ``stop`` ends the run; ``record`` goes on and catches up. (``skip`` and
+    ``estimate`` change what is sent: :mod:`ros2_cosim.realtime.coupled_participant`.)
 
     :param behaviour: the model
     :param name: the participant
@@ -84,5 +84,5 @@ class Watched:
                 f"participant '{self._name}' missed the deadline of its activation at "
                 f"{format_ns(time)} by {format_ns(late)} of wall time; its overrun policy is stop"
             )
-        if self._policy == "slip":
+        if self._policy == "slip" and not self._pacer.floating:
             self._pacer.slip(late)

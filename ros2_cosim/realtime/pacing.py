@@ -7,65 +7,10 @@ fractions: errors of single waits never add up. The clock is injected, so that t
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
-import sys
-import time
 from fractions import Fraction
-from typing import Protocol
 
 from ros2_cosim.realtime.histogram import Histogram
-
-_CLOCK_MONOTONIC = 1
-_TIMER_ABSTIME = 1
-_SECOND = 1_000_000_000
-
-
-class WallClock(Protocol):
-    """A monotonic clock that can be waited for; nanoseconds from any origin."""
-
-    def now(self) -> int:
-        """The time."""
-
-    def sleep_until(self, deadline: int) -> None:
-        """Return at ``deadline`` or later; at once if it has passed."""
-
-
-class _Timespec(ctypes.Structure):
-    _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
-
-
-class SystemClock:
-    """The monotonic clock of the operating system.
-
-    Where it has ``clock_nanosleep``, a wait ends at an absolute time (TIMER_ABSTIME): being
-    preempted between reading the clock and going to sleep makes no wait longer.
-    """
-
-    def __init__(self) -> None:
-        self._nanosleep = None
-        if sys.platform == "linux" and ctypes.sizeof(ctypes.c_void_p) == 8:
-            library = ctypes.CDLL(ctypes.util.find_library("c") or "libc.so.6")
-            self._nanosleep = getattr(library, "clock_nanosleep", None)
-
-    @property
-    def absolute(self) -> bool:
-        """Whether waits end at absolute times of the operating system."""
-        return self._nanosleep is not None
-
-    def now(self) -> int:
-        """See :class:`WallClock`."""
-        return time.monotonic_ns()
-
-    def sleep_until(self, deadline: int) -> None:
-        """See :class:`WallClock`."""
-        while (left := deadline - time.monotonic_ns()) > 0:
-            if self._nanosleep is None:
-                time.sleep(left / 1e9)
-                continue
-            wanted = _Timespec(*divmod(deadline, _SECOND))
-            # Interrupted by a signal: Python handles it, and the loop goes on.
-            self._nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(wanted), None)
+from ros2_cosim.realtime.wall_clock import MonotonicClock, WallClock
 
 
 def exact_rate(rate: float) -> Fraction:
@@ -82,7 +27,7 @@ def continued(pacer: Pacer | None, rate: float | None, time: int) -> Pacer | Non
     if rate is None:
         return None
     if pacer is None or pacer.rate != rate:
-        pacer = Pacer(rate, pacer.clock if pacer else SystemClock())
+        pacer = Pacer(rate, pacer.clock if pacer else MonotonicClock())
     pacer.start(pacer.clock.now() - pacer.wall(time))
     return pacer
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.realtime.hard_realtime import request_hard_realtime
-from ros2_cosim.realtime.pacing import Pacer, SystemClock
+from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 
 
 class RealtimeRun(NamedTuple):
@@ -56,7 +57,7 @@ def realtime_run(
     recorded = None if arrivals is None else read_arrivals(arrivals)
     if rate is None:
         return RealtimeRun(None, recorded)
-    clock = SystemClock()
+    clock = MonotonicClock()
     statement = ""
     if hard:
         statement = request_hard_realtime(absolute_timer=clock.absolute).statement()

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
 from fractions import Fraction
 from typing import Any, Protocol
+
+_SECOND = 1_000_000_000
+_CLOCK_MONOTONIC = 1
+_TIMER_ABSTIME = 1
 
 
 class WallClock(Protocol):
@@ -18,8 +24,27 @@ class WallClock(Protocol):
         """Return at the deadline or a little later; at once if it has passed."""
 
 
+class _Timespec(ctypes.Structure):
+    _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
+
+
 class MonotonicClock:
-    """The machine's monotonic clock."""
+    """The machine's monotonic clock.
+
+    Where the system has ``clock_nanosleep``, a wait ends at an absolute time (TIMER_ABSTIME):
+    being preempted between reading the clock and going to sleep makes no wait longer.
+    """
+
+    def __init__(self) -> None:
+        self._nanosleep = None
+        if sys.platform == "linux" and ctypes.sizeof(ctypes.c_long) == 8:
+            library = ctypes.CDLL(None)
+            self._nanosleep = getattr(library, "clock_nanosleep", None)
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the system itself waits for absolute times."""
+        return self._nanosleep is not None
 
     def now(self) -> int:
         """Nanoseconds since some time before."""
@@ -27,9 +52,13 @@ class MonotonicClock:
 
     def sleep_until(self, deadline: int) -> None:
         """Sleep; the deadline is absolute, so what is lost here is not lost twice."""
-        rest = deadline - time.monotonic_ns()
-        if rest > 0:
-            time.sleep(rest / 1e9)
+        while (rest := deadline - time.monotonic_ns()) > 0:
+            if self._nanosleep is None:
+                time.sleep(rest / 1e9)
+                continue
+            until = _Timespec(*divmod(deadline, _SECOND))
+            # Interrupted by a signal: Python handles it, and the loop goes on.
+            self._nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
 
 
 class Schedule:

@@ -60,7 +60,8 @@ def _command(scenario: Scenario, participant: str, entry: dict[str, Any]) -> tup
         own = Path(scenario.base_directory) / first
         return (str(own.absolute()) if "/" in first else first, *rest)
     words = [sys.executable, "-m", "ros2_cosim.scenario.cli", "dcp", "serve"]
-    words += ["--host", host, "--port", port, "--keep", "--directory", scenario.base_directory]
+    words += ["--host", host, "--port", port, "--keep", "--newest-only"]
+    words += ["--directory", scenario.base_directory]
     parameters = scenario.participants[participant].parameters
     step = entry.get("step") or parameters.get("step")
     for option, value in (

@@ -22,6 +22,7 @@ from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.dcp.enums import ErrorCode, State
 from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import save_scenario
@@ -56,6 +57,19 @@ def in_process(steps: int) -> list[float]:
         found.append(outputs["odometry/first"].x)
     plant.close()
     return found
+
+
+def test_the_heartbeat_is_a_choice() -> None:
+    """For masters that send none, as those of the public C++ library."""
+    for dcp, expected in (
+        ({}, Fraction(30)),
+        ({"heartbeat": "500ms"}, Fraction(1, 2)),
+        ({"heartbeat": 0}, None),
+    ):
+        context = model_context(world_scenario(dcp=dcp), "world", "ros")
+        assert describe_world(context).heartbeat == expected
+    with pytest.raises(ConfigurationError, match=r"parameters\.dcp\.heartbeat: found 'soon'"):
+        describe_world(model_context(world_scenario(dcp={"heartbeat": "soon"}), "world", "ros"))
 
 
 @pytest.mark.usefixtures("ros_domain")

@@ -262,11 +262,20 @@ def test_acceptable_loss() -> None:
     assert bench.slave.state is State.ERRORRESOLVED
 
 
-def test_overtaken_data_are_not_used_unless_told_so() -> None:
-    for use, expected in ((False, 5.0), (True, 4.0)):
-        bench, _ = in_running(SlaveOptions(use_stale=use))
+def test_overtaken_data_are_used_unless_told_otherwise() -> None:
+    for newest_only, expected in ((True, 5.0), (False, 4.0)):
+        bench, _ = in_running(SlaveOptions(newest_only=newest_only))
         put(bench, 5, 5.0)
         put(bench, 4, 4.0)
+        assert step(bench) == expected
+
+
+def test_repeated_data_are_used_unless_told_otherwise() -> None:
+    """A sender that does not count uses one sequence id for all."""
+    for newest_only, expected in ((True, 5.0), (False, 4.0)):
+        bench, _ = in_running(SlaveOptions(newest_only=newest_only))
+        put(bench, 0, 5.0)
+        put(bench, 0, 4.0)
         assert step(bench) == expected
 
 

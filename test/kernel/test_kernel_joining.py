@@ -186,9 +186,11 @@ def test_what_was_left_out_on_purpose_leaves_ports_unfed() -> None:
     behind = ParticipantSpec("s", None, 0, any_of(["in"]), (InputPort("in"),), OUT)
     steady = ParticipantSpec("t", 100, inputs=(InputPort("in", unfed=True),), outputs=OUT)
     specs = [writer(), never, behind, steady]
-    assert times(specs, "w.out>r.b r.out>s.in") == {
+    found = behaviours(specs, "w.out>r.b r.out>s.in")
+    assert {name: b.times for name, b in found.items()} == {
         "w": list(range(0, UNTIL, 10)), "r": [], "s": [], "t": [0, 100],
     }  # fmt: skip
+    assert [dict(step.latest) for step in found["t"].steps] == [{"in": None}] * 2
     graph = Graph(specs, wire("w.out>r.b r.out>s.in"))
     assert graph.first_stamp("r", "out") == graph.first_stamp("s", "out") == 0
 

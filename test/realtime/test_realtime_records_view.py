@@ -85,6 +85,6 @@ def test_the_platoon_can_be_watched() -> None:
     vehicles = by_name(picture)
     assert vehicles["follower1"]["ahead"] == "leader"
     assert 2.0 < vehicles["follower1"]["gap"] < 40.0
-    assert vehicles["leader"]["ahead"] == picture["objects"][0]["name"]
+    assert vehicles["leader"]["ahead"] in {box["name"] for box in picture["objects"]}
     assert 0.0 < vehicles["leader"]["gap"] < 150.0
     assert all(vehicle["speed"] > 1.0 for vehicle in vehicles.values())

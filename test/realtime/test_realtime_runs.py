@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -168,3 +169,59 @@ def test_a_summary_of_a_real_time_run_is_read_again(tmp_path: Path) -> None:
     scenario = load_scenario(loop_file(tmp_path, **LATE))
     summary = run_inproc(scenario, tmp_path, record=False, realtime=paced())
     assert Summary.model_validate_json((tmp_path / "summary.json").read_bytes()) == summary
+
+
+def test_the_whole_chain_behind_a_paced_loop_is_repeated_in_memory(
+    tmp_path: Path, ros_domain: int, nothing_left: None
+) -> None:
+    """CARLA server, client and DCP slave, too slow for the budget; replay needs none of them."""
+    pytest.importorskip("rclpy")
+    pytest.importorskip("carla")
+    # No step of a slave in another process is complete after half a microsecond.
+    coupling = "participants.world.coupling={budget: 1us, estimate: [{order: 1}]}"
+    arguments = ["run", str(PLATOON), "--shape", "composed", "--rate", "2", "--no-bag"]
+    arguments += ["--set", coupling, "--set", "duration=1s", "--out", "chain"]
+    done = cosim(*arguments, directory=tmp_path)
+    found = summary_of(tmp_path / "chain")
+    assert done.returncode == 3, done.stderr  # the platoon does not stand still within 1 s
+    assert not found["repeatable"] and "of 'world' were late" in found["not_repeatable_reason"]
+    assert found["realtime"]["couplings"]["world"]["late"] > 10
+    done = cosim("replay", "chain", "--no-bag", directory=tmp_path)
+    assert "the same trace as before" in done.stdout, done.stderr
+
+
+def test_a_missed_deadline_with_the_policy_stop_ends_the_run(tmp_path: Path) -> None:
+    loop_file(tmp_path)
+    # No activation takes less than a nanosecond of simulated time at this rate.
+    stop = "participants.fast.overrun={policy: stop, deadline: 1ns}"
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "100", "--set", stop]
+    done = cosim(*arguments, directory=tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("cosim: participant 'fast' missed the deadline of its activation at 0s")
+
+
+def test_hard_real_time_says_what_was_granted(tmp_path: Path) -> None:
+    loop_file(tmp_path)
+    arguments = ["run", "loop.yaml", "--shape", "inproc", "--rate", "1000", "--hard"]
+    done = cosim(*arguments, "--out", "a", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = summary_of(tmp_path / "a")["realtime"]["hard"]
+    assert said in done.stdout
+    assert said.startswith(("hard real time: ", "soft real time only: not granted were "))
+
+
+def test_the_tests_that_the_table_of_claims_names_are_there() -> None:
+    page = (ROOT / "docs" / "realtime.md").read_text(encoding="utf-8")
+    table = page.partition("## Claims of the method")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:5] for line in table.splitlines() if re.match(r"\| \d+ ", line)]
+    assert [int(row[0]) for row in rows] == list(range(1, 16))
+    here = Path(__file__).parent
+    written = "".join(path.read_text("utf-8") for path in here.glob("test_realtime_*.py"))
+    for number, _, modules, tests in rows:
+        named = re.findall(r"`(test_\w+)`", tests)
+        assert named, f"claim {number} has no test"
+        for name in named:
+            assert f"def {name}(" in written, f"claim {number}: there is no test {name}"
+        for module in re.findall(r"`(realtime/\w+\.py)`", modules):
+            assert (ROOT / "ros2_cosim" / module).is_file()

@@ -21,8 +21,9 @@ from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.realtime.computation import InThread, MacroStep
-from ros2_cosim.realtime.pacing import Pacer, SystemClock
+from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.tools.replay import compare, prepare_replay
 from ros2_cosim.tools.run_inproc import run_inproc
@@ -68,7 +69,7 @@ def make_opening(context: ModelContext) -> Opening:
 
 
 def paced(rate: float) -> RealtimeRun:
-    pacer = Pacer(rate, SystemClock())
+    pacer = Pacer(rate, MonotonicClock())
     pacer.start()
     return RealtimeRun(pacer)
 
@@ -158,7 +159,7 @@ def test_an_error_of_the_slow_part_reaches_the_run() -> None:
 
 def test_a_slow_part_that_hangs_ends_the_run_where_it_is_waited_for() -> None:
     gate = threading.Event()
-    clock = SystemClock()
+    clock = MonotonicClock()
     thread = InThread(
         MacroStep(Gated(gate, 0), ["out"]),
         deadline=lambda te: 0,

@@ -210,3 +210,14 @@ def test_an_optional_participant_that_ends_by_itself_is_no_failure(tmp_path: Pat
 
     found = run_directed(tmp_path, optional(), ["joiner"], end)
     assert found.not_repeatable_reason == "'extra' was asked to end"
+
+
+def test_an_optional_participant_that_cannot_start_is_not_waited_for(tmp_path: Path) -> None:
+    data = optional()
+    data["participants"]["extra"]["parameters"]["schedules"] = None  # no mixer is made of this
+    found = run_directed(tmp_path, data)
+    assert found.not_repeatable_since_s == 0.0
+    assert str(found.not_repeatable_reason).startswith("'extra' ")
+    counts = {p.name: p.activations for p in found.participants}
+    assert counts["extra"] == counts["behind"] == 0
+    assert counts["reader"] == 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class VirtualClock:
-    """See :class:`ros2_cosim.realtime.pacing.WallClock`."""
+    """See :class:`ros2_cosim.realtime.wall_clock.WallClock`."""
 
     def __init__(self, start: int = 5_000_000_000) -> None:
         self.time = start

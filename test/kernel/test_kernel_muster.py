@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom the owner of the clock waits for, lets in and goes on without; what readers hear of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.behaviours import wire
+
+from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.engine import Channel
+from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.numbering import Numbering
+from ros2_cosim.kernel.presence import Presence
+from ros2_cosim.kernel.time import FOREVER, NEVER
+
+END = 1000
+OUT = (OutputPort("out"),)
+
+
+def spec(name: str, **changes: object) -> ParticipantSpec:
+    return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
+
+
+def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
+    """The books of a run of ``a``, who is always there, and others."""
+    graph = Graph([spec("a"), *specs], [])
+    coordinator = Coordinator(
+        graph.order,
+        duration_ns=END,
+        run_ahead_ns=50,
+        stop_latency_ns=50,
+        enters={s.name: s.enter_ns for s in specs if s.enter_ns},
+        free=[s.name for s in specs if s.free_entry],
+    )
+    return Muster(graph, coordinator), coordinator
+
+
+def test_the_horizon_stops_at_the_entry_of_who_has_not_come() -> None:
+    muster, coordinator = system(spec("b", enter_ns=70))
+    assert muster.at_start == {"a"}
+    assert coordinator.horizon == 50
+    coordinator.completed("a", 500)
+    assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 70, 70)
+    assert coordinator.awaited() == ["b"]
+    muster.ready("b")
+    assert coordinator.awaited() == []
+    assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 120, END)
+
+
+def test_nobody_waits_for_an_entry_after_the_end() -> None:
+    muster, coordinator = system(spec("b", enter_ns=70))
+    coordinator.stop_requested("a", 10, "enough")
+    coordinator.completed("a", FOREVER)
+    assert coordinator.finished
+    assert coordinator.awaited() == []
+    assert muster.taking_part == {"a"}
+    record = muster.record()
+    assert record["absent"] == ["b"]
+    assert record["presence"] == {"a": [0, None], "b": [None, None]}
+    assert record["not_repeatable"] is None
+
+
+@pytest.mark.parametrize(("allowed", "enter"), [(NEVER, 0), (50, 50), (90, 90)])
+def test_who_comes_freely_enters_where_nobody_could_be(allowed: int, enter: int) -> None:
+    muster, coordinator = system(spec("b", free_entry=True))
+    assert coordinator.bound_of("b") == FOREVER
+    assert muster.admit(allowed) == []
+    muster.ready("b")
+    assert muster.admit(allowed) == ["b"]
+    assert muster.admit(allowed) == []
+    assert muster.presences == (Presence("b", enter, FOREVER),)
+    assert coordinator.bound_of("b") == enter
+    record = json.loads(json.dumps(muster.record()))
+    assert record["presence"]["b"] == [enter, None]
+    assert record["not_repeatable"][0] == enter
+
+
+def test_nobody_enters_before_what_is_complete() -> None:
+    muster, coordinator = system(spec("b", free_entry=True))
+    coordinator.completed("a", 300)
+    muster.ready("b")
+    muster.admit(50)
+    assert muster.presences == (Presence("b", 300, FOREVER),)
+    assert coordinator.time == 300
+
+
+@pytest.mark.parametrize(("allowed", "lost"), [(END, False), (45, True), (60, True)])
+def test_who_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
+    muster, coordinator = system(spec("b", free_entry=True, leave_ns=50))
+    muster.ready("b")
+    assert muster.admit(allowed) == ["b"]
+    assert ("b" in muster.lost) == lost
+    assert coordinator.bound_of("b") == FOREVER
+    assert muster.taking_part == {"a"}
+    assert muster.record()["presence"]["b"] == [None, None]
+
+
+def test_a_run_goes_on_without_whom_it_does_not_require() -> None:
+    muster, coordinator = system(spec("b", required=False), spec("c", required=False, enter_ns=70))
+    coordinator.completed("a", 65)
+    coordinator.completed("b", 40)
+    assert not muster.lose("a", "was killed")
+    assert muster.lose("b", "was killed")
+    assert not muster.lose("b", "said so, too")
+    assert muster.lose("c", "was never there")
+    assert muster.presences == (Presence("b", NEVER, 40), Presence("c", NEVER, 65))
+    assert coordinator.time == 65
+    assert muster.at_start == muster.taking_part == {"a"}
+    record = muster.record()
+    assert record["presence"] == {"a": [0, None], "b": [0, 40], "c": [None, None]}
+    assert record["not_repeatable"] == [40, "'b' was killed; 'c' was never there"]
+
+
+def hearing(**changes: object) -> tuple[Attendance, Channel, Numbering]:
+    """What reader ``r`` knows of a writer ``w`` of period 10."""
+    reader = ParticipantSpec("r", 10, inputs=(InputPort("in"),))
+    graph = Graph([spec("w", **changes), reader], wire("w.out>r.in"))
+    attendance = Attendance(graph)
+    channel = Channel(graph, "w", "out", lambda sample: None)
+    attendance.watch("w", "out", channel)
+    return attendance, channel, Numbering(graph, "w", "out")
+
+
+def test_nothing_of_who_is_away_comes_before_the_horizon() -> None:
+    attendance, channel, numbering = hearing(free_entry=True)
+    received: list[int] = []
+    receive = attendance.guard(
+        "w", numbering, lambda stamp: received.append(numbering.number(stamp, 0))
+    )
+    attendance.told((), 35)
+    assert channel.promise == 35
+    receive(50)  # its entry is announced on another topic, and may be heard later
+    assert received == []
+    attendance.told((Presence("w", 42, FOREVER),), 90)
+    assert channel.promise == 50
+    receive(60)
+    assert received == [0, 1]
+
+
+def test_who_is_gone_is_silent_for_ever() -> None:
+    attendance, channel, numbering = hearing(required=False)
+    received: list[int] = []
+    receive = attendance.guard("w", numbering, received.append)
+    receive(0)
+    attendance.told((Presence("w", NEVER, 7),), 90)
+    receive(10)
+    assert received == [0]
+    assert channel.promise == FOREVER
+    assert attendance.gone == {"w"}
+
+
+def test_who_is_certainly_there_costs_nothing() -> None:
+    attendance, channel, numbering = hearing()
+    receive = [].append
+    assert attendance.guard("w", numbering, receive) is receive
+    attendance.told((), 90)
+    assert channel.promise == 0
