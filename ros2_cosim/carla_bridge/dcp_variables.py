@@ -34,7 +34,7 @@ from ros2_cosim.dcp.description import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.enums import DataType
+from ros2_cosim.dcp.enums import DataType, OpMode
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
@@ -85,6 +85,7 @@ class SceneVariables:
             self._variables(),
             name=name,
             description="A CARLA scene: vehicle states out, pedals in.",
+            op_modes=(OpMode.NRT, OpMode.SRT),
             resolutions=(
                 Resolution(step, _NS, fixed=False, recommended=True),
                 ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),

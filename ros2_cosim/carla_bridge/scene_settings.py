@@ -22,6 +22,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import parse_duration
 
+_KEYS = ("step", "control_period", "vehicles", "traffic", "traffic_seed", "dcp")
+_DCP_KEYS = ("transport", "host", "port", "missing", "heartbeat", "description")
 _Spec = TypeVar("_Spec")
 
 
@@ -39,6 +41,7 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
     :param step_ns: plant step, the period of the world participant
     :raises ConfigurationError: a key is unknown, a value is wrong or the map is not there
     """
+    _check_keys(context)
     scene = context.scene
     vehicles = []
     for position, (name, settings) in enumerate(_mapping(scene, "vehicles").items(), start=1):
@@ -79,6 +82,21 @@ def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
     )
     _check_ports(context, parameters)
     return parameters
+
+
+def _check_keys(context: ModelContext) -> None:
+    """A key that nobody reads is a mistake in its name."""
+    where = f"participants.{context.name}.parameters"
+    dcp = context.parameters.get("dcp") or {}
+    for place, found, known in (
+        (where, context.parameters, _KEYS),
+        (f"{where}.dcp", dcp if isinstance(dcp, Mapping) else {}, _DCP_KEYS),
+    ):
+        for key in found:
+            if key not in known:
+                raise ConfigurationError(
+                    f"{place}.{key}: unknown key; allowed are {', '.join(known)}"
+                )
 
 
 def _whole(context: ModelContext, key: str, default: int, low: int, high: int) -> int:

@@ -17,6 +17,9 @@ def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
         method = getattr(runtime.behaviour, name, None)
         if method:
             details[name] = method()
+    read = {i.port: i.first_read for i in runtime.inboxes if i.first_read is not None}
+    if read:
+        details["unsynchronised"] = read
     # Part of an activation may be spent on another process, not on computing.
     transport_ns = getattr(runtime.behaviour, "transport_ns", 0)
     return ParticipantReport(

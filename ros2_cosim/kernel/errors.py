@@ -11,6 +11,10 @@ class CosimError(Exception):
     """Root of every error that this project raises on purpose."""
 
 
+class Interruption(Exception):  # noqa: N818 - no fault of whom it reaches
+    """The run ends for a reason that lies elsewhere: passes through whatever is going on."""
+
+
 class ConfigurationError(CosimError):
     """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
 
@@ -37,6 +41,10 @@ class CausalityError(RunError):
 
 class DeadlockError(RunError):
     """No participant can ever advance again."""
+
+
+class RunAbortedError(RunError, Interruption):
+    """Raised by a participant, in an activation or a handler, to abort the run for everybody."""
 
 
 class LifecycleError(RunError):

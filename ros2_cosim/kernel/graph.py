@@ -52,12 +52,14 @@ class InputPort:
     Ports named by the activation function deliver every sample; all others are latched
     (zero-order hold): an activation at t reads the newest value stamped <= t, or < t if
     the port is ``delayed``. A port that nothing writes to is an error unless it is declared
-    ``unfed``: what would feed it has been left out on purpose.
+    ``unfed``: what would feed it has been left out on purpose. An ``unsynchronised`` port has
+    none either: it shows what arrives from outside of the simulated time.
     """
 
     name: str
     delayed: bool = False
     unfed: bool = False
+    unsynchronised: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class ParticipantSpec:
     leave_ns: int = FOREVER
     free_entry: bool = False
     required: bool = True
+    #: The behaviour decides when its next periodic activation takes place.
+    dynamic_step: bool = False
 
     def __post_init__(self) -> None:
         who = f"participant '{self.name}'"
@@ -115,6 +119,11 @@ class ParticipantSpec:
             )
         if self.period_ns is not None and self.period_ns <= 0:
             raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+        if self.dynamic_step and self.period_ns is None:
+            raise ConfigurationError(
+                f"{who} has a dynamic step, but no period; the period counts until the "
+                "participant decides otherwise"
+            )
         if self.offset_ns < 0:
             raise ConfigurationError(
                 f"{who}: offset is {self.offset_ns} ns; it must not be negative"
@@ -139,6 +148,13 @@ class ParticipantSpec:
                 f"{', '.join(sorted(known)) or 'none'}"
             )
         for input_port in self.inputs:
+            if input_port.unsynchronised and (
+                input_port.delayed or input_port.name in self.trigger_ports
+            ):
+                raise ConfigurationError(
+                    f"{who}: port '{input_port.name}' is unsynchronised; it is read at activations "
+                    "and can neither be delayed nor part of the activation"
+                )
             if input_port.delayed and input_port.name in self.trigger_ports:
                 raise ConfigurationError(
                     f"{who}: port '{input_port.name}' is both delayed and part of the "
@@ -314,7 +330,13 @@ class Graph:
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
             for reader in spec.inputs:
-                if (spec.name, reader.name) not in fed and not reader.unfed:
+                if reader.unsynchronised and (spec.name, reader.name) in fed:
+                    raise ConfigurationError(
+                        f"participant '{spec.name}': input port '{reader.name}' is unsynchronised; "
+                        "no participant writes to it"
+                    )
+                outside = reader.unfed or reader.unsynchronised
+                if (spec.name, reader.name) not in fed and not outside:
                     raise ConfigurationError(
                         f"participant '{spec.name}': nothing writes to input port '{reader.name}'"
                     )

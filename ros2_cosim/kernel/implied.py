@@ -23,7 +23,7 @@ def separation(
     """
     spec = graph.participants[participant]
     output = graph.output(participant, port)
-    if output.latency.draw is not None or output.schedule != "every":
+    if output.latency.draw is not None or output.schedule != "every" or spec.dynamic_step:
         return None
     if spec.activation is None:
         return spec.period_ns

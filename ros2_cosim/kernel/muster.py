@@ -12,6 +12,7 @@ from typing import Any
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.presence import Presence, can_enter
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 
@@ -88,6 +89,25 @@ class Muster:
         """Whether the run goes on without a participant."""
         spec = self._graph.participants.get(name)
         return spec is not None and not spec.required
+
+    def defines_system(self, name: str, state: State | None, ending: bool) -> bool:
+        """Whether the state of a participant enters into that of the system.
+
+        That of one who comes late does once it runs, that of one who leaves early until it
+        stops, that of one that is lost no more: none of them takes the system along.
+
+        :param state: what the participant says of itself; None: it has not been seen
+        :param ending: whether all are stopping
+        """
+        spec = self._graph.participants[name]
+        if name in self.lost:
+            return False
+        if spec.is_late and not ending:
+            return state in (State.RUNNING, State.PAUSED)
+        if spec.is_late and name not in self.taking_part:
+            return False
+        leaves = spec.leave_ns < FOREVER
+        return not leaves or (state or State.INVALID) < State.STOPPING
 
     def lose(self, name: str, reason: str) -> bool:
         """A participant is gone that the run can spare.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -38,12 +38,27 @@ class Step(NamedTuple):
     latest: Mapping[str, Sample | None]
 
 
+class Host(NamedTuple):
+    """What the process that a participant runs in offers to its behaviour.
+
+    ``wait(seconds)`` handles what arrives, for at most so long; ``wake()`` ends such a wait and
+    may be called by any thread; ``node`` is the participant's rclpy node, None without ROS.
+    """
+
+    wait: Callable[[float], None]
+    wake: Callable[[], None]
+    node: Any = None
+
+
 class Behaviour(Protocol):
     """The model inside a participant: knows neither clock nor transport.
 
     A behaviour ends the run by setting its attribute ``stop_reason`` (None at first) to a
-    text during an activation: the run then ends a fixed, declared latency later. Optional
-    methods: ``finish()`` is called after the last activation, ``figures()`` and
+    text during an activation: the run then ends a fixed, declared latency later. One that is
+    declared to have a ``dynamic_step`` sets its attribute ``next_time`` (None: a period later)
+    to the time [ns] of its next periodic activation. Optional methods: ``attach(host)`` is
+    called once before everything else, the handlers of ``kernel/life.py`` on the way from start
+    to end, ``finish()`` after the last activation, ``figures()`` and
     ``verdicts()`` give what the summary says about the run, ``close()`` releases what the
     behaviour holds, whatever happened; ``reset()`` makes it forget all, for a run that begins anew
     in the same process. ``transport_ns`` may count the wall time of activations

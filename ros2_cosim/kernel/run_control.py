@@ -57,7 +57,7 @@ class Answer(NamedTuple):
     message: str
 
 
-class RunAbortedError(RunError):
+class AbortRequestedError(RunError):
     """Somebody asked for the end of the run at once."""
 
 
@@ -212,6 +212,8 @@ class RunControl:
             return f"over at {where}"
         if self.limit == FOREVER:
             return f"running at {where}, rate {_rate(self.rate)}"
+        if not stands and self.resting:
+            return f"pausing at {format_ns(self.limit)}"
         if not stands:
             return f"running at {where} until {format_ns(self.limit)}"
         return f"paused at {where}"

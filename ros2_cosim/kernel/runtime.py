@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.kernel.errors import Interruption, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
+from ros2_cosim.kernel.unsynchronised import Inbox
 
 #: One message sent: index of the output port, sample, encoded form.
 Output = tuple[int, Sample, bytes]
@@ -97,6 +99,7 @@ class ParticipantRuntime:
         self._timer = timer
         self._period_ns = spec.period_ns
         self._can_stop = hasattr(behaviour, "stop_reason")
+        self._can_choose = hasattr(behaviour, "next_time")
         self._activate = behaviour.activate
         self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
@@ -108,7 +111,7 @@ class ParticipantRuntime:
         self._receivers: list[Callable[[Sample], None]] = []
         # An input without a writer (it has been left out) holds no value.
         by_port: dict[str, list[LatchedChannel]] = {
-            p.name: [] for p in spec.inputs if p.name not in triggers
+            p.name: [] for p in spec.inputs if p.name not in triggers and not p.unsynchronised
         }
         for index, channel in enumerate(self.channels):
             port = channel.target_port
@@ -120,6 +123,8 @@ class ParticipantRuntime:
                 by_port[port].append(latched)
                 self._receivers.append(latched.push)
         self._latched = list(by_port.items())
+        #: What has arrived from outside of the simulated time, by port.
+        self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
 
     def receiver(self, channel: int) -> Callable[[Sample], None]:
         """The function that takes the samples of one incoming connection."""
@@ -179,11 +184,14 @@ class ParticipantRuntime:
             if newest is not None:
                 references.append((origin, newest.stamp, newest.seq))
         self.trace.activation(time, references)
+        recorded: list[Output] = []
+        for inbox in self.inboxes:
+            inbox.read(time, samples, latest, partial(self._record, recorded, time))
         timer = self._timer
         started = timer() if timer else 0
         try:
             values = self._activate(Step(time, samples, latest))
-        except ParticipantError:
+        except (ParticipantError, Interruption):
             raise
         except Exception as error:
             raise ParticipantError(
@@ -192,11 +200,41 @@ class ParticipantRuntime:
             ) from error
         if timer:
             self.compute_ns += timer() - started
+        if self._can_choose:
+            self._choose_next(time)
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
             if self.stop_reason is not None:
                 self.stop_time = time
-        return self._send(time, values)
+        return recorded + self._send(time, values)
+
+    def _record(self, recorded: list[Output], time: int, port: str, value: Any) -> Sample:
+        """Send on what an activation has read from outside of the simulated time."""
+        index, sender = self._senders[port]
+        sample = Sample(time, sender.seq, value)
+        data = sender.encode(time, sender.seq, value)
+        sender.seq += 1
+        sender.stamp = time
+        self.trace.output(index, time, sample.seq, data)
+        recorded.append((index, sample, data))
+        return sample
+
+    def _choose_next(self, time: int) -> None:
+        """Take over when the behaviour wants its next periodic activation."""
+        chosen = self.behaviour.next_time  # type: ignore[attr-defined]
+        if chosen is None:
+            return
+        if not self.spec.dynamic_step:
+            raise ParticipantError(
+                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
+                "ns; allowed is that only with 'dynamic_step: true' in the scenario"
+            )
+        if chosen <= time:
+            raise ParticipantError(
+                f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "
+                "ns; allowed is any later time"
+            )
+        self.next_time = chosen if chosen < self.spec.leave_ns else None
 
     def _send(self, time: int, values: Any) -> list[Output]:
         outputs: list[Output] = []

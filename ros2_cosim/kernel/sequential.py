@@ -45,6 +45,10 @@ class SequentialScheduler:
         }
         self.stop_reason: str | None = None
         self.now = 0
+        #: Whose activation is going on, or was the last.
+        self.active: str | None = None
+        #: Set, by what happens within an activation, to return before the next one.
+        self.suspended = False
         self._announced = NEVER
         self._stop_latency_ns = stop_latency_ns
         self._stop_end = FOREVER
@@ -86,7 +90,7 @@ class SequentialScheduler:
         """
         end = min(until if end is None else end, self._stop_end)
         agenda = self._agenda
-        while agenda and agenda[0][0] < min(until, end):
+        while agenda and agenda[0][0] < min(until, end) and not self.suspended:
             time, index = heappop(agenda)
             if time != self._scheduled[index]:
                 continue  # an earlier wake-up replaced this entry
@@ -96,6 +100,7 @@ class SequentialScheduler:
                 before(time)
             self.now = time
             runtime = self._ordered[index]
+            self.active = runtime.name
             tso = runtime.tso
             if tso is not None:
                 # Everything stamped up to now is here, so LBTS is just after now.

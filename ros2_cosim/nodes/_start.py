@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, ParticipantError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
@@ -37,7 +38,7 @@ class Started(NamedTuple):
 
     def topic_of(self, participant: str, port: str) -> tuple[str, str]:
         """(topic, ROS type) of an output port."""
-        settings = self.scenario.participants[participant].outputs[port]
+        settings = self.scenario.outputs_of(participant)[port]
         return settings.topic, settings.type
 
     def output(self) -> Path:
@@ -169,7 +170,9 @@ def run_participant(
             topic_of=started.topic_of,
             recorded=True,
             quantum_ns=scenario.clock_step,
+            unsynchronised=scenario.participants[name].unsynchronised,
             timer=time.perf_counter_ns,
+            operation=Operation(scenario.participants[name].mode),
         ).run()
         if again:
             kept.append(behaviour)

@@ -8,12 +8,16 @@ from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
+from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, renewed, run_node
+from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
+from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
@@ -50,6 +54,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     behaviours: dict[str, Behaviour] = {}
     again = False
     repeat = int(session.parameter("repeat", "1"))
+    lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
             session,
@@ -70,33 +75,43 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             timer=time.perf_counter_ns,
             observer=node.observe,
         )
-        began = time.perf_counter_ns()
-        end = node.run(
+        for name, runtime in scheduler.runtimes.items():
+            read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
+        lives = LivesOnRos(
+            session,
+            behaviours,
             scheduler,
-            scenario.duration,
-            realtime.pacer,
-            lambda at: _tell(at, control.resting),
+            started.run_id(),
+            {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
-        wall_ns = time.perf_counter_ns() - began
-        for behaviour in behaviours.values():
-            finish = getattr(behaviour, "finish", None)
-            if finish:
-                finish()
-        again = control.reset or session.repetition + 1 < repeat
+        with lives.during(session.wait, lambda: scheduler.active):
+            began = time.perf_counter_ns()
+            end = node.run(
+                scheduler,
+                scenario.duration,
+                realtime.pacer,
+                lambda at: _tell(at, control.resting),
+                lambda: scheduler.suspended,
+            )
+            wall_ns = time.perf_counter_ns() - began
+            reason = f"end of the run at {format_ns(end)}"
+            if scheduler.stop_reason is not None and end < scenario.duration:
+                reason = scheduler.stop_reason
+            lives.stop(reason)
+            reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            if not again:
+                lives.shut_down("the run is complete")
     finally:
         sink.close()
-        for behaviour in () if again else {**former, **behaviours}.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
-    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        if lives is not None:
+            lives.leave()
+        else:
+            Lives({**former, **behaviours}).close()
     # What publishing and recording took is nobody's in particular.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
-    reason = f"end of the run at {format_ns(end)}"
-    if scheduler.stop_reason is not None and end < scenario.duration:
-        reason = scheduler.stop_reason
     facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
     if again:

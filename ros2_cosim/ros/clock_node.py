@@ -20,9 +20,10 @@ from ros2_cosim.interfaces.protocol import (
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunAbortedError, RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
+from ros2_cosim.kernel.system_state import system_state
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
@@ -104,6 +105,10 @@ class ClockNode:
         )
         self._reports: set[str] = set()
         self._failure: ParticipantState | None = None
+        # The clock counts like a required participant.
+        self._own = Lifecycle("clock", self._changed)
+        self._system_state: State | None = None
+        self._state = SystemState(int(State.INVALID), "", run_id)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -135,7 +140,6 @@ class ClockNode:
                 data_qos(latched=late and name not in self._observers),
                 self._on_completion,
             )
-        self._state = SystemState(int(State.INVALID), "", run_id)
         ControlServices(
             session,
             control,
@@ -150,40 +154,46 @@ class ClockNode:
         :returns: whether the run begins anew; then everybody else has left this one
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
-        :raises RunAbortedError: somebody asked for the end at once
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
         try:
-            self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
+            self._update("waiting for the participants")
+            # It holds up nobody: what the others wait for is each other.
+            for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
+                self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
             self._started = self._timer()
             self._control.started(self._started)
             self._view.started()
-            self._enter(State.RUNNING, "all participants are ready")
+            self._own.enter(State.RUNNING, "all participants are ready")
             self._simulate()
             self._control.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
+            self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)
             self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
             finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
-            self._enter(State.STOPPING, self._coordinator.stop_reason)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
-            again = self._again or self._control.reset
-            if again:
-                self._enter(AGAIN, "the run begins anew")
+            self._own.enter(State.STOPPED, "all participants have stopped")
+            if self._again or self._control.reset:
+                self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
+                self._system.send(self._state)
                 await_departure(self._session, limit_ns / 1e9)
-            else:
-                self._enter(State.SHUT_DOWN, "the run is complete")
+                return True
+            self._own.enter(State.SHUTTING_DOWN, "the run is complete")
+            self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
+            self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
-            self._enter(State.ABORTING, str(error) or type(error).__name__)
+            self._own.enter(State.ABORTING, str(error) or type(error).__name__)
             if isinstance(error, Stopped):
                 raise  # whoever ended this process ends the others, too
             self._system.flush()
             raise
         # The last word has to reach everybody before this process ends.
         self._system.flush()
-        return again
+        return False
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -197,7 +207,8 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            if time > last_time or time >= self._sent_horizon or self._control.resting:
+            resting = self._control.resting or self._system_state is State.PAUSED
+            if time > last_time or time >= self._sent_horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
                 last_time, since = time, self._timer()
@@ -212,12 +223,13 @@ class ClockNode:
         stands = control.update(coordinator.time, self._timer())
         if control.stop_reason is not None:
             coordinator.stop_at(max(control.granted, 0), control.stop_reason)
-        paused = self._state.state == State.PAUSED
         told = control.describe(coordinator.time)
-        if stands and not (paused and self._state.reason == told):
-            self._enter(State.PAUSED, told)
-        elif paused and not control.resting:
-            self._enter(State.RUNNING, told)
+        if stands:
+            if self._own.state is State.RUNNING:
+                self._own.enter(State.PAUSED, told)
+            self._state = self._state._replace(reason=told)
+        elif self._own.state is State.PAUSED and not control.resting:
+            self._own.enter(State.RUNNING, told)
 
     def _show_time(self) -> None:
         time = min(self._coordinator.time, self._control.limit)
@@ -315,6 +327,7 @@ class ClockNode:
         """Go on without a participant that the run can spare."""
         if self._muster.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
+            self._update(f"the run goes on without {name}")
             self._send_horizon()
 
     def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
@@ -334,9 +347,12 @@ class ClockNode:
 
     def _all_in(self, state: State, names: Collection[str]) -> bool:
         states = [self._states[name] for name in names]
-        if state is State.STOPPED:
-            return all(s is not None and s.state == State.STOPPED for s in states)
         return all(s is not None and s.state >= state for s in states)
+
+    def _all_gone(self, names: Collection[str]) -> bool:
+        """Whether everybody has shut down, or cannot say so any more."""
+        silent = self._session.writers(topics.PARTICIPANT_STATE) == 0
+        return silent or self._all_in(State.SHUT_DOWN, names)
 
     def _lagging(self, what: str, names: Collection[str] = ()) -> str:
         lines = []
@@ -347,7 +363,9 @@ class ClockNode:
                 lines.append(f"{name} (not seen)")
             elif what == READY and state.state < State.READY_TO_RUN:
                 lines.append(f"{name} ({state.reason})")
-            elif what == "to stop" and state.state != State.STOPPED:
+            elif what == "to stop" and state.state < State.STOPPED:
+                lines.append(f"{name} ({State(state.state).name})")
+            elif what == "to shut down" and state.state != State.SHUT_DOWN:
                 lines.append(f"{name} ({State(state.state).name})")
         if what == "to report":
             lines = sorted(self._stepping() - self._reports)
@@ -379,7 +397,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
-            raise RunAbortedError(f"aborted: {self._control.abort_reason}")
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
         for name, reason in self._losses().items():
             self._lose(name, reason)
         if self._failure is not None:
@@ -398,9 +416,22 @@ class ClockNode:
             details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
-    def _enter(self, state: State, reason: str) -> None:
-        self._state = SystemState(int(state), reason, self._run_id)
-        self._system.send(self._state)
+    def _changed(self, change: Change) -> None:
+        self._update(change.reason)
+
+    def _update(self, reason: str) -> None:
+        """Publish the state of the system, if it has changed."""
+        ending = self._own.state >= State.STOPPING
+        known: list[State | None] = [self._own.state]
+        for name, told in self._states.items():
+            state = None if told is None else State(told.state)
+            if name in self._observers or self._muster.defines_system(name, state, ending):
+                known.append(state)
+        state = system_state(known)
+        if state is not self._system_state:
+            self._system_state = state
+            self._state = SystemState(int(state), reason, self._run_id)
+            self._system.send(self._state)
 
     def _on_state(self, state: ParticipantState) -> None:
         if state.participant in self._states:
@@ -412,8 +443,10 @@ class ClockNode:
                 self._muster.can_spare(state.participant)
             ):
                 self._lose(state.participant, state.reason)
-            elif state.state == State.ERROR and self._failure is None:
+            # The clock learns last who has been told to abort: whoever says so before wants it.
+            elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
+            self._update(f"{state.participant}: {state.reason}")
 
     def _on_report(self, report: ParticipantReport) -> None:
         self._reports.add(report.participant)

@@ -14,7 +14,7 @@ from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemS
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import RunAbortedError, RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.realtime.pacing import Pacer, continued
@@ -98,13 +98,15 @@ class ComposedNode:
         duration_ns: int,
         pacer: Pacer | None,
         progress: Callable[[int], None],
+        held: Callable[[], bool] = lambda: False,
     ) -> int:
         """Run to the end, in steps of the clock.
 
         :param pacer: the wall clock of the run, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
+        :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
-        :raises RunAbortedError: somebody asked for the end at once
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
         control = self._control
@@ -115,8 +117,7 @@ class ComposedNode:
         end, stood = duration_ns, False
         while self._reached < end:
             control.update(self._time, self._timer())
-            if control.abort_reason is not None:
-                raise RunAbortedError(f"aborted: {control.abort_reason}")
+            self._check_abort()
             if control.stop_reason is not None:
                 end = min(end, self._reached)
                 scheduler.stop_reason = control.stop_reason
@@ -127,6 +128,17 @@ class ComposedNode:
             stood = wanted <= self._reached
             if not stood:
                 end = self._advance(scheduler, wanted, end, pacer)
+                while held():
+                    since = self._timer()
+                    self._session.wait(0.05)
+                    self._check_abort()
+                    progress(scheduler.now)
+                    if pacer is not None:
+                        # A paced run does not catch up on a pause.
+                        pacer.slip(self._timer() - since)
+                    if not held():
+                        end = self._advance(scheduler, wanted, end, pacer)
+                self._reach(scheduler, wanted, end)
             control.granted = max(control.granted, self._reached)
             self._tell(scheduler, end)
             progress(self._reached)
@@ -149,12 +161,18 @@ class ComposedNode:
         self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer | None
     ) -> int:
         """Run every activation before ``until``; gives the end of the run."""
-        end = scheduler.run(until, end, before=pacer.wait if pacer else None)
+        return scheduler.run(until, end, before=pacer.wait if pacer else None)
+
+    def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
+        """Everything before ``until`` is complete."""
         self._reached = min(until, end)
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
         self._clock.publish(encode_clock(*split_stamp(self._reached)))
-        return end
+
+    def _check_abort(self) -> None:
+        if self._control.abort_reason is not None:
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
 
     def _state(self) -> State:
         stands = self._control.paused and self._time >= self._control.limit

@@ -8,7 +8,7 @@ tell how long a port stays silent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
@@ -21,22 +21,34 @@ from ros2_cosim.interfaces.protocol import (
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.engine import Engine, Promise
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.errors import (
+    Interruption,
+    LifecycleError,
+    ParticipantError,
+    RunAbortedError,
+    RunError,
+)
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.life import Life
+from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.numbering import Numbering
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.participant import Behaviour, Host, Sample
 from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
+from ros2_cosim.ros.lifecycle_mapping import Wish
+from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
+from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
 #: A participant that has not advanced for so long says what it waits for.
 EXPLAIN_AFTER_NS = 2_000_000_000
+#: States of the system in which nobody is waited for any more.
+OVER = (State.STOPPED, State.SHUTTING_DOWN, State.SHUT_DOWN, State.ABORTING)
 _POLL_S = 0.1
 
 
@@ -50,7 +62,9 @@ class ParticipantNode:
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param recorded: whether a recorder subscribes to all data topics
     :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param unsynchronised: input ports read from outside of the simulated time -> topic
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
+    :param operation: whether it starts and stops together with the others
     """
 
     def __init__(
@@ -63,19 +77,22 @@ class ParticipantNode:
         topic_of: Callable[[str, str], tuple[str, str]],
         recorded: bool,
         quantum_ns: int,
+        unsynchronised: Mapping[str, str] | None = None,
         timer: Callable[[], int],
+        operation: Operation = Operation.COORDINATED,
     ) -> None:
         self._session = session
         self._name = name
-        self._behaviour = behaviour
         self._timer = timer
         self._quantum = quantum_ns
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
         self._told_horizon = NEVER
-        self._state = State.SERVICES_CREATED
+        host = Host(self._wait_in_step, session.wake, session.node)
+        self._life = Life(name, behaviour, operation=operation, on_change=self._changed, host=host)
         self._system = State.INVALID
+        self._clock_seen = False
         self._reported_bound = NEVER
         self._wait_ns = 0
         self._transport_ns = 0
@@ -92,6 +109,7 @@ class ParticipantNode:
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._readers.add(self._writers[-1], readers, recorded)
         self._read_inputs(graph, topic_of)
+        read_unsynchronised(session, graph, self._runtime, unsynchronised or {})
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
             graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
@@ -117,6 +135,7 @@ class ParticipantNode:
         session.record_reader(
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
         )
+        self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
     def run(self) -> bool:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
@@ -125,31 +144,51 @@ class ParticipantNode:
         :raises RunError: the run was aborted, or this participant failed
         :raises Stopped: the process was asked to end
         """
+        life = self._life
         try:
+            life.create()
             self._connect()
             self._await_entry()
             self._simulate()
             self._report()
-            self._enter(State.STOPPED, "all activations complete")
             self._stay()
-        except NotNeeded:
-            self._enter(State.STOPPED, "the run ended before it took part")
-        except Stopped:
-            # If the run can spare it, it goes on without it.
-            self._enter(State.ABORTING, "was asked to end")
-            raise
-        except Aborted:
-            self._enter(State.ABORTING, "the clock ended the run")
-            raise
-        except RunError as error:
-            self._enter(State.ERROR, str(error))
+            if self._system is AGAIN:
+                return True
+            life.shut_down("the run is complete")
+            # The clock waits for this word.
+            self._states.flush()
+        except NotNeeded as error:
+            life.leave_unused(str(error))
+        except RunAbortedError as error:
+            life.abort(str(error))
             self._states.flush()
             raise
+        except Stopped as error:
+            # Whoever ended the process knows; the clock must not take this for the cause. But
+            # if the run can spare the participant, it goes on without it.
+            self._silent = self._spec.required
+            life.abort(f"the process was asked to end ({error})")
+            raise
+        except Aborted as error:
+            life.abort(str(error))
+            raise
+        except RunError as error:
+            self._fail(error)
+            raise
         finally:
-            close = getattr(self._behaviour, "close", None)
-            if close and self._system is not AGAIN:
-                close()
-        return self._system is AGAIN
+            if self._system is not AGAIN:  # else the behaviour is wanted for the next run
+                life.close()
+        return False
+
+    def _fail(self, error: RunError) -> None:
+        """Say what went wrong and shut down, the one way out of an error."""
+        self._life.fail(str(error))
+        self._states.flush()
+        if self._life.state is State.ERROR:
+            try:
+                self._life.shut_down("after an error")
+            except ParticipantError:
+                return  # it came of the first one, which is being told
 
     def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
         promised: dict[str, list[tuple[str, int]]] = {}
@@ -207,18 +246,24 @@ class ParticipantNode:
         return receive
 
     def _connect(self) -> None:
-        """Wait until every reader of the outputs has been found; then say that we are ready."""
-        self._enter(State.COMMUNICATION_INITIALISING, "looking for the readers of its outputs")
-        while self._readers.missing():
-            self._session.wait(0.02)
+        """Find every reader of the outputs; then follow the system until it runs."""
+        found = False
+        life = self._life
+        while True:
+            found = found or not self._readers.missing()
+            life.follow(self._system, connected=found)
+            if life.state is State.RUNNING:
+                return
+            # Neither readers nor the completion of a handler wake us up.
+            quick = not found or life.waits_for_completion
+            self._session.wait(0.02 if quick else _POLL_S)
             self._check_abort()
-            if self._engine.horizon > self._spec.enter_ns:
+            if life.state < State.READY_TO_RUN and self._engine.horizon > self._spec.enter_ns:
                 raise RunError(
                     f"participant '{self._name}' came too late: it enters at "
                     f"{format_ns(self._spec.enter_ns)}, but others were allowed to run up to "
                     f"{format_ns(self._engine.horizon)}"
                 )
-        self._enter(State.READY_TO_RUN, "all readers found")
 
     def _await_entry(self) -> None:
         """Without a declared entry: wait until the clock says when that is."""
@@ -230,11 +275,12 @@ class ParticipantNode:
 
     def _stay(self) -> None:
         """Wait for the shut-down; who has left ends once everybody has what it sent."""
-        last = (State.SHUT_DOWN, State.ABORTING, AGAIN)
-        while self._system not in last and not self._clock_gone():
+        while self._system not in (*OVER, AGAIN) and not self._clock_gone():
             if self._engine.has_left and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)
+        if self._system is State.ABORTING:
+            raise Aborted(self._abort_reason)
 
     def _simulate(self) -> None:
         engine = self._engine
@@ -243,16 +289,15 @@ class ParticipantNode:
         explained = False
         while not engine.has_left and (engine.bound() < self._end or engine.horizon < self._end):
             advanced = False
-            for outputs in engine.advance():
+            paused = self._life.state is State.PAUSED
+            for outputs in () if paused else engine.advance():
                 self._publish(outputs)
                 advanced = True
-            if advanced:
-                if self._state is State.READY_TO_RUN:
-                    self._enter(State.RUNNING, "first activation")
+            if advanced or paused:
                 idle_since = timer()
                 if explained:
                     explained = False
-                    self._enter(self._state, "goes on")
+                    self._life.note("goes on")
             self._tell_progress(blocked=True)
             if engine.bound() >= self._end and engine.horizon >= self._end or engine.has_left:
                 break
@@ -266,10 +311,28 @@ class ParticipantNode:
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
-                    self._enter(self._state, self._explain())
+                    self._life.note(self._explain())
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
         self._tell_progress(blocked=False)
+
+    def _wait_in_step(self, seconds: float) -> None:
+        """Handle what arrives while a step is open that its handler has not completed.
+
+        :raises Aborted: the run was aborted meanwhile
+        """
+        self._session.wait(seconds)
+        self._check_abort()
+        since, now = self._step_since, self._timer()
+        activations = self._runtime.trace.activations
+        if since is None or since[0] != activations:
+            self._step_since = (activations, now)
+        elif since[1] and now - since[1] > EXPLAIN_AFTER_NS:
+            self._step_since = (activations, 0)
+            self._life.note("waits for the completion of its step")
+
+    #: (activation, wall time [ns] since when it is open; 0 once that has been told).
+    _step_since: tuple[int, int] | None = None
 
     def _explain(self) -> str:
         blocked = self._engine.blocked()
@@ -317,9 +380,7 @@ class ParticipantNode:
 
     def _report(self) -> None:
         counts = self._engine.counts
-        finish = getattr(self._behaviour, "finish", None)
-        if finish:
-            finish()
+        self._life.stop("all activations complete")
         report = report_of(self._runtime)
         self._reports.send(
             report._replace(
@@ -330,10 +391,33 @@ class ParticipantNode:
                 loss=counts.loss,
             )
         )
+        self._life.stopped("reported")
 
-    def _enter(self, state: State, reason: str) -> None:
-        self._state = state
-        self._states.send(ParticipantState(self._name, int(state), reason))
+    _silent = False
+
+    def _changed(self, change: Change) -> None:
+        if self._silent:
+            return
+        self._states.send(ParticipantState(self._name, int(change.state), change.reason))
+        self._services.changed(change)
+
+    def _grant(self, wish: Wish, reason: str) -> None:
+        """Do what somebody outside asked for.
+
+        :raises LifecycleError: that cannot be now
+        """
+        if wish is Wish.PAUSE:
+            self._life.pause(reason)
+            return
+        if self._life.state is State.PAUSED:
+            self._life.resume(reason)
+        if wish is Wish.STOP:
+            runtime = self._runtime
+            if runtime.stop_reason is not None:
+                raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
+            # It is as if the next activation had asked for it.
+            runtime.stop_time = min(self._engine.bound(), max(self._engine.horizon, 0))
+            runtime.stop_reason = reason
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._told_horizon = max(self._told_horizon, horizon.time_ns)
@@ -356,6 +440,7 @@ class ParticipantNode:
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = State(state.state)
+        self._clock_seen = True
         if self._system is State.ABORTING:
             self._abort_reason = state.reason
 
@@ -363,7 +448,7 @@ class ParticipantNode:
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
-        return self._system is not State.INVALID and self._session.writers(topics.SYSTEM_STATE) == 0
+        return self._clock_seen and self._session.writers(topics.SYSTEM_STATE) == 0
 
     def _check_abort(self) -> None:
         if self._system is State.SHUT_DOWN and self._spec.is_late:
@@ -372,7 +457,7 @@ class ParticipantNode:
             raise Aborted(self._abort_reason or "the run is over")
 
 
-class Aborted(RunError):
+class Aborted(RunError, Interruption):
     """The clock ended the run; somebody else is the cause."""
 
 

@@ -22,13 +22,14 @@ from ros2_cosim.interfaces.protocol import (
 from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.life import Life
+from ros2_cosim.kernel.lifecycle import Change, State
 from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, Aborted
+from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER, Aborted
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
@@ -84,7 +85,9 @@ class RecorderNode:
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
         self._attendance = Attendance(graph)
         self.reports: dict[str, ParticipantReport] = {}
+        self._life = Life(NAME, None, on_change=self._changed)
         self._system = SystemState(int(State.INVALID), "", "")
+        self._clock_seen = False
         for name, spec in graph.participants.items():
             promised: dict[str, Channel] = {}
             for port in spec.outputs:
@@ -129,10 +132,11 @@ class RecorderNode:
         :raises Aborted: the clock ended the run early
         :raises Stopped: the process was asked to end
         """
-        self._enter(State.COMMUNICATION_INITIALISING, "looking for the clock")
-        while self._completion.readers < 1:
+        self._life.create()
+        while self._life.state is not State.RUNNING:
             self._session.wait(0.02)
-        self._enter(State.READY_TO_RUN, "subscribed to all topics")
+            self._check_abort()
+            self._life.follow(State(self._system.state), connected=self._completion.readers >= 1)
         since = self._timer()
         explained = False
         reached = NEVER
@@ -143,22 +147,22 @@ class RecorderNode:
                 reached, since = bound, self._timer()
                 if explained:
                     explained = False
-                    self._enter(State.RUNNING, "goes on")
+                    self._life.note("goes on")
             news = min(self._told + self._quantum, self._horizon, self._end)
             if bound > self._told and self._told < self._horizon and bound >= news:
                 self._told = bound
                 self._heart.heard()
                 self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self.reports.keys() >= self._expected:
+                self._life.stop("all messages and reports are here")
                 return
             self._session.wait(_POLL_S)
-            if self._system.state == State.ABORTING:
-                raise Aborted(self._system.reason)
+            self._check_abort()
             self._heart.beat(0, bound, self._needs)
             if self._timer() - since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
-                    self._enter(State.RUNNING, self._explain())
+                    self._life.note(self._explain())
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
 
@@ -167,11 +171,15 @@ class RecorderNode:
 
         :returns: whether the run begins anew
         """
-        self._enter(State.STOPPED, "the record is complete")
-        last = (State.SHUT_DOWN, State.ABORTING, AGAIN)
-        while self._system.state not in last and not self._clock_gone():
+        self._life.stopped("the record is complete")
+        while self._system.state not in (*OVER, AGAIN) and not self._clock_gone():
             self._session.wait(_POLL_S)
-        return self._system.state == AGAIN
+        if self._system.state == AGAIN:
+            return True
+        self._life.shut_down("the run is complete")
+        # The clock waits for this word.
+        self._states.flush()
+        return False
 
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""
@@ -191,9 +199,12 @@ class RecorderNode:
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
-        return (
-            self._system.state != State.INVALID and self._session.writers(topics.SYSTEM_STATE) == 0
-        )
+        return self._clock_seen and self._session.writers(topics.SYSTEM_STATE) == 0
+
+    def _check_abort(self) -> None:
+        if self._system.state == State.ABORTING:
+            self._life.abort(self._system.reason)
+            raise Aborted(self._system.reason)
 
     def _receiver(
         self, topic: str, codec: WireCodec, channel: Channel, numbering: Numbering
@@ -220,8 +231,8 @@ class RecorderNode:
 
         return receive
 
-    def _enter(self, state: State, reason: str) -> None:
-        self._states.send(ParticipantState(NAME, int(state), reason))
+    def _changed(self, change: Change) -> None:
+        self._states.send(ParticipantState(NAME, int(change.state), change.reason))
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._horizon = horizon.time_ns
@@ -240,6 +251,7 @@ class RecorderNode:
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = state
+        self._clock_seen = True
 
 
 def _ignore(sample: Sample) -> None:

@@ -25,7 +25,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, Interruption
 from ros2_cosim.ros import topics
 
 #: A reader that has not answered by then is gone.
@@ -57,7 +57,7 @@ def message_class(type_name: str) -> Any:
         ) from None
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: the process was asked to end
+class Stopped(Interruption):
     """SIGINT or SIGTERM arrived, or the ROS context was shut down."""
 
 
@@ -125,6 +125,7 @@ class Session:
             signal.signal(number, self._on_signal)
         self.node = Node(name, enable_rosout=False, start_parameter_services=False)
         self._executor = _make_executor(self.node)
+        self._further: list[Node] = []
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop_signal = number
@@ -163,6 +164,20 @@ class Session:
         decode = CATALOGUE.codec(type_name).decode
         self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
 
+    def add_node(self, name: str) -> Node:
+        """Make a further node, in the namespace of the first one, that :meth:`wait` serves."""
+        node = Node(
+            name,
+            namespace=self.node.get_namespace(),
+            # The name given on the command line is that of the first one.
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self._executor.add_node(node)
+        self._further.append(node)
+        return node
+
     def writers(self, topic: str) -> int:
         """Publishers of a topic that are known to be there."""
         return int(self.node.count_publishers(topic))
@@ -179,6 +194,11 @@ class Session:
             raise Stopped("shutdown") from None
         self._raise_pending()
 
+    def wake(self) -> None:
+        """End a :meth:`wait` that is going on; any thread may call it."""
+        # An executor has no wake() of its own everywhere; a task that does nothing is one.
+        self._executor.create_task(_nothing)
+
     def _raise_pending(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -191,8 +211,13 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self._executor.shutdown(timeout_sec=0.5)
-        self.node.destroy_node()
+        for node in (*self._further, self.node):
+            node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _nothing() -> None:
+    """Wakes an executor up."""
 
 
 def _make_executor(node: Node) -> Any:

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 from ros2_cosim.interfaces.settings import Duration, Name, PositiveDuration, Section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.unsynchronised import received_port
 from ros2_cosim.realtime.settings import (
     CouplingSettings,
     InputEstimateSettings,
@@ -31,11 +32,26 @@ _ABBREVIATED.maxstring = _ABBREVIATED.maxother = 60
 class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
-    source: tuple[str, ...] = Field(alias="from")
+    source: tuple[str, ...] = Field(default=(), alias="from")
     delayed: bool = False
     estimate: InputEstimateSettings | None = None
     #: Its writers have been left out: nothing feeds it, which is otherwise an error.
     unfed: bool = False
+    #: Topic of a node that takes no part in the simulated time; read at activations.
+    unsynchronised: str | None = Field(default=None, pattern=r"^(/[A-Za-z_][A-Za-z0-9_]*)+$")
+    #: The message type of that topic.
+    type: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> InputSettings:
+        if self.unsynchronised is None:
+            if "source" not in self.model_fields_set:
+                raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
+            if self.type is not None:
+                raise ValueError("the type of an input is that of its writer; leave 'type' out")
+        elif self.type is None or self.source:
+            raise ValueError("an unsynchronised input needs a 'type' and has no 'from'")
+        return self
 
 
 class OutputSettings(Section):
@@ -57,6 +73,8 @@ class ParticipantSettings(Section):
     parameters: dict[str, Any] = Field(default_factory=dict)
     period: PositiveDuration | None = None
     offset: Duration = 0
+    #: Whether the model decides when its next periodic activation takes place.
+    dynamic_step: bool = False
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
@@ -69,6 +87,11 @@ class ParticipantSettings(Section):
     required: bool | None = None
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
+
+    @property
+    def unsynchronised(self) -> dict[str, str]:
+        """Unsynchronised input port -> topic."""
+        return {p: i.unsynchronised for p, i in self.inputs.items() if i.unsynchronised}
 
     @property
     def enters_freely(self) -> bool:
@@ -122,6 +145,22 @@ class Scenario(Section):
     participants: dict[Name, ParticipantSettings]
     #: Directory that relative file names of the scenario refer to.
     base_directory: str = "."
+
+    def outputs_of(self, name: str) -> dict[str, OutputSettings]:
+        """The outputs of a participant, and a port for what each unsynchronised input has read."""
+        participant = self.participants[name]
+        return {
+            **participant.outputs,
+            **{
+                received_port(port): OutputSettings(
+                    type=str(settings.type),
+                    topic=f"/cosim/received/{name}/{port}",
+                    schedule="sparse",
+                )
+                for port, settings in participant.inputs.items()
+                if settings.unsynchronised
+            },
+        }
 
 
 #: Names that processes of a run have beside the participants.

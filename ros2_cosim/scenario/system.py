@@ -57,12 +57,20 @@ def build_graph(scenario: Scenario) -> Graph:
     connections = []
     topics: dict[str, str] = {}
     for name, participant in scenario.participants.items():
-        for port, output in participant.outputs.items():
+        for port, output in scenario.outputs_of(name).items():
             owner = topics.setdefault(output.topic, f"{name}.{port}")
             if owner != f"{name}.{port}":
                 raise ConfigurationError(
                     f"topic {output.topic} is written by both {owner} and {name}.{port}; each "
                     "output needs its own topic"
+                )
+        for port, topic in participant.unsynchronised.items():
+            writers = [f"{n}.{p}" for n, other in scenario.participants.items()
+                       for p, o in other.outputs.items() if o.topic == topic]  # fmt: skip
+            if writers:
+                raise ConfigurationError(
+                    f"participant '{name}', input '{port}': {topic} is written by {writers[0]}, "
+                    f"which is synchronised; read it with 'from: {writers[0]}'"
                 )
         for port, settings in participant.inputs.items():
             for source in settings.source:
@@ -180,7 +188,7 @@ def _law_of_node(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:
 
 def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSettings:
     """The settings (topic, type) of an output port."""
-    return scenario.participants[connection_source].outputs[port]
+    return scenario.outputs_of(connection_source)[port]
 
 
 def _find_factory(participant: str, model: str) -> Any:
@@ -208,6 +216,11 @@ def _find_factory(participant: str, model: str) -> Any:
 
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
     if settings.model == FOREIGN_MODEL:
+        for port in settings.unsynchronised:
+            raise ConfigurationError(
+                f"participants.{name}.inputs.{port}: a foreign node reads unsynchronised topics by "
+                "itself; name them in allow_topics"
+            )
         foreign_settings(settings.parameters, name).check_ports(
             f"participants.{name}", settings.inputs, settings.outputs
         )
@@ -215,14 +228,19 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
         name=name,
         period_ns=settings.period,
         offset_ns=settings.offset,
+        dynamic_step=settings.dynamic_step,
         activation=read_activation(
             settings.activation,
             f"participants.{name}.activation",
             lambda port: _record_of(scenario, name, port),
         ),
-        inputs=tuple(InputPort(port, i.delayed, i.unfed) for port, i in settings.inputs.items()),
+        inputs=tuple(
+            InputPort(port, i.delayed, i.unfed, i.unsynchronised is not None)
+            for port, i in settings.inputs.items()
+        ),
         outputs=tuple(
-            _output(scenario, name, port, output) for port, output in settings.outputs.items()
+            _output(scenario, name, port, output)
+            for port, output in scenario.outputs_of(name).items()
         ),
         enter_ns=settings.enter or 0,
         leave_ns=FOREVER if settings.leave is None else settings.leave,
@@ -249,9 +267,10 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
         constants["child_frame_id"] = settings.child_frame_id
     try:
         # Who connects late counts from the middle: stamps need not tell where that is.
+        received = port not in scenario.participants[name].outputs
         numbered = _feeds_late(scenario, f"{name}.{port}")
         codec = CATALOGUE.wire_codec(
-            settings.type, whole=foreign is not None, numbered=numbered, **constants
+            settings.type, whole=foreign is not None or received, numbered=numbered, **constants
         )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}.type: {error}") from None

@@ -56,8 +56,8 @@ class RunFacts:
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
     """Create the bag of a run with all data topics of its scenario."""
     topics = []
-    for name, participant in scenario.participants.items():
-        for port, settings in participant.outputs.items():
+    for name in scenario.participants:
+        for port, settings in scenario.outputs_of(name).items():
             latched = graph.output(name, port).schedule == "once"
             topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
     facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
@@ -124,7 +124,9 @@ def write_results(
         end_reason=facts.end_reason,
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
-        **repeatability([*_entries(facts), *_losses(data), *late_results(parts)]),
+        **repeatability(
+            [*_entries(facts), *_unsynchronised(details), *_losses(data), *late_results(parts)]
+        ),
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),
         causality=counts,
@@ -153,6 +155,15 @@ def _entries(facts: RunFacts) -> list[Cause]:
         return []
     since, why = facts.not_repeatable
     return [Cause(None if since is None else since / _NS, why)]
+
+
+def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+    """Inputs that showed what came from outside of the simulated time."""
+    return [
+        Cause(since / _NS, f"'{name}' read the unsynchronised input '{port}'")
+        for name in sorted(details)
+        for port, since in details[name].get("unsynchronised", {}).items()
+    ]
 
 
 def _losses(data: Mapping[str, DcpData]) -> list[Cause]:

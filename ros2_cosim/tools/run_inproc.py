@@ -6,12 +6,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import cast
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
+from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import Answer, Command, Request, RunAbortedError, RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import continued
@@ -66,8 +69,8 @@ class InprocRun:
         }
         self._messages: list[tuple[str, int, int, bytes]] = []
         self._topics = {
-            name: [port.topic for port in participant.outputs.values()]
-            for name, participant in scenario.participants.items()
+            name: [port.topic for port in scenario.outputs_of(name).values()]
+            for name in scenario.participants
         }
         self._codecs = {
             name: [cast(WireCodec, port.codec) for port in spec.outputs]
@@ -80,6 +83,9 @@ class InprocRun:
             timer=time.perf_counter_ns,
             observer=self._observe if record else None,
         )
+        operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
+        self._lives = Lives(self._behaviours, operations=operations)
+        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
         self._bag = open_bag(output, scenario, graph) if record else None
         self.control = RunControl(
             step_ns=scenario.clock_step,
@@ -120,16 +126,14 @@ class InprocRun:
         if not self.finished:
             self.request(Request(Command.RESUME))
         self.control.over("the run is over")
-        for behaviour in self._behaviours.values():
-            finish = getattr(behaviour, "finish", None)
-            if finish:
-                finish()
-        self._close_bag()
         scheduler = self._scheduler
-        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
         reason = f"end of the run at {format_ns(self._end)}"
         if scheduler.stop_reason is not None and self._end < self._scenario.duration:
             reason = scheduler.stop_reason
+        self._lives.stop(reason)
+        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        self._lives.shut_down("the run is complete")
+        self._close_bag()
         facts = RunFacts(
             "inproc",
             self._end,
@@ -147,7 +151,7 @@ class InprocRun:
         while not self.finished:
             stands = control.update(self.time, 0)
             if control.abort_reason is not None:
-                raise RunAbortedError(f"aborted: {control.abort_reason}")
+                raise AbortRequestedError(f"aborted: {control.abort_reason}")
             if control.stop_reason is not None:
                 self._scheduler.stop_reason = control.stop_reason
                 self._end = self._reached
@@ -182,14 +186,17 @@ class InprocRun:
             self._bag = None
 
     def __enter__(self) -> InprocRun:
+        self._during.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._close_bag()
-        for behaviour in self._behaviours.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
+        self._during.__exit__(kind, error, trace)
 
 
 def run_inproc(

@@ -19,7 +19,7 @@ from support.world_scenarios import world_data, world_scenario
 from ros2_cosim.carla_bridge.describe import describe_world
 from ros2_cosim.carla_bridge.plant import ScenePlant
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.dcp.enums import ErrorCode, State
+from ros2_cosim.dcp.enums import ErrorCode, OpMode, State
 from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -127,6 +127,29 @@ def test_sample_time_vehicles_and_traffic_of_a_slave_process(tmp_path: Path) -> 
         assert stations[4] - stations[0] == pytest.approx(25.0 * 0.02, abs=0.01)
         remote.resolution = Fraction(1, 5)
         refused(wrong_time, "CFG_time_res.*INVALID_TIME_RESOLUTION")
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_the_slave_also_runs_in_soft_real_time(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy")
+    with (
+        slave_process(tmp_path) as (description, port),
+        Master(op_mode=OpMode.SRT, connect_wait_s=60) as master,
+    ):
+        remote = master.add_slave(description, port=port, resolution=Fraction(1, 50))
+        master.configure({remote.name: {"vehicles": 1}})
+        master.initialise()
+        master.run()
+        stations = [remote.output("odometry/first.x")]
+        while len(stations) < 5:
+            master.do_step()
+            station = remote.output("odometry/first.x")
+            if station != stations[-1]:
+                stations.append(station)
+        master.stop()
+        assert stations == sorted(stations)
+        # One tick at 25 m/s; how many went by before the first was seen, the machine decides.
+        assert min(b - a for a, b in zip(stations, stations[1:], strict=False)) > 0.49
 
 
 @pytest.mark.usefixtures("ros_domain")

@@ -97,6 +97,8 @@ def test_wrong_numbers(changes: dict[str, int], expected: str) -> None:
         (3, {"traffic": "many"}, "parameters.traffic: found 'many'; allowed is 0 to 500"),
         (3, {"traffic": 400}, "has room for"),
         (3, {"traffic_seed": 1.5}, "parameters.traffic_seed: found 1.5"),
+        (3, {"trafic": 5}, "world.parameters.trafic: unknown key; allowed are step"),
+        (3, {"dcp": {"prot": 5}}, "parameters.dcp.prot: unknown key; allowed are transport"),
     ],
 )
 def test_wrong_numbers_in_a_scenario(

@@ -26,6 +26,7 @@ from ros2_cosim.dcp.dcpx import read_description
 from ros2_cosim.dcp.dcpx_write import write_description
 from ros2_cosim.dcp.declare import describe
 from ros2_cosim.dcp.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.errors import DcpError
 from ros2_cosim.dcp.master import Master
 from ros2_cosim.dcp.tester import FAILED, PASSED, verify_slave
 from ros2_cosim.scenario.cli import app
@@ -72,6 +73,51 @@ def port_of(line: str) -> int:
     found = re.search(r":(\d+)", line)
     assert found, line
     return int(found.group(1))
+
+
+def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: Path) -> None:
+    (tmp_path / "small.py").write_text(
+        "from ros2_cosim.dcp.model import Input, Output, SlaveModel\n\n\n"
+        "class Small(SlaveModel):\n"
+        '    u = Input("float64", max=1.0)\n'
+        '    y = Output("float64", start=0.0)\n'
+    )
+    cosim("describe", f"{tmp_path}/small.py:Small", "--out", tmp_path / "small.dcpx")
+    losses = ("--missing", "stop", "--acceptable-loss", "0.5", "--input-wait", "0.05")
+    options = ("--directory", tmp_path, "--check", "limits", "--newest-only", "--keep", *losses)
+    with command("serve", "small.py:Small", *options) as (_, line):
+        for value, transport, fault in (
+            (2.0, TCP, r"PROPERTY_VIOLATED.*u: found 2\.0; allowed is -inf to 1"),
+            (None, UDP, r"PROPERTY_VIOLATED.*brought no new data for the step"),
+        ):
+            with Master(timeout_s=30) as master:
+                remote = master.add_slave(
+                    tmp_path / "small.dcpx", port=port_of(line), transport=transport
+                )
+                master.configure()
+                master.run()
+                remote.set_inputs({"u": 0.5})
+                master.do_step()
+                if value is None:
+                    remote.sent_pdus.clear()  # nothing reaches the slave any more
+                else:
+                    remote.set_inputs({"u": value})
+                with pytest.raises(DcpError, match=fault):
+                    master.do_step()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--check", "colour"),
+        ("--missing", "guess"),
+        ("--acceptable-loss", "2"),
+        ("--input-wait", "-1"),
+    ],
+)
+def test_serve_refuses_wrong_choices(option: str, value: str) -> None:
+    result = CliRunner().invoke(app, ["dcp", "serve", f"{MODELS}:Sine", option, value])
+    assert result.exit_code == 2
 
 
 # -- describe and validate -----------------------------------------------------------------------

@@ -6,12 +6,16 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.held_runs import Direction, participant, reference, run_directed, scenario
+from rosbags.highlevel import AnyReader
+from runs.cosim_process import ROOT
+from support.held_runs import TYPE, Direction, participant, reference, run_directed, scenario
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.tools.summary import Summary
@@ -221,3 +225,48 @@ def test_an_optional_participant_that_cannot_start_is_not_waited_for(tmp_path: P
     counts = {p.name: p.activations for p in found.participants}
     assert counts["extra"] == counts["behind"] == 0
     assert counts["reader"] == 100
+
+
+def test_what_comes_from_outside_of_the_simulated_time_is_recorded(tmp_path: Path) -> None:
+    command = {"unsynchronised": "/operator/command", "type": TYPE}
+    data = scenario(
+        "unsynchronised",
+        reader=participant({"command": command}, period="10ms"),
+        behind=participant({"in": "reader.command/received"}, activation="in"),
+        joiner=participant({"in": "reader.out"}, period="10ms", enter="1s"),
+    )
+    talkers: list[subprocess.Popen[bytes]] = []
+
+    def talk(direction: Direction) -> None:
+        if direction.said("clock", "time 1.000 s") and direction.once("talk"):
+            talkers.append(start_talker(direction.environment, tmp_path / "talks"))
+        if (tmp_path / "talks").exists():
+            direction.start("joiner")
+
+    try:
+        found = run_directed(tmp_path, data, ["joiner"], talk, bag=True)
+    finally:
+        for process in talkers:
+            process.kill()
+            process.wait()
+    assert not found.repeatable
+    since = found.not_repeatable_since_s
+    assert since is not None
+    assert 0.9 <= since < 2.0
+    assert found.not_repeatable_reason == "'reader' read the unsynchronised input 'command'"
+    with AnyReader([tmp_path / "directed" / "bag"]) as bag:
+        received = [c for c in bag.connections if c.topic == "/cosim/received/reader/command"]
+        stamps = [stamp for _, stamp, _ in bag.messages(received)]
+    # Each is stamped with the activation that read it.
+    assert stamps[0] == round(since * 1e9)
+    assert all(stamp % 10_000_000 == 0 for stamp in stamps)
+    counts = {p.name: p.activations for p in found.participants}
+    assert counts["behind"] == len(stamps)
+    assert found.causality.loss == found.causality.order == found.causality.timing == 0
+
+
+def start_talker(environment: dict[str, str], talks: Path) -> subprocess.Popen[bytes]:
+    """A node that knows nothing of the run."""
+    script = ROOT / "test" / "support" / "talker_node.py"
+    arguments = [sys.executable, str(script), "/operator/command", TYPE, str(talks)]
+    return subprocess.Popen(arguments, env=environment)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.held_runs import participant, scenario
+from support.held_runs import TYPE, participant, scenario
 from typer.testing import CliRunner
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -148,3 +148,44 @@ def test_the_presence_is_in_the_summary(tmp_path: Path) -> None:
     assert found["source"] == (0.0, None)
     assert found["extra"] == (0.03, 0.09)
     assert found["behind"] == (None, None)
+
+
+def outside(**settings: object) -> Scenario:
+    command = {"unsynchronised": "/operator/command", "type": TYPE, **settings}
+    return make_scenario(
+        scenario(
+            "outside",
+            "100ms",
+            reader=participant({"command": command}, period="10ms"),
+            behind=participant({"in": "reader.command/received"}, activation="in"),
+        ),
+        "test",
+    )
+
+
+def test_what_an_unsynchronised_input_reads_is_a_port_of_its_own(tmp_path: Path) -> None:
+    made = outside()
+    (received,) = [p for p in build_graph(made).participants["reader"].outputs if "/" in p.name]
+    assert (received.name, received.schedule) == ("command/received", "sparse")
+    assert made.outputs_of("reader")[received.name].topic == "/cosim/received/reader/command"
+    summary = run_inproc(made, tmp_path)
+    assert summary.repeatable
+    assert {p.name: p.activations for p in summary.participants} == {"reader": 10, "behind": 0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"type": None}, "an unsynchronised input needs a 'type' and has no 'from'"),
+        ({"from": ["reader.out"]}, "an unsynchronised input needs a 'type' and has no 'from'"),
+        ({"unsynchronised": None}, "'from' is missing"),
+        ({"unsynchronised": None, "from": ["reader.out"]}, "leave 'type' out"),
+        ({"unsynchronised": "no topic"}, "unsynchronised: found 'no topic'"),
+        ({"unsynchronised": "/behind/out"}, "/behind/out is written by behind.out"),
+        ({"type": "no_msgs/msg/Such"}, "reader.outputs.command/received.type: "),
+    ],
+)
+def test_a_wrong_unsynchronised_input_is_named(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        build_graph(outside(**settings))
+    assert told in str(caught.value)

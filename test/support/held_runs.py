@@ -52,9 +52,12 @@ def scenario(name: str, duration: str = "2s", **participants: dict[str, Any]) ->
 class Direction:
     """What a test sees of a run, and does to it; called again and again while it goes on."""
 
-    def __init__(self, group: ProcessGroup) -> None:
+    def __init__(
+        self, group: ProcessGroup, environment: dict[str, str], lines: list[tuple[str, str]]
+    ) -> None:
         self.group = group
-        self.lines: list[tuple[str, str]] = []
+        self.environment = environment
+        self.lines = lines
         self.done: set[str] = set()
 
     def said(self, name: str, text: str) -> bool:
@@ -103,8 +106,7 @@ def run_directed(
             partial(tell_loss, output),
             held,
         ) as group:
-            direction = Direction(group)
-            direction.lines = heard
+            direction = Direction(group, environment, heard)
             deadline = time.monotonic() + HANG_S
             while not group.ended():
                 if (failure := group.failure()) is not None:

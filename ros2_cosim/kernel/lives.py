@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lives of all participants that one process hosts (shapes ``inproc`` and ``composed``).
+
+They go through the same states, by the same rules, as participants in processes of their own:
+each follows the state of the system, which is derived from all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ros2_cosim.kernel.errors import ParticipantError, RunAbortedError
+from ros2_cosim.kernel.life import Life
+from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.participant import Host
+from ros2_cosim.kernel.system_state import system_state
+
+#: How long [s of wall time] to wait at a time for a handler that completes asynchronously.
+_POLL_S = 0.02
+
+
+class Lives:
+    """All participants of a run in one process.
+
+    :param behaviours: participant name -> model, in the order in which handlers are called
+    :param operations: how participants operate that are not coordinated
+    :param on_change: called after each transition of a participant
+    :param on_system: called with each new state of the system, and why
+    :param host: what the process offers to the behaviour of a participant
+    """
+
+    def __init__(
+        self,
+        behaviours: Mapping[str, Any],
+        *,
+        operations: Mapping[str, Operation] | None = None,
+        on_change: Callable[[Change], None] = lambda change: None,
+        on_system: Callable[[State, str], None] = lambda state, reason: None,
+        host: Callable[[str], Host | None] = lambda name: None,
+    ) -> None:
+        self.system = State.INVALID
+        #: Whether the behaviours are wanted for another run: they are not closed then.
+        self.kept = False
+        self._active: str | None = None
+        self._on_change = on_change
+        self._on_system = on_system
+        modes = operations or {}
+        self.of = {
+            name: Life(
+                name,
+                behaviour,
+                operation=modes.get(name, Operation.COORDINATED),
+                on_change=self._changed,
+                host=host(name),
+            )
+            for name, behaviour in behaviours.items()
+        }
+
+    @contextmanager
+    def during(
+        self, wait: Callable[[float], None], active: Callable[[], str | None]
+    ) -> Iterator[None]:
+        """Start everybody, and see to an end in order if the body of the statement fails.
+
+        :param wait: lets so many seconds pass while a handler completes asynchronously
+        :param active: whose activation is going on, or was the last
+        """
+        try:
+            self.start(wait)
+            self._active = None
+            yield
+        except BaseException as error:
+            who = None
+            if isinstance(error, ParticipantError):
+                who = self._active or active()
+            reason = str(error) or type(error).__name__
+            if isinstance(error, RunAbortedError):
+                reason = f"{self._active or active()}: {reason}"
+            self.fail(who, reason)
+            raise
+        finally:
+            self.close()
+
+    def start(self, wait: Callable[[float], None]) -> None:
+        """Take everybody to RUNNING.
+
+        :param wait: lets so many seconds pass while a handler completes asynchronously
+        :raises ParticipantError: a handler failed
+        """
+        for life in self.of.values():
+            life.create()
+        while self.system is not State.RUNNING:
+            before = [life.state for life in self.of.values()]
+            for name, life in self.of.items():
+                self._active = name
+                life.follow(self.system, connected=True)
+            if [life.state for life in self.of.values()] == before:
+                wait(_POLL_S)
+
+    @property
+    def paused(self) -> list[str]:
+        """Who is paused."""
+        return [name for name, life in self.of.items() if life.state is State.PAUSED]
+
+    def stop(self, reason: str) -> None:
+        """Everybody collects results; the run is at its end.
+
+        :raises ParticipantError: a handler failed
+        """
+        for name, life in self.of.items():
+            self._active = name
+            life.stop(reason)
+            life.stopped("all activations complete")
+
+    def shut_down(self, reason: str) -> None:
+        """The orderly end.
+
+        :raises ParticipantError: a handler failed
+        """
+        for name, life in self.of.items():
+            self._active = name
+            life.shut_down(reason)
+
+    def fail(self, participant: str | None, reason: str) -> None:
+        """One has failed: it shuts down, and the run is aborted for all others.
+
+        :param participant: who it was, None if nobody in particular
+        :param reason: what the others are told
+        """
+        if participant is not None:
+            failed = self.of[participant]
+            failed.fail(reason)
+            if failed.state is State.ERROR:
+                self._quietly(failed.shut_down, "after an error")
+        self.abort(reason)
+
+    def abort(self, reason: str) -> None:
+        """End all lives at once; a handler that fails keeps no other from being called."""
+        for life in self.of.values():
+            self._quietly(life.abort, reason)
+
+    def close(self) -> None:
+        """Release what the behaviours hold, whatever happened."""
+        if self.kept:
+            return
+        for life in self.of.values():
+            life.close()
+
+    @staticmethod
+    def _quietly(call: Callable[[str], None], reason: str) -> None:
+        try:
+            call(reason)
+        except ParticipantError:
+            # The first cause is being told already; this one came of it.
+            return
+
+    def _changed(self, change: Change) -> None:
+        self._on_change(change)
+        state = system_state(life.state for life in self.of.values())
+        if state is not self.system:
+            self.system = state
+            self._on_system(state, f"{change.participant}: {change.reason}")

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual time service: write a participant as a step handler.
+
+A factory makes a :class:`VirtualTime`, sets one handler, and returns it as the behaviour of
+the participant::
+
+    def make_motor(context):
+        time = VirtualTime(context)
+
+        def step(step):
+            time.send("speed", Speed(...))
+
+        time.set_step_handler(step)
+        return time
+
+A *blocking* handler is the whole step: when it returns, the step is complete. An *asynchronous*
+one only begins the step and returns; the step goes on, while the host keeps handling events,
+until somebody calls :meth:`VirtualTime.complete_step`, from whatever thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ros2_cosim.kernel.errors import (
+    ConfigurationError,
+    LifecycleError,
+    ParticipantError,
+    RunAbortedError,
+)
+from ros2_cosim.kernel.life import HANDLERS
+from ros2_cosim.kernel.participant import Host, ModelContext, Step
+from ros2_cosim.kernel.time import format_ns
+
+#: How long [s of wall time] to handle events at a time while a step is open.
+_POLL_S = 0.05
+
+BlockingHandler = Callable[[Step], Mapping[str, Any] | None]
+AsyncHandler = Callable[[Step], None]
+
+
+class VirtualTime:
+    """The time of one participant, and the behaviour that its step handler makes.
+
+    :param context: what the model factory was given
+    """
+
+    def __init__(self, context: ModelContext) -> None:
+        self._name = context.name
+        self._period = context.period_ns
+        self._handler: BlockingHandler | None = None
+        self._async_handler: AsyncHandler | None = None
+        self._host: Host | None = None
+        self._lock = threading.Lock()
+        self._completed = threading.Event()
+        self._open = False
+        self._now: int | None = None
+        self._outputs: dict[str, Any] = {}
+        self._fault: Exception | None = None
+        #: Set by :meth:`stop`; read by the kernel after each step.
+        self.stop_reason: str | None = None
+        #: Set by :meth:`set_next_step`; read by the kernel after each step.
+        self.next_time: int | None = None
+
+    # --- before the run ---------------------------------------------------------------------
+
+    def set_step_handler(self, handler: BlockingHandler) -> None:
+        """Set a handler that is the whole step; it may return output port -> record.
+
+        :raises ConfigurationError: there is a handler already
+        """
+        self._refuse_second()
+        self._handler = handler
+
+    def set_step_handler_async(self, handler: AsyncHandler) -> None:
+        """Set a handler that begins a step, which :meth:`complete_step` ends.
+
+        :raises ConfigurationError: there is a handler already
+        """
+        self._refuse_second()
+        self._async_handler = handler
+
+    def set_handlers(self, **handlers: Callable[..., None]) -> None:
+        """Set handlers of the lifecycle by name, such as ``on_stop`` (see ``kernel/life.py``).
+
+        :raises ConfigurationError: there is no handler of that name
+        """
+        for name, handler in handlers.items():
+            if name not in HANDLERS:
+                raise ConfigurationError(
+                    f"participant '{self._name}': no handler '{name}'; allowed are "
+                    f"{', '.join(HANDLERS)}"
+                )
+            setattr(self, name, handler)
+
+    def _refuse_second(self) -> None:
+        if self._handler or self._async_handler:
+            raise ConfigurationError(
+                f"participant '{self._name}' has a step handler already; allowed is one, "
+                "blocking or asynchronous"
+            )
+
+    # --- during the run ---------------------------------------------------------------------
+
+    def now(self) -> int:
+        """The virtual time [ns]; updated just before each call of the handler.
+
+        :raises LifecycleError: no step has begun yet
+        """
+        if self._now is None:
+            raise LifecycleError(
+                f"participant '{self._name}' has no time yet; it begins with the first step"
+            )
+        return self._now
+
+    @property
+    def step_size(self) -> int | None:
+        """Time to the next step [ns], as far as it has been decided; None without a period."""
+        if self.next_time is not None:
+            return self.next_time - self.now()
+        return self._period
+
+    @property
+    def node(self) -> Any:
+        """The rclpy node of the participant; None in shape ``inproc``."""
+        return self._host.node if self._host else None
+
+    def send(self, port: str, record: Any) -> None:
+        """Send a record with this step; its stamp is set by the kernel.
+
+        :raises LifecycleError: no step is open
+        """
+        with self._lock:
+            self._require_open("send")
+            self._outputs[port] = record
+
+    def set_next_step(self, time: int) -> None:
+        """Decide when the next step takes place [ns]; counts for the one after this only.
+
+        :raises LifecycleError: no step is open, or the time is not in the future
+        """
+        with self._lock:
+            self._require_open("set_next_step")
+            if time <= self.now():
+                raise LifecycleError(
+                    f"participant '{self._name}': next step at {format_ns(time)}; now is "
+                    f"{format_ns(self.now())}, allowed is any later time"
+                )
+            self.next_time = time
+
+    def complete_step(self) -> None:
+        """End the step that an asynchronous handler has begun; any thread may call it.
+
+        :raises LifecycleError: no step is open, or the handler is a blocking one
+        """
+        with self._lock:
+            if self._async_handler is None:
+                raise LifecycleError(
+                    f"participant '{self._name}': complete_step without an asynchronous step "
+                    "handler; a step of a blocking one is complete when it returns"
+                )
+            self._require_open("complete_step")
+            self._end_step()
+
+    def stop(self, reason: str) -> None:
+        """End the run in order, a fixed latency after the present step; any thread may call."""
+        with self._lock:
+            self.stop_reason = self.stop_reason or reason
+
+    def report_error(self, reason: str) -> None:
+        """Enter the error state: this participant cannot go on; any thread may call it."""
+        self._break(ParticipantError(f"participant '{self._name}' reports an error: {reason}"))
+
+    def abort(self, reason: str) -> None:
+        """End the run at once for everybody; any thread may call it."""
+        self._break(RunAbortedError(f"participant '{self._name}' aborts the run: {reason}"))
+
+    # --- what the kernel calls --------------------------------------------------------------
+
+    def attach(self, host: Host) -> None:
+        """Take what the process offers that the participant runs in."""
+        self._host = host
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Run one step to its end.
+
+        :raises ParticipantError: no handler is set, or the participant reported an error
+        :raises RunAbortedError: the participant aborts the run
+        """
+        self._begin(step.time)
+        if self._handler is not None:
+            returned = self._handler(step)
+            with self._lock:
+                self._outputs.update(returned or {})
+                self._end_step()
+        elif self._async_handler is not None:
+            self._async_handler(step)
+            while not self._completed.is_set() and self._fault is None:
+                self._handle_events()
+        else:
+            raise ParticipantError(f"participant '{self._name}' has no step handler")
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        return self._outputs
+
+    def _begin(self, time: int) -> None:
+        with self._lock:
+            self._now = time
+            self._outputs = {}
+            self.next_time = None
+            self._completed.clear()
+            self._open = True
+
+    def _end_step(self) -> None:
+        self._open = False
+        self._completed.set()
+        self._wake()
+
+    def _break(self, fault: Exception) -> None:
+        with self._lock:
+            self._fault = self._fault or fault
+            self._open = False
+            self._completed.set()
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._host is not None:
+            self._host.wake()
+
+    def _handle_events(self) -> None:
+        if self._host is not None:
+            self._host.wait(_POLL_S)
+        else:
+            self._completed.wait(_POLL_S)
+
+    def _require_open(self, what: str) -> None:
+        if not self._open:
+            raise LifecycleError(
+                f"participant '{self._name}': {what} outside of a step; allowed is from the call "
+                "of the step handler until the step is complete"
+            )

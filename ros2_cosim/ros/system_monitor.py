@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system monitor: states of a run, seen from any rclpy node.
+
+It only listens: to the states of the participants and of the system, which are latched, so
+that one who comes late knows them, too; and to which nodes there are. A monitor changes
+nothing about a run::
+
+    monitor = SystemMonitor(node)
+    monitor.add_participant_handler(lambda status: print(status.participant, status.state.name))
+    monitor.add_system_handler(lambda state, reason: print("system", state.name, reason))
+    rclpy.spin(node)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import data_qos, message_class
+
+#: How often [s of wall time] to look who has gone.
+_LOOK_S = 0.25
+
+
+class Status(NamedTuple):
+    """State of one participant, and why it is in it."""
+
+    participant: str
+    state: State
+    reason: str
+
+
+class SystemMonitor:
+    """Observes participants and the system.
+
+    :param node: any rclpy node; whoever spins it gets the handlers called
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._statuses: dict[str, Status] = {}
+        self._present: set[str] = set()
+        self._system = State.INVALID
+        self._system_reason = "nothing has been heard of a run"
+        self._on_participant: list[Callable[[Status], None]] = []
+        self._on_system: list[Callable[[State, str], None]] = []
+        self._on_connected: list[Callable[[str], None]] = []
+        self._on_disconnected: list[Callable[[str], None]] = []
+        latched = data_qos(latched=True)
+        for topic, kind, receive in (
+            (topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, self._hear_participant),
+            (topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, self._hear_system),
+        ):
+            node.create_subscription(message_class(kind), topic, receive, latched)
+        # Wall time, also for a node that uses simulated time: /clock may stand.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(_LOOK_S, self.look, clock=steady)
+
+    @property
+    def participants(self) -> dict[str, Status]:
+        """The last known status of everybody who was ever seen, by name."""
+        return dict(self._statuses)
+
+    @property
+    def connected(self) -> frozenset[str]:
+        """Who has been seen and has not gone."""
+        return frozenset(self._present)
+
+    @property
+    def system_state(self) -> State:
+        """The state of the system; INVALID before anything has been heard."""
+        return self._system
+
+    @property
+    def system_reason(self) -> str:
+        """Why the system is in its state."""
+        return self._system_reason
+
+    def add_participant_handler(self, handler: Callable[[Status], None]) -> None:
+        """Call ``handler`` at each new state, or new reason, of a participant."""
+        self._on_participant.append(handler)
+
+    def add_system_handler(self, handler: Callable[[State, str], None]) -> None:
+        """Call ``handler`` with each new state of the system, and why."""
+        self._on_system.append(handler)
+
+    def add_connected_handler(self, handler: Callable[[str], None]) -> None:
+        """Call ``handler`` with the name of a participant that has come."""
+        self._on_connected.append(handler)
+
+    def add_disconnected_handler(self, handler: Callable[[str], None]) -> None:
+        """Call ``handler`` with the name of a participant whose node has gone.
+
+        One that ends in order is missed at once; one that was killed when the middleware gives
+        it up (the lease of DDS discovery, 20 s by default).
+        """
+        self._on_disconnected.append(handler)
+
+    def look(self) -> None:
+        """See who has gone; called regularly while the node is spun."""
+        if not self._present:
+            return
+        there = set(self._node.get_node_names())
+        for name in sorted(self._present - there):
+            self._present.discard(name)
+            for handler in self._on_disconnected:
+                handler(name)
+
+    def _hear_participant(self, message: Any) -> None:
+        status = Status(message.participant, State(message.state), message.reason)
+        self._statuses[status.participant] = status
+        if status.participant not in self._present and status.state is not State.SHUT_DOWN:
+            self._present.add(status.participant)
+            for handler in self._on_connected:
+                handler(status.participant)
+        for notify in self._on_participant:
+            notify(status)
+
+    def _hear_system(self, message: Any) -> None:
+        self._system, self._system_reason = State(message.state), message.reason
+        for handler in self._on_system:
+            handler(self._system, self._system_reason)

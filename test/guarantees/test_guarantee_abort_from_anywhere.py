@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any participant can abort; all get the abort handler with the state that was active."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from support.step_systems import MS, Part, StepSystem
+
+from ros2_cosim.kernel.errors import RunAbortedError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.sequential import SequentialScheduler
+
+
+@pytest.mark.parametrize("who", ["a", "b"])
+def test_everybody_is_told_with_its_state(who):
+    told: dict[str, State] = {}
+
+    def part(name: str) -> Part:
+        def step(time, step) -> None:
+            if name == who and step.time == 20 * MS:
+                time.abort("smoke")
+
+        return Part(10 * MS, step, handlers={"on_abort": lambda s: told.setdefault(name, s)})
+
+    with pytest.raises(RunAbortedError, match=f"'{who}' aborts the run: smoke"):
+        StepSystem(a=part("a"), b=part("b")).run(50 * MS)
+    assert told == {"a": State.RUNNING, "b": State.RUNNING}
+
+
+def test_before_the_run_the_state_is_another_one():
+    told: list[State] = []
+
+    def ready() -> None:
+        raise RunAbortedError("not today")
+
+    system = StepSystem(
+        a=Part(10, handlers={"on_communication_ready": ready, "on_abort": told.append})
+    )
+    behaviours = system.behaviours()
+    scheduler = SequentialScheduler(system.graph(), behaviours)
+    with pytest.raises(RunAbortedError):
+        with Lives(behaviours).during(time.sleep, lambda: scheduler.active):
+            scheduler.run(20)
+    assert told == [State.COMMUNICATION_INITIALISED]

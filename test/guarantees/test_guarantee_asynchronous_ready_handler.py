@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With the asynchronous handler the host goes on working until the handler is completed."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lives import Lives
+
+
+def test_events_are_handled_and_all_wait_until_completion():
+    handled = threading.Event()
+    states: list[State] = []
+
+    class Slow:
+        def on_communication_ready_async(self, complete) -> None:
+            # Complete only when the host has handled events after this handler has returned.
+            threading.Thread(target=lambda: (handled.wait(60), complete())).start()
+
+    def wait(seconds: float) -> None:
+        states.extend(life.state for life in lives.of.values())
+        handled.set()
+        time.sleep(0.001)
+
+    lives = Lives({"slow": Slow(), "quick": object()})
+    lives.start(wait)
+    assert lives.system is State.RUNNING
+    assert State.COMMUNICATION_INITIALISED in states
+    assert State.RUNNING not in states

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An autonomous participant runs without waiting for the system; its handler is called."""
+
+from __future__ import annotations
+
+from ros2_cosim.kernel.life import Life
+from ros2_cosim.kernel.lifecycle import Operation, State
+
+
+def test_it_runs_whatever_the_state_of_the_system_is():
+    for system in State:
+        called: list[str] = []
+
+        class Model:
+            def on_communication_ready(self, called: list[str] = called) -> None:
+                called.append("ready")
+
+        life = Life("p", Model(), operation=Operation.AUTONOMOUS)
+        life.create()
+        life.follow(system, connected=True)
+        assert life.state is State.RUNNING
+        assert called == ["ready"]

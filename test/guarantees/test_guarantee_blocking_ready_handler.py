@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""READY_TO_RUN follows when the blocking handler has returned, and nothing happens meanwhile."""
+
+from __future__ import annotations
+
+from ros2_cosim.kernel.life import Life
+from ros2_cosim.kernel.lifecycle import State
+
+
+def test_the_state_changes_after_the_handler():
+    seen: list[State] = []
+
+    class Model:
+        def on_communication_ready(self) -> None:
+            seen.append(life.state)
+
+    life = Life("p", Model())
+    life.create()
+    life.follow(State.COMMUNICATION_INITIALISED, connected=True)
+    assert seen == [State.COMMUNICATION_INITIALISED]
+    assert life.state is State.READY_TO_RUN

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When communication ready is called, everybody can be heard by everybody."""
+
+from __future__ import annotations
+
+import time
+
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lives import Lives
+
+
+def test_all_have_initialised_before_the_first_handler_is_called():
+    seen: list[list[State]] = []
+
+    class Model:
+        def on_communication_ready(self) -> None:
+            seen.append([life.state for life in lives.of.values()])
+
+    lives = Lives({name: Model() for name in "abc"})
+    lives.start(time.sleep)
+    assert len(seen) == 3
+    for states in seen:
+        assert min(states) >= State.COMMUNICATION_INITIALISED
+
+
+def test_who_has_not_found_its_readers_holds_the_others_back():
+    from ros2_cosim.kernel.life import Life
+
+    life = Life("p", object())
+    life.create()
+    for _ in range(3):
+        life.follow(State.COMMUNICATION_INITIALISED, connected=False)
+        assert life.state is State.COMMUNICATION_INITIALISING

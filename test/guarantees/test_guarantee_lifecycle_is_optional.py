@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers of the lifecycle are optional: a model needs none, and has all states anyhow."""
+
+from __future__ import annotations
+
+import time
+
+from support.kernel_systems import Mixer
+
+from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.kernel.lives import Lives
+
+
+def test_a_model_without_any_handler_goes_through_all_states():
+    changes: list[Change] = []
+    lives = Lives({"plain": Mixer("plain", {}, 2, None)}, on_change=changes.append)
+    with lives.during(time.sleep, lambda: None):
+        lives.stop("end")
+        lives.shut_down("complete")
+    assert [change.state for change in changes] == [
+        s for s in State if s not in (State.INVALID, State.PAUSED, State.ERROR, State.ABORTING)
+    ]

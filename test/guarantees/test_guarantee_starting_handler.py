@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The starting handler is called when RUNNING is imminent, once all are ready."""
+
+from __future__ import annotations
+
+import time
+
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lives import Lives
+
+
+def test_it_comes_between_ready_and_running():
+    seen: list[list[State]] = []
+
+    class Model:
+        def on_starting(self) -> None:
+            seen.append([life.state for life in lives.of.values()])
+
+    lives = Lives({name: Model() for name in "ab"})
+    lives.start(time.sleep)
+    # The second one's is called when the first one runs already: it blocks nobody.
+    assert seen == [
+        [State.READY_TO_RUN, State.READY_TO_RUN],
+        [State.RUNNING, State.READY_TO_RUN],
+    ]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Participants written as step handlers: what the service answers, and dynamic steps."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.step_systems import MS, Part, StepSystem, context, digests
+
+from ros2_cosim.kernel.errors import (
+    ConfigurationError,
+    LifecycleError,
+    ParticipantError,
+    RunAbortedError,
+)
+from ros2_cosim.kernel.graph import ParticipantSpec
+from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.virtual_time import VirtualTime
+
+
+def test_outputs_come_from_the_return_value_and_from_send():
+    def step(time: VirtualTime, step: Step) -> Any:
+        if step.time:
+            time.send("out", "sent")
+            return None
+        return {"out": "returned"}
+
+    system = StepSystem(a=Part(10, step))
+    system.run(20)
+    assert system.sent == [("a", 0, "returned"), ("a", 10, "sent")]
+
+
+def test_what_needs_an_open_step_is_refused_outside():
+    time = VirtualTime(context("motor", 10))
+    time.set_step_handler_async(lambda step: None)
+    for call in (
+        lambda: time.send("out", 1),
+        time.complete_step,
+        lambda: time.set_next_step(5),
+    ):
+        with pytest.raises(LifecycleError, match="'motor'.* outside of a step; allowed is"):
+            call()
+    with pytest.raises(LifecycleError, match="'motor' has no time yet"):
+        time.now()
+
+
+def test_a_step_can_be_completed_once_only():
+    def step(time: VirtualTime, step: Step) -> None:
+        time.complete_step()
+        time.complete_step()
+
+    with pytest.raises(ParticipantError, match="'a' failed .*complete_step outside of a step"):
+        StepSystem(a=Part(10, step, asynchronous=True)).run(20)
+
+
+def test_a_blocking_step_is_not_completed_by_call():
+    with pytest.raises(ParticipantError, match="complete when it returns"):
+        StepSystem(a=Part(10, lambda time, step: time.complete_step())).run(20)
+
+
+def test_a_step_without_a_handler_is_an_error():
+    with pytest.raises(ParticipantError, match="'a' has no step handler"):
+        VirtualTime(context("a")).activate(Step(0, {}, {}))
+
+
+def test_unknown_handlers_are_refused():
+    with pytest.raises(ConfigurationError, match="no handler 'on_start'; allowed are .*on_start"):
+        VirtualTime(context("a")).set_handlers(on_start=lambda: None)
+
+
+def test_a_step_size_is_told():
+    sizes = []
+
+    def step(time: VirtualTime, step: Step) -> None:
+        sizes.append(time.step_size)
+        time.set_next_step(time.now() + 3)
+        sizes.append(time.step_size)
+
+    StepSystem(a=Part(10, step, dynamic=True)).run(1)
+    assert sizes == [10, 3]
+    assert VirtualTime(context("a")).node is None
+
+
+@pytest.mark.parametrize("how", ["stop", "report_error", "abort"])
+def test_another_thread_may_end_the_run_within_an_open_step(how):
+    def step(time: VirtualTime, step: Step) -> None:
+        def later() -> None:
+            getattr(time, how)("enough")
+            if how == "stop":
+                time.complete_step()
+
+        threading.Thread(target=later).start()
+
+    system = StepSystem(a=Part(10 * MS, step, asynchronous=True))
+    if how == "stop":
+        scheduler = system.run(1000 * MS)
+        assert scheduler.stop_reason == "a: enough"
+        assert [time for _, time in system.log] == [0]
+        return
+    expected = ParticipantError if how == "report_error" else RunAbortedError
+    with pytest.raises(expected, match="'a' (reports an error|aborts the run): enough"):
+        system.run(1000 * MS)
+
+
+class TestDynamicSteps:
+    def test_the_participant_decides_and_otherwise_the_period_counts(self):
+        def step(time: VirtualTime, step: Step) -> None:
+            if step.time == 10:
+                time.set_next_step(17)
+
+        system = StepSystem(a=Part(10, step, dynamic=True))
+        system.run(40)
+        assert [time for _, time in system.log] == [0, 10, 17, 27, 37]
+
+    def test_they_have_to_be_declared(self):
+        system = StepSystem(a=Part(10, lambda time, step: time.set_next_step(15)))
+        with pytest.raises(ParticipantError, match="'a' chose 15 ns .*dynamic_step: true"):
+            system.run(20)
+
+    def test_time_only_goes_forward(self):
+        with pytest.raises(ParticipantError, match="now is 10ns, allowed is any later time"):
+            StepSystem(
+                a=Part(10, lambda t, s: t.set_next_step(10) if s.time else None, dynamic=True)
+            ).run(20)
+
+        class Late:
+            next_time = 0
+
+            def activate(self, step: Step) -> dict[str, Any]:
+                return {}
+
+        system = StepSystem(a=Part(10, dynamic=True))
+        system.behaviours = lambda: {"a": Late()}  # type: ignore[method-assign]
+        with pytest.raises(ParticipantError, match="'a' chose 0 ns .* at 0 ns; allowed is any"):
+            system.run(20)
+
+    def test_they_need_a_period_to_begin_with(self):
+        from ros2_cosim.kernel.activation import any_of
+
+        with pytest.raises(ConfigurationError, match="dynamic step, but no period"):
+            ParticipantSpec("a", activation=any_of(["x"]), dynamic_step=True)
+
+    def test_their_ports_promise_explicitly(self):
+        system = StepSystem(a=Part(10, dynamic=True, schedule="every"), b=Part(10))
+        assert system.graph().needs_promises("a", "out")
+
+    @settings(max_examples=60)
+    @given(
+        st.lists(st.integers(1, 40), min_size=1, max_size=6),
+        st.integers(1, 25),
+        st.integers(1, 25),
+        st.booleans(),
+        st.integers(0, 5),
+    )
+    def test_engines_give_what_the_reference_gives(self, sizes, fast, slow, delayed, seed):
+        def choose(time: VirtualTime, step: Step) -> Any:
+            index = sum(step.time.to_bytes(8, "little"))
+            time.set_next_step(step.time + sizes[index % len(sizes)])
+            return {"out": step.time}
+
+        def fold(time: VirtualTime, step: Step) -> Any:
+            newest = step.latest["x"]
+            return {"out": (step.time, newest and (newest.stamp, newest.value))}
+
+        def build() -> StepSystem:
+            return StepSystem(
+                chooser=Part(fast, choose, {"back": "slow"}, delayed=True, dynamic=True),
+                quick=Part(fast, fold, {"x": "chooser"}, delayed=delayed),
+                slow=Part(slow, fold, {"x": "quick"}),
+            )
+
+        expected = digests(build().run(300))
+        assert build().engines(300).run(seed) == expected

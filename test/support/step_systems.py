@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small systems of participants written as step handlers, run by the reference or by engines."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.kernel.engine import Engine
+from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.virtual_time import VirtualTime
+
+MS = 1_000_000
+
+
+def context(name: str, period: int | None = None, **parameters: Any) -> ModelContext:
+    """What a model factory would be given."""
+    return ModelContext(name, parameters, {}, 1, Path("."), period_ns=period)
+
+
+@dataclass
+class Part:
+    """One participant: its step size and what it reads (``port -> writer``).
+
+    ``step`` gets its virtual time and the step; every participant has one output ``out``.
+    """
+
+    period: int
+    step: Callable[[VirtualTime, Step], Any] | None = None
+    reads: dict[str, str] = field(default_factory=dict)
+    delayed: bool = False
+    schedule: str = "sparse"
+    dynamic: bool = False
+    asynchronous: bool = False
+    handlers: dict[str, Callable[..., None]] = field(default_factory=dict)
+
+
+class StepSystem:
+    """A system of parts, built anew for each run; ``log`` holds (participant, time) of steps."""
+
+    def __init__(self, **parts: Part) -> None:
+        self.parts = parts
+        self.log: list[tuple[str, int]] = []
+        #: Messages in the order in which they were sent: (participant, stamp, value).
+        self.sent: list[tuple[str, int, Any]] = []
+
+    def graph(self) -> Graph:
+        specs = [
+            ParticipantSpec(
+                name,
+                part.period,
+                inputs=tuple(InputPort(port, part.delayed) for port in part.reads),
+                outputs=(OutputPort("out", schedule=part.schedule),),
+                dynamic_step=part.dynamic,
+            )
+            for name, part in self.parts.items()
+        ]
+        connections = [
+            Connection(writer, "out", name, port)
+            for name, part in self.parts.items()
+            for port, writer in part.reads.items()
+        ]
+        return Graph(specs, connections)
+
+    def behaviours(self) -> dict[str, VirtualTime]:
+        return {name: self._behaviour(name, part) for name, part in self.parts.items()}
+
+    def _behaviour(self, name: str, part: Part) -> VirtualTime:
+        service = VirtualTime(context(name, part.period))
+
+        def run(step: Step) -> Any:
+            self.log.append((name, step.time))
+            return part.step(service, step) if part.step else None
+
+        if part.asynchronous:
+            service.set_step_handler_async(run)
+        else:
+            service.set_step_handler(run)
+        service.set_handlers(**part.handlers)
+        return service
+
+    def run(self, until: int) -> SequentialScheduler:
+        """Run by the sequential reference, with the whole lifecycle around it."""
+        behaviours = self.behaviours()
+        scheduler = SequentialScheduler(
+            self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
+        )
+        lives = Lives(behaviours)
+        with lives.during(time.sleep, lambda: scheduler.active):
+            end = scheduler.run(until)
+            lives.stop(scheduler.stop_reason or f"end at {end} ns")
+            lives.shut_down("complete")
+        return scheduler
+
+    def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
+        self.sent.append((participant, sample.stamp, sample.value))
+
+    def engines(self, until: int) -> Concurrent:
+        """The same participants as concurrent engines."""
+        return Concurrent(self.graph(), self.behaviours(), until)
+
+
+class Concurrent:
+    """Engines that exchange messages and promises, one activation round at a time."""
+
+    def __init__(self, graph: Graph, behaviours: Mapping[str, Any], until: int) -> None:
+        self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
+        self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
+        self._until = until
+        for engine in self.engines.values():
+            engine.horizon = until
+
+    def turn(self, name: str) -> bool:
+        """Let one participant run what it may; deliver at once; whether it did anything."""
+        engine = self.engines[name]
+        ran = False
+        for outputs in engine.advance():
+            ran = True
+            for port, sample, _ in outputs:
+                self._deliver(name, port, sample)
+        for port_name, promise in engine.promises():
+            for reader, index in self._readers(name, port_name):
+                reader.channels[index].promised(promise)
+        return ran
+
+    def run(self, seed: int = 0) -> dict[str, str]:
+        """Run to the end in a random order; trace digests."""
+        order = list(self.engines)
+        shuffle = random.Random(seed).shuffle
+        for _ in range(100_000):
+            shuffle(order)
+            busy = [self.turn(name) for name in order]
+            if not any(busy) and all(e.bound() >= self._until for e in self.engines.values()):
+                return {name: r.trace.hexdigest() for name, r in self.runtimes.items()}
+        raise AssertionError({name: e.blocked() for name, e in self.engines.items()})
+
+    def _deliver(self, name: str, port: int, sample: Sample) -> None:
+        for reader, index in self._readers(name, self.runtimes[name].spec.outputs[port].name):
+            reader.receive(index, sample)
+
+    def _readers(self, name: str, port: str) -> list[tuple[Engine, int]]:
+        return [
+            (self.engines[reader], index)
+            for reader, runtime in self.runtimes.items()
+            for index, c in enumerate(runtime.channels)
+            if (c.source, c.source_port) == (name, port)
+        ]
+
+
+def digests(scheduler: SequentialScheduler) -> dict[str, str]:
+    """Trace digests by participant."""
+    return {name: r.trace.hexdigest() for name, r in scheduler.runtimes.items()}
