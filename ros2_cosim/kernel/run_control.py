@@ -148,6 +148,10 @@ class RunControl:
         self.is_over = True
         self._answer_all(Answer(True, message))
 
+    def paced(self, now: int) -> int:
+        """How far the wall clock lets the run go at its wall time ``now`` [ns]."""
+        return self._pace.limit(now)
+
     def allowed(self, wanted: int, now: int) -> int:
         """The horizon [ns] of what the coordinator would allow, at the wall time ``now`` [ns]."""
         return min(wanted, self.limit, self._pace.limit(now))
