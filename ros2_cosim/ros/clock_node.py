@@ -307,7 +307,8 @@ class ClockNode:
         return {*self._muster.at_start, *self._observers}
 
     def _all_in(self, state: State, names: Collection[str]) -> bool:
-        states = [self._states[name] for name in names]
+        # Nobody waits for who is gone.
+        states = [self._states[name] for name in names if name not in self._muster.lost]
         return all(s is not None and s.state >= state for s in states)
 
     def _all_gone(self, names: Collection[str]) -> bool:

@@ -141,13 +141,15 @@ def test_the_slave_also_runs_in_soft_real_time(tmp_path: Path) -> None:
         master.initialise()
         master.run()
         stations = [remote.output("odometry/first.x")]
-        while len(stations) < 5:
+        for _ in range(2000):
             master.do_step()
             station = remote.output("odometry/first.x")
             if station != stations[-1]:
                 stations.append(station)
+            if len(stations) == 5:
+                break
         master.stop()
-        assert stations == sorted(stations)
+        assert len(stations) == 5
         # One tick at 25 m/s; how many went by before the first was seen, the machine decides.
         assert min(b - a for a, b in zip(stations, stations[1:], strict=False)) > 0.49
 
