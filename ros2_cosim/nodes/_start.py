@@ -18,7 +18,7 @@ from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import build_graph, build_model, with_adapters
 
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
 EXIT_FAILED = 1
@@ -95,7 +95,10 @@ def run_participant(
                 f"{', '.join(scenario.participants)}"
             )
         realtime = realtime_of(session, floating=True)
-        behaviour = build(started, name) if build else build_model(scenario, name, "ros", realtime)
+        if build:
+            behaviour = with_adapters(scenario, name, build(started, name), realtime)
+        else:
+            behaviour = build_model(scenario, name, "ros", realtime)
         ParticipantNode(
             session,
             graph,

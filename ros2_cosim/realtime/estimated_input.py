@@ -14,6 +14,7 @@ from typing import Any
 
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
+from ros2_cosim.realtime.around import Around
 from ros2_cosim.realtime.coupling import Case
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
 
@@ -76,7 +77,7 @@ class EstimatedInput:
         return Sample(step.time, ESTIMATED, estimate)
 
 
-class EstimatedInputs:
+class EstimatedInputs(Around):
     """A model behind estimated inputs: it finds a sample at every activation.
 
     :param behaviour: the model
@@ -84,12 +85,8 @@ class EstimatedInputs:
     """
 
     def __init__(self, behaviour: Behaviour, inputs: Sequence[EstimatedInput]) -> None:
-        self._behaviour = behaviour
+        super().__init__(behaviour)
         self.inputs = tuple(inputs)
-
-    def __getattr__(self, name: str) -> Any:
-        # Everything else (figures, verdicts, stop_reason, ...) is the model's own.
-        return getattr(self._behaviour, name)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Activate the model with samples, calculated or estimated."""

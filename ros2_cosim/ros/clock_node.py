@@ -33,6 +33,7 @@ WAITS = "waits "
 #: What participants are waited for before they run.
 READY = "to become ready"
 _POLL_S = 0.05
+_PACED_POLL_S = 0.005
 _SECOND = 1_000_000_000
 #: Nobody shows progress while the results of a long run are written: it takes at least this
 #: long until the watchdog minds.
@@ -162,7 +163,7 @@ class ClockNode:
             self._admit()
             self._show_time()
             self._move_horizon()
-            self._session.wait(0.005 if self._rate else _POLL_S)
+            self._session.wait(self._patience_s())
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
@@ -174,6 +175,15 @@ class ClockNode:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
         self._move_horizon()
+
+    def _patience_s(self) -> float:
+        """How long to wait for messages: in a paced run not beyond the next activation."""
+        if self._rate is None:
+            return _POLL_S
+        # Everybody at the horizon has told when he goes on: nothing happens before that.
+        elapsed = (self._timer() - self._started) * self._rate
+        left_s = (self._coordinator.time - elapsed) / self._rate / 1e9
+        return left_s if 0.0 < left_s < _PACED_POLL_S else _PACED_POLL_S
 
     def _show_time(self) -> None:
         time = self._coordinator.time
@@ -297,7 +307,8 @@ class ClockNode:
         return {*self._muster.at_start, *self._observers}
 
     def _all_in(self, state: State, names: Collection[str]) -> bool:
-        states = [self._states[name] for name in names]
+        # Nobody waits for who is gone.
+        states = [self._states[name] for name in names if name not in self._muster.lost]
         return all(s is not None and s.state >= state for s in states)
 
     def _all_gone(self, names: Collection[str]) -> bool:

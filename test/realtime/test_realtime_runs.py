@@ -59,7 +59,13 @@ def test_platoon_with_a_late_plant(probability: float, tmp_path: Path) -> None:
     assert probability / 2 < share < 2.5 * probability
     assert coupling.never_delivered <= 1 and coupling.errors and coupling.learned
     page = (tmp_path / "report.html").read_text("utf-8")
-    for heading in ("Real time", "Jitter", "Late results", "Errors of estimates", "Learned"):
+    for heading in (
+        "Real time",
+        "Jitter",
+        "Late results",
+        "Errors of estimates",
+        "Learned correction",
+    ):
         assert heading in page
 
 

@@ -16,6 +16,7 @@ from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.kernel.virtual_time import VirtualTime
 
 MS = 1_000_000
@@ -40,6 +41,8 @@ class Part:
     schedule: str = "sparse"
     dynamic: bool = False
     asynchronous: bool = False
+    enter: int = 0
+    leave: int = FOREVER
     handlers: dict[str, Callable[..., None]] = field(default_factory=dict)
 
 
@@ -60,6 +63,8 @@ class StepSystem:
                 inputs=tuple(InputPort(port, part.delayed) for port in part.reads),
                 outputs=(OutputPort("out", schedule=part.schedule),),
                 dynamic_step=part.dynamic,
+                enter_ns=part.enter,
+                leave_ns=part.leave,
             )
             for name, part in self.parts.items()
         ]
