@@ -18,6 +18,7 @@ from ros2_cosim.interfaces.records import (
     Odometry,
     StaticObjects,
 )
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
 from ros2_cosim.realtime.data_port_view import BoxView, VehicleView, picture_of
 
@@ -30,8 +31,15 @@ class Footprint(NamedTuple):
     width: float
 
 
+#: So many times are waited for the pose of a vehicle before the others are shown without it.
+_PATIENCE = 50
+
+
 class RecordsView:
     """A ``RunView`` of vehicles that are known by their records.
+
+    Poses that are shown together are of the same time: gaps between a new pose and an old one
+    would be wrong by what the vehicles drive meanwhile.
 
     :param vehicles: name -> footprint, in the order in which they are shown
     """
@@ -40,19 +48,22 @@ class RecordsView:
         self._vehicles = dict(vehicles)
         self._lock = threading.Lock()
         self._poses: dict[str, Odometry] = {}
+        self._coming: dict[int, dict[str, Odometry]] = {}
+        self._shown: int | None = None
+        self._heard: set[str] = set()
         self._accelerations: dict[str, Acceleration] = {}
         self._controls: dict[str, ControlCommand] = {}
         self._struck: set[int] = set()
         self._boxes: tuple[BoxView, ...] = ()
 
-    def take(self, vehicle: str, record: Any) -> None:
-        """Hear a record; ``vehicle`` says whose it is, where it belongs to one.
+    def take(self, vehicle: str, record: Any, stamp: int) -> None:
+        """Hear a record and its stamp [ns]; ``vehicle`` says whose it is, if it belongs to one.
 
         Kinds that the picture does not need are left alone.
         """
         with self._lock:
             if isinstance(record, Odometry):
-                self._poses[vehicle] = record
+                self._take_pose(vehicle, record, stamp)
             elif isinstance(record, Acceleration):
                 self._accelerations[vehicle] = record
             elif isinstance(record, ControlCommand):
@@ -75,6 +86,30 @@ class RecordsView:
             ]
             boxes = self._boxes
         return picture_of(views, boxes)
+
+    def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
+        if self._shown is not None and stamp < self._shown - SECOND:
+            # Time has gone back: the run has begun anew.
+            self._shown, self._poses, self._coming = None, {}, {}
+            self._heard, self._struck = set(), set()
+        self._heard.add(vehicle)
+        if self._shown is not None and stamp <= self._shown:
+            if stamp == self._shown or vehicle not in self._poses:
+                self._poses[vehicle] = pose
+            return
+        poses = self._coming.setdefault(stamp, {})
+        poses[vehicle] = pose
+        if poses.keys() >= self._heard:
+            self._show(stamp)
+        elif len(self._coming) > _PATIENCE:
+            self._heard = {name for found in self._coming.values() for name in found}
+            self._show(min(self._coming))
+
+    def _show(self, stamp: int) -> None:
+        """Show the poses of a time; whatever is older does not matter any more."""
+        self._shown = stamp
+        self._poses |= self._coming[stamp]
+        self._coming = {s: poses for s, poses in self._coming.items() if s > stamp}
 
     def _view(self, name: str, size: Footprint, pose: Odometry) -> VehicleView:
         acceleration = self._accelerations.get(name, Acceleration(0.0, 0.0, 0.0))

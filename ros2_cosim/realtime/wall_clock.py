@@ -9,6 +9,8 @@ import time
 from fractions import Fraction
 from typing import Any, Protocol
 
+from ros2_cosim.realtime.histogram import Histogram
+
 _SECOND = 1_000_000_000
 _CLOCK_MONOTONIC = 1
 _TIMER_ABSTIME = 1
@@ -84,35 +86,27 @@ class Schedule:
 class Timing:
     """How well a run keeps its deadlines; times of the wall clock in nanoseconds.
 
-    A step is an *overrun* if it was not finished when the next one was due. The histogram counts
-    how late steps began: bucket i holds those later than 2^(i-1) us and at most 2^i us.
+    A step is an *overrun* if it was not finished when the next one was due.
     """
 
-    BUCKETS = 22
-
     def __init__(self) -> None:
-        self.steps = 0
+        #: How late steps began.
+        self.lateness = Histogram()
+        self.last_lateness_ns = 0
         self.overruns = 0
         self.slips = 0
         self.slipped_ns = 0
-        self.last_lateness_ns = 0
-        self.max_lateness_ns = 0
-        self.sum_lateness_ns = 0
+        self.ended_steps = 0
         self.busy_ns = 0
-        self.histogram = [0] * self.BUCKETS
 
     def began(self, lateness_ns: int) -> None:
         """A step began so long after its deadline."""
-        lateness_ns = max(0, lateness_ns)
-        self.steps += 1
-        self.last_lateness_ns = lateness_ns
-        self.sum_lateness_ns += lateness_ns
-        self.max_lateness_ns = max(self.max_lateness_ns, lateness_ns)
-        bucket = (max(0, lateness_ns - 1) // 1000).bit_length()
-        self.histogram[min(bucket, self.BUCKETS - 1)] += 1
+        self.last_lateness_ns = max(0, lateness_ns)
+        self.lateness.add(lateness_ns)
 
     def ended(self, busy_ns: int, overrun: bool) -> None:
         """The step took so long, and perhaps too long."""
+        self.ended_steps += 1
         self.busy_ns += busy_ns
         self.overruns += overrun
 
@@ -122,22 +116,18 @@ class Timing:
         self.slipped_ns += lag_ns
 
     def figures(self) -> dict[str, Any]:
-        """All figures; lateness and busy time in microseconds."""
-        count = max(1, self.steps)
+        """All figures; ``lateness_classes`` are [upper bound in s or None, count]."""
+        lateness = self.lateness
         return {
-            "steps": self.steps,
+            "steps": lateness.number,
             "overruns": self.overruns,
             "slips": self.slips,
             "slipped_ms": self.slipped_ns / 1e6,
             "lateness_us": {
                 "last": self.last_lateness_ns / 1e3,
-                "mean": self.sum_lateness_ns / count / 1e3,
-                "max": self.max_lateness_ns / 1e3,
+                "mean": lateness.total_ns / max(1, lateness.number) / 1e3,
+                "max": lateness.largest_ns / 1e3,
             },
-            "busy_us": self.busy_ns / count / 1e3,
-            "lateness_histogram": {
-                f"<={2**i}us" if i < self.BUCKETS - 1 else "more": n
-                for i, n in enumerate(self.histogram)
-                if n
-            },
+            "lateness_classes": lateness.plain()["classes"],
+            "busy_us": self.busy_ns / max(1, self.ended_steps) / 1e3,
         }

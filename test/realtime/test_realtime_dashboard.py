@@ -97,6 +97,7 @@ def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'running'")
     browser.wait_for(f"document.body.dataset.steps > {before + 11}")
+    browser.wait_for(f"{INKED % 'timing'} > 3")
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'paused'")
     assert server.mode.status().state == "paused"

@@ -39,7 +39,7 @@ def by_name(picture: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def test_the_picture_grows_with_what_is_heard() -> None:
     view = RecordsView({"ego": Footprint(1, 4.0, 2.0), "other": Footprint(2, 6.0, 2.0)})
     assert view.picture()["vehicles"] == []
-    view.take("ego", pose(0.0, 0.0, 0.0, 7.0))
+    view.take("ego", pose(0.0, 0.0, 0.0, 7.0), 10)
     ego = by_name(view.picture())["ego"]
     assert (ego["speed"], ego["acceleration"], ego["throttle"], ego["gap"]) == (
         7.0,
@@ -47,19 +47,44 @@ def test_the_picture_grows_with_what_is_heard() -> None:
         None,
         None,
     )
-    view.take("other", pose(20.0, 0.0, 0.5, 3.0))
-    view.take("ego", Acceleration(1.5, -0.5, 0.0))
-    view.take("ego", ControlCommand(1.0, 0.25, 0.0, 0.1))
-    view.take("ego", ObjectList(()))
+    view.take("other", pose(20.0, 0.0, 0.5, 3.0), 10)
+    view.take("ego", Acceleration(1.5, -0.5, 0.0), 10)
+    view.take("ego", ControlCommand(1.0, 0.25, 0.0, 0.1), 10)
+    view.take("ego", ObjectList(()), 10)
     ego, other = (by_name(view.picture())[name] for name in ("ego", "other"))
     assert (ego["acceleration"], ego["lateral"], ego["throttle"]) == (1.5, -0.5, 0.25)
     assert (ego["ahead"], ego["gap"], ego["status"]) == ("other", 15.0, "driven")
     assert other["yaw"] == pytest.approx(0.5)
-    view.take("", StaticObjects((StaticObject(9, 3, 10.0, 0.0, 0.0, 0.0, 2.0, 3.0, 1.0),)))
-    view.take("", CollisionEvent(2, 77, 100.0))
+    view.take("", StaticObjects((StaticObject(9, 3, 10.0, 0.0, 0.0, 0.0, 2.0, 3.0, 1.0),)), 0)
+    view.take("", CollisionEvent(2, 77, 100.0), 10)
     picture = view.picture()
     assert (picture["objects"][0]["name"], by_name(picture)["ego"]["gap"]) == ("object 9", 7.0)
     assert [v["status"] for v in picture["vehicles"]] == ["driven", "collided"]
+
+
+def test_poses_of_one_time_are_shown_together() -> None:
+    view = RecordsView({"a": Footprint(1, 4.0, 2.0), "b": Footprint(2, 4.0, 2.0)})
+
+    def shown() -> dict[str, float]:
+        return {name: vehicle["x"] for name, vehicle in by_name(view.picture()).items()}
+
+    view.take("a", pose(0.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 0.0}
+    view.take("b", pose(10.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 0.0, "b": 10.0}
+    view.take("a", pose(1.0, 0.0, 0.0, 5.0), 1)
+    view.take("a", pose(2.0, 0.0, 0.0, 5.0), 2)
+    assert shown() == {"a": 0.0, "b": 10.0}
+    view.take("b", pose(12.0, 0.0, 0.0, 5.0), 2)
+    assert shown() == {"a": 2.0, "b": 12.0}
+    # One that falls silent does not hold the other for ever.
+    for time in range(3, 153):
+        view.take("a", pose(float(time), 0.0, 0.0, 5.0), time)
+    assert shown() == {"a": 152.0, "b": 12.0}
+    # A run that begins anew is shown from its start.
+    view.take("a", pose(7.0, 0.0, 0.0, 5.0), 10**10)
+    view.take("a", pose(1.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 1.0}
 
 
 def test_the_platoon_can_be_watched() -> None:
@@ -71,7 +96,7 @@ def test_the_platoon_can_be_watched() -> None:
 
     def observe(participant: str, port: int, sample: Sample, data: bytes) -> None:
         vehicle = ports[participant][port].name.partition("/")[2]
-        view.take(vehicle, sample.value)
+        view.take(vehicle, sample.value, sample.stamp)
 
     models = {name: build_model(scenario, name, "inproc") for name in graph.order}
     scheduler = SequentialScheduler(

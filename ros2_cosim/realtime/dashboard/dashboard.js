@@ -108,7 +108,7 @@ function showTiming(timing) {
   setText("late", late < 1000 ? `${late.toFixed(0)} µs` : `${(late / 1000).toFixed(1)} ms`);
   setText("overruns", String(timing.overruns));
   element("overruns").parentElement.classList.toggle("bad-value", timing.overruns > 0);
-  drawHistogram(element("timing"), timing.lateness_histogram);
+  drawHistogram(element("timing"), timing.lateness_classes);
 }
 
 function remember(run, vehicles) {
@@ -117,7 +117,7 @@ function remember(run, vehicles) {
     if (!known) history.set(vehicle.name, (known = { speed: [], gap: [] }));
     const last = known.speed.at(-1);
     if (last && run.time_s < last[0]) known.speed.length = known.gap.length = 0;
-    if (last && run.time_s === last[0]) continue;
+    else if (last && run.time_s === last[0]) continue;
     for (const key of ["speed", "gap"]) {
       known[key].push([run.time_s, vehicle[key]]);
       while (known[key].length > MOST_POINTS || known[key][0][0] < run.time_s - HISTORY_S - 1)

@@ -338,10 +338,10 @@ export class LineChart {
   }
 }
 
-// Bars of the histogram of lateness; their heights are logarithms, so that rare ones show.
-export function drawHistogram(canvas, histogram) {
+// Bars of the histogram of lateness, `classes`: [[upper bound in s or null, count], ...]. Their
+// heights are logarithms, so that rare ones show.
+export function drawHistogram(canvas, entries) {
   const { pen, width, height } = prepared(canvas);
-  const entries = Object.entries(histogram);
   if (!entries.length) return;
   const total = entries.reduce((sum, [, count]) => sum + count, 0);
   const most = Math.max(...entries.map(([, count]) => count));
@@ -351,7 +351,7 @@ export function drawHistogram(canvas, histogram) {
   pen.textAlign = "center";
   const every = Math.max(1, Math.ceil(54 / slot)); // a label needs so much room
   const tallest = entries.findIndex(([, count]) => count === most);
-  entries.forEach(([name, count], place) => {
+  entries.forEach(([bound, count], place) => {
     const full = area.bottom - area.top;
     const tall = Math.max(2, (Math.log(count + 1) / Math.log(most + 1)) * full);
     const left = start + place * slot;
@@ -366,14 +366,15 @@ export function drawHistogram(canvas, histogram) {
     pen.fillText(share < 0.1 ? "<0.1%" : `${share.toFixed(share < 10 ? 1 : 0)}%`,
       left + slot / 2, area.bottom - tall - 3);
     pen.textBaseline = "top";
-    pen.fillText(limit(name), left + slot / 2, area.bottom + 5);
+    pen.fillText(limit(bound), left + slot / 2, area.bottom + 5);
   });
 }
 
-// "<=2048us" as people read it.
-function limit(name) {
-  const found = /^<=(\d+)us$/.exec(name);
-  if (!found) return "later";
-  const us = Number(found[1]);
-  return us < 1000 ? `${us} µs` : us < 1e6 ? `${Math.round(us / 1000)} ms` : `${(us / 1e6).toFixed(1)} s`;
+// An upper bound as people read it.
+function limit(seconds) {
+  if (seconds === null) return "later";
+  const us = seconds * 1e6;
+  if (us < 1000) return `${Math.round(us)} µs`;
+  if (us < 1e4) return `${(us / 1000).toFixed(1)} ms`;
+  return us < 1e6 ? `${Math.round(us / 1000)} ms` : `${(us / 1e6).toFixed(1)} s`;
 }
