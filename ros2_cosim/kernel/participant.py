@@ -45,7 +45,8 @@ class Behaviour(Protocol):
     text during an activation: the run then ends a fixed, declared latency later. Optional
     methods: ``finish()`` is called after the last activation, ``figures()`` and
     ``verdicts()`` give what the summary says about the run, ``close()`` releases what the
-    behaviour holds, whatever happened. ``transport_ns`` may count the wall time of activations
+    behaviour holds, whatever happened; ``reset()`` makes it forget all, for a run that begins anew
+    in the same process. ``transport_ns`` may count the wall time of activations
     that was spent on another process.
     """
 

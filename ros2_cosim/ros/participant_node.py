@@ -32,6 +32,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.readers import ExpectedReaders
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
 
 #: A participant that has not advanced for so long says what it waits for.
@@ -117,9 +118,10 @@ class ParticipantNode:
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
         )
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
+        :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
         :raises Stopped: the process was asked to end
         """
@@ -145,8 +147,9 @@ class ParticipantNode:
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
-            if close:
+            if close and self._system is not AGAIN:
                 close()
+        return self._system is AGAIN
 
     def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
         promised: dict[str, list[tuple[str, int]]] = {}
@@ -227,7 +230,8 @@ class ParticipantNode:
 
     def _stay(self) -> None:
         """Wait for the shut-down; who has left ends once everybody has what it sent."""
-        while self._system not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone():
+        last = (State.SHUT_DOWN, State.ABORTING, AGAIN)
+        while self._system not in last and not self._clock_gone():
             if self._engine.has_left and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)

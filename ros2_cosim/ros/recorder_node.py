@@ -29,6 +29,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, Aborted
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
 NAME = "recorder"
@@ -161,13 +162,16 @@ class RecorderNode:
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
 
-    def finish(self) -> None:
-        """Tell the clock that the record is complete on disk, and wait for the shut-down."""
+    def finish(self) -> bool:
+        """Tell the clock that the record is complete on disk, and wait for the shut-down.
+
+        :returns: whether the run begins anew
+        """
         self._enter(State.STOPPED, "the record is complete")
-        while (
-            self._system.state not in (State.SHUT_DOWN, State.ABORTING) and not self._clock_gone()
-        ):
+        last = (State.SHUT_DOWN, State.ABORTING, AGAIN)
+        while self._system.state not in last and not self._clock_gone():
             self._session.wait(_POLL_S)
+        return self._system.state == AGAIN
 
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""
