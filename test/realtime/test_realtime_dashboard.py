@@ -155,9 +155,22 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
 def test_it_says_that_the_run_does_not_answer(browser: Browser) -> None:
     with data_port() as server:
         opened(browser, server)
-    browser.wait_for("document.getElementById('state').innerText === 'offline'")
-    assert browser.evaluate("document.getElementById('pause').disabled") is True
-    assert "does not answer" in text(browser, "#message")
+        assert server.data_port is not None
+        server.data_port.close()
+        browser.wait_for("document.getElementById('state').innerText === 'offline'")
+        assert browser.evaluate("document.getElementById('pause').disabled") is True
+        assert "does not answer" in text(browser, "#message")
+
+
+def test_a_run_that_has_ended_is_not_missed(browser: Browser) -> None:
+    with data_port() as server:
+        opened(browser, server)
+        server.stop()
+        browser.wait_for("document.getElementById('state').innerText === 'ended'")
+    # The page asks again and again, and hears nothing any more.
+    browser.wait_for("fetch('/api/run').then(() => false, () => true)")
+    assert text(browser, "#state") == "ended"
+    assert browser.evaluate("document.getElementById('message').hidden") is True
 
 
 def test_it_takes_the_token_from_the_address(browser: Browser) -> None:
