@@ -38,10 +38,16 @@ def server() -> Iterator[VdsServer]:
         yield made
 
 
+def leave(browser: Browser) -> None:
+    """Leave the page; what it complains about from now on is that of the next one."""
+    browser.open("about:blank")
+    browser.wait_for("location.href === 'about:blank'")
+    browser.complaints.clear()
+
+
 def opened(browser: Browser, server: VdsServer, **options: object) -> None:
     assert server.data_port is not None
-    browser.complaints.clear()
-    browser.open("about:blank")
+    leave(browser)
     browser.open(server.data_port.url, **options)  # type: ignore[arg-type]
     browser.wait_for("document.body?.dataset.steps !== undefined")
 
@@ -138,7 +144,7 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     run = Hostile()
     port = DataPort(DataPortApi(run.name, run, run))
     port.start()
-    browser.complaints.clear()
+    leave(browser)
     browser.open(port.url)
     browser.wait_for("document.querySelectorAll('tbody tr').length")
     assert text(browser, "#name") == run.name
