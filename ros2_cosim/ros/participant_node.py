@@ -168,6 +168,8 @@ class ParticipantNode:
             # if the run can spare the participant, it goes on without it.
             self._silent = self._spec.required
             life.abort("was asked to end")
+            if not self._silent:
+                self._states.flush()  # nobody else says it: the process ends in order
             raise
         except Aborted as error:
             life.abort(str(error))
