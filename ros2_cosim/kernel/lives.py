@@ -42,6 +42,7 @@ class Lives:
     ) -> None:
         self.system = State.INVALID
         self._active: str | None = None
+        self._held: str | None = None
         self._on_change = on_change
         self._on_system = on_system
         modes = operations or {}
@@ -102,6 +103,12 @@ class Lives:
         """Who is paused."""
         return [name for name, life in self.of.items() if life.state is State.PAUSED]
 
+    def hold(self, reason: str | None) -> None:
+        """Say that the run as a whole is paused, and why; None: it is not."""
+        if (reason is None) != (self._held is None):
+            self._held = reason
+            self._update(reason or "goes on")
+
     def stop(self, reason: str) -> None:
         """Everybody collects results; the run is at its end.
 
@@ -154,7 +161,14 @@ class Lives:
 
     def _changed(self, change: Change) -> None:
         self._on_change(change)
-        state = system_state(life.state for life in self.of.values())
+        self._update(f"{change.participant}: {change.reason}")
+
+    def _update(self, reason: str) -> None:
+        states = [life.state for life in self.of.values()]
+        if self._held is not None:
+            # Whoever owns the time counts like a participant.
+            states.append(State.PAUSED)
+        state = system_state(states)
         if state is not self.system:
             self.system = state
-            self._on_system(state, f"{change.participant}: {change.reason}")
+            self._on_system(state, reason)

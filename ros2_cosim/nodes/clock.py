@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
@@ -32,6 +33,11 @@ def _coordinate(started: Started) -> None:
         enters={n: s.enter_ns for n, s in specs.items() if s.enter_ns > 0},
         free=[n for n, s in specs.items() if s.free_entry],
     )
+    control = RunControl(
+        step_ns=scenario.clock_step,
+        rate=realtime.pacer.rate if realtime.pacer else None,
+        paused=session.parameter("paused", "false") == "true",
+    )
     # Whoever started the processes tells here of those that the run can do without.
     spared = any(not spec.required for spec in specs.values())
     directory = Path(session.node.get_parameter("scenario_file").value).parent
@@ -39,12 +45,14 @@ def _coordinate(started: Started) -> None:
         session,
         names,
         coordinator,
+        graph=graph,
+        control=control,
         muster=Muster(graph, coordinator),
         losses=partial(read_losses, directory) if spared else dict,
         late=graph.has_late,
         run_id=f"{scenario.name}-{scenario.seed}",
-        rate=realtime.pacer.rate if realtime.pacer else None,
         watchdog_s=scenario.watchdog_s,
+        warn_s=scenario.watchdog_warn_s,
         startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,

@@ -10,6 +10,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
@@ -31,13 +32,24 @@ def _compose(started: Started) -> None:
     session, scenario, graph = started
     output = Path(session.parameter("output", "."))
     realtime = realtime_of(session)
+    control = RunControl(
+        step_ns=scenario.clock_step,
+        rate=realtime.pacer.rate if realtime.pacer else None,
+        paused=session.parameter("paused", "false") == "true",
+    )
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     behaviours: dict[str, Behaviour] = {}
     lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
-            session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
+            session,
+            graph,
+            topic_of=started.topic_of,
+            sink=sink,
+            control=control,
+            run_id=f"{scenario.name}-{scenario.seed}",
+            timer=time.perf_counter_ns,
         )
         for name in graph.order:
             behaviours[name] = build_model(scenario, name, "composed", realtime)
@@ -60,7 +72,11 @@ def _compose(started: Started) -> None:
         with lives.during(session.wait, lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
-                scheduler, scenario.duration, realtime.pacer, _tell, lambda: scheduler.suspended
+                scheduler,
+                lives,
+                scenario.duration,
+                realtime.pacer,
+                lambda at: _tell(at, control.resting),
             )
             wall_ns = time.perf_counter_ns() - began
             reason = f"end of the run at {format_ns(end)}"
@@ -87,13 +103,13 @@ _told = 0
 _told_at = 0
 
 
-def _tell(time_ns: int) -> None:
+def _tell(time_ns: int, paused: bool) -> None:
     """Read by whoever started the run: its progress bar, and a sign of life every second."""
     global _told, _told_at
     now = time.perf_counter_ns()
     if time_ns // _SECOND > _told or now - _told_at > _SECOND:
         _told, _told_at = time_ns // _SECOND, now
-        print(f"time {time_ns / 1e9:.3f} s", flush=True)
+        print(f"time {time_ns / 1e9:.3f} s{' paused' * paused}", flush=True)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.readers import ExpectedReaders
@@ -125,6 +126,7 @@ class ParticipantNode:
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
         )
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
+        self._heart = Heart(session, name, timer)
         # Who leaves early waits for those who read this, too: the clock, and the recorder.
         self._readers.add(self._states, (), 1, at_start=False)
         self._readers.add(self._reports, (), 1 + recorded, at_start=False)
@@ -299,6 +301,7 @@ class ParticipantNode:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += timer() - started
             self._check_abort()
+            self._heart.beat(self._runtime.trace.activations, engine.bound(), engine.needs)
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
@@ -349,6 +352,7 @@ class ParticipantNode:
             if not self._explicit and bound < min(self._reported_bound + self._quantum, horizon):
                 return
         self._reported_bound = bound
+        self._heart.heard()
         ports: tuple[PortPromise, ...] = ()
         if self._explicit:
             ports = tuple(

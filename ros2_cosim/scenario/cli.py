@@ -26,6 +26,7 @@ from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, re
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
+from ros2_cosim.tools.control_cli import add_control_commands
 from ros2_cosim.tools.summary import Summary
 
 app = typer.Typer(
@@ -40,6 +41,21 @@ EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -81,6 +97,7 @@ def run(
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: cosim control.")] = False,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -93,10 +110,10 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (loaded.simulator.kind == "carla" or visualise or rviz):
+        if shape == "inproc" and (loaded.simulator.kind == "carla" or visualise or rviz or paused):
             raise ConfigurationError(
-                "shape inproc runs the headless world, without ROS; simulator carla, --visualise "
-                "and --rviz need --shape ros or composed"
+                "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
+                "--rviz and --paused need --shape ros or composed"
             )
         if hard and factor is None:
             raise ConfigurationError(
@@ -115,6 +132,7 @@ def run(
             record=bag,
             visualise=visualise or rviz,
             rviz=rviz,
+            paused=paused,
         )
         if shape != "inproc":
             make_plan(loaded, options)
@@ -306,26 +324,13 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.add_typer(make_dcp_app(_describe_world))
+add_control_commands(app, _clear_errors)
 app.add_typer(vds_app)
 
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
     app()
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        print(f"cosim: ended by {number.name}", file=sys.stderr)
-        raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
 @contextlib.contextmanager

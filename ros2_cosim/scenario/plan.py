@@ -65,6 +65,8 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    #: Begin paused, before the activations at time 0.
+    paused: bool = False
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -80,6 +82,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.paused:
+        rate["paused"] = "true"
     realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
