@@ -102,7 +102,7 @@ def draw(number: int, seed: int, only: tuple[str, ...]) -> Case:
     return Case(number, kind, size, dice.choice(victims), dice.uniform(0.0, 3.0))
 
 
-def perform(case: Case, directory: Path) -> Outcome:
+def perform(case: Case, directory: Path, limit_s: float = LIMIT_S) -> Outcome:
     """Make one run, disturb it, and judge how it ended."""
     directory.mkdir()
     scenario = directory / "ring.json"
@@ -138,7 +138,7 @@ def perform(case: Case, directory: Path) -> Outcome:
     lines = [line for line in errors.splitlines() if not line.startswith("[")]
     line = lines[-1] if lines else ""
     wrong = judge(case, run.returncode, lines, directory / "out" / "summary.json")
-    if not wrong and ended > LIMIT_S:
+    if not wrong and ended > limit_s:
         wrong = f"took {ended:.0f} s"
     if left:
         wrong = "; ".join(filter(None, [wrong, "left behind: " + ", ".join(left)]))
@@ -331,6 +331,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="for the end of a run [s]")
     parser.add_argument("--out", type=Path, default=Path("out/bench/chaos.json"))
     options = parser.parse_args()
     cases = [draw(n, options.seed, tuple(options.only)) for n in range(options.runs)]
@@ -339,7 +340,9 @@ def main() -> int:
     outcomes: list[Outcome] = []
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(lambda c: perform(c, Path(scratch) / str(c.number)), cases):
+        for outcome in pool.map(
+            lambda case: perform(case, Path(scratch) / str(case.number), options.limit), cases
+        ):
             outcomes.append(outcome)
             mark = outcome.wrong or "ok"
             print(

@@ -43,6 +43,7 @@ class Lives:
         self.system = State.INVALID
         self._active: str | None = None
         self._held: str | None = None
+        self._begins_anew = False
         self._on_change = on_change
         self._on_system = on_system
         modes = operations or {}
@@ -80,7 +81,8 @@ class Lives:
             self.fail(who, reason)
             raise
         finally:
-            self.close()
+            if not self._begins_anew:
+                self.close()
 
     def start(self, wait: Callable[[float], None]) -> None:
         """Take everybody to RUNNING.
@@ -127,6 +129,12 @@ class Lives:
         for name, life in self.of.items():
             self._active = name
             life.shut_down(reason)
+
+    def begin_anew(self, reason: str) -> None:
+        """Begin another run with the same behaviours: they are not closed."""
+        self._begins_anew = True
+        for life in self.of.values():
+            life.begin_anew(reason)
 
     def fail(self, participant: str | None, reason: str) -> None:
         """One has failed: it shuts down, and the run is aborted for all others.

@@ -38,7 +38,8 @@ class Request(NamedTuple):
     """One request.
 
     ``steps`` counts steps or instants (0 is 1); ``time_ns`` is the length of a step (0: the step
-    of the clock) or the time to run to; ``rate`` a real-time factor, 0: as fast as possible.
+    of the clock) or the time to run to; ``rate`` a real-time factor, 0: as fast as possible. A
+    reset begins anew paused if the run is paused, or with any ``steps``.
     """
 
     command: Command
@@ -105,6 +106,8 @@ class RunControl:
         self.reset = False
         #: Whether the run stands or was asked to pause: nobody is late then.
         self.resting = paused
+        #: Whether it is to begin anew paused.
+        self.reset_paused = False
         #: What was granted so far (exclusive bound, ns).
         self.granted = NEVER
         self._pace = Pace(rate)
@@ -255,6 +258,7 @@ class RunControl:
             self.abort_reason = reason
             return
         self.reset = request.command is Command.RESET
+        self.reset_paused = self.paused or bool(request.steps)
         self.stop_reason = f"{request.command.name.lower()}: {reason}"
         self._go_on(FOREVER, now)
 

@@ -28,6 +28,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.repetition import AGAIN, await_departure
 from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 from ros2_cosim.ros.standing import StandingTable
@@ -55,6 +56,7 @@ class ClockNode:
     :param losses: participants whose processes ended before their time, and how
     :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
+    :param again: whether the run begins anew after its end
     :param startup_s: wall seconds that all may take to become ready
     :param watchdog_s: wall seconds without progress after which the run is stopped; the
         end of the run has at least its own time
@@ -75,6 +77,7 @@ class ClockNode:
         losses: Callable[[], Mapping[str, str]] = dict,
         late: bool = False,
         run_id: str,
+        again: bool = False,
         watchdog_s: float,
         warn_s: float,
         startup_s: float,
@@ -89,6 +92,7 @@ class ClockNode:
         self._losses = losses
         self._awaited_since: int | None = None
         self._run_id = run_id
+        self._again = again
         self._control = control
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
@@ -103,6 +107,7 @@ class ClockNode:
         self._failure: ParticipantState | None = None
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
+        self._silent = False
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -143,9 +148,10 @@ class ClockNode:
             timer=timer,
         )
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Run from the first connection to the shut-down.
 
+        :returns: whether the run begins anew; then everybody else has left this one
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
         :raises RunAbortedError: somebody asked for the end at once
@@ -170,10 +176,14 @@ class ClockNode:
             finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
-            self._own.enter(State.STOPPED, "all participants have stopped")
-            self._own.enter(State.SHUTTING_DOWN, "the run is complete")
-            self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
-            self._own.enter(State.SHUT_DOWN, "the run is complete")
+            again = self._again or self._control.reset
+            if again:
+                self._begin_anew(limit_ns)
+            else:
+                self._own.enter(State.STOPPED, "all participants have stopped")
+                self._own.enter(State.SHUTTING_DOWN, "the run is complete")
+                self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
+                self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._own.enter(State.ABORTING, str(error) or type(error).__name__)
             if isinstance(error, Stopped):
@@ -182,6 +192,14 @@ class ClockNode:
             raise
         # The last word has to reach everybody before this process ends.
         self._system.flush()
+        return again
+
+    def _begin_anew(self, limit_ns: int) -> None:
+        """Tell all to come back for another run, and wait until they have gone."""
+        # The last word of this run: what is derived from those who go says nothing any more.
+        self._silent = True
+        self._system.send(SystemState(int(AGAIN), "the run begins anew", self._run_id))
+        await_departure(self._session, limit_ns / 1e9)
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -416,7 +434,7 @@ class ClockNode:
             if name in self._observers or self._muster.defines_system(name, state, ending):
                 known.append(state)
         state = system_state(known)
-        if state != self._state.state or always:
+        if (state != self._state.state or always) and not self._silent:
             self._state = SystemState(int(state), reason, self._run_id)
             self._system.send(self._state)
 

@@ -41,6 +41,7 @@ from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.readers import ExpectedReaders
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
@@ -136,13 +137,15 @@ class ParticipantNode:
         )
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
+        :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
         :raises Stopped: the process was asked to end
         """
         life = self._life
+        self._begins_anew = False
         try:
             life.create()
             self._connect()
@@ -150,9 +153,13 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._stay()
-            life.shut_down("the run is complete")
-            # The clock waits for this word.
-            self._states.flush()
+            self._begins_anew = self._system is AGAIN
+            if self._begins_anew:
+                life.begin_anew("the run begins anew")
+            else:
+                life.shut_down("the run is complete")
+                # The clock waits for this word.
+                self._states.flush()
         except NotNeeded as error:
             life.leave_unused(str(error))
         except RunAbortedError as error:
@@ -172,7 +179,9 @@ class ParticipantNode:
             self._fail(error)
             raise
         finally:
-            life.close()
+            if not self._begins_anew:
+                life.close()
+        return self._begins_anew
 
     def _fail(self, error: RunError) -> None:
         """Say what went wrong and shut down, the one way out of an error."""
@@ -269,7 +278,7 @@ class ParticipantNode:
 
     def _stay(self) -> None:
         """Wait for the shut-down; who has left ends once everybody has what it sent."""
-        while self._system not in OVER and not self._clock_gone():
+        while self._system not in (*OVER, AGAIN) and not self._clock_gone():
             if self._engine.has_left and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)

@@ -30,6 +30,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER, Aborted
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
 NAME = "recorder"
@@ -165,14 +166,21 @@ class RecorderNode:
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
 
-    def finish(self) -> None:
-        """Tell the clock that the record is complete on disk, and wait for the shut-down."""
+    def finish(self) -> bool:
+        """Tell the clock that the record is complete on disk, and wait for the shut-down.
+
+        :returns: whether the run begins anew
+        """
         self._life.stopped("the record is complete")
-        while self._system.state not in OVER and not self._clock_gone():
+        while self._system.state not in (*OVER, AGAIN) and not self._clock_gone():
             self._session.wait(_POLL_S)
+        if self._system.state == AGAIN:
+            self._life.begin_anew("the run begins anew")
+            return True
         self._life.shut_down("the run is complete")
         # The clock waits for this word.
         self._states.flush()
+        return False
 
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""

@@ -104,7 +104,9 @@ class SimulationServices:
             code = self._result.RESULT_FEATURE_UNSUPPORTED
             self._finish(response, send, code)(Answer(True, f"state {wanted} is not known"))
         else:
-            self._ask(Request(command), self._finish(response, send))
+            # To be stopped is to be at the start, and paused.
+            steps = int(command is Command.RESET)
+            self._ask(Request(command, steps), self._finish(response, send))
 
     def _step(self, asked: Any, response: Any, send: Send) -> None:
         if not self._control.paused:

@@ -17,17 +17,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.output_directory import prepare_output
+from ros2_cosim.scenario.output_directory import prepare_output, repetitions
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
 from ros2_cosim.tools.control_cli import add_control_commands
-from ros2_cosim.tools.summary import Summary
+from ros2_cosim.tools.summary import Summary, read_summary
 
 app = typer.Typer(
     name="cosim",
@@ -98,6 +98,7 @@ def run(
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
     paused: Annotated[bool, typer.Option("--paused", help="Begin paused: cosim control.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, help="Run it so often, in the same processes.")] = 1,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -110,10 +111,12 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (loaded.simulator.kind == "carla" or visualise or rviz or paused):
+        if shape == "inproc" and (
+            loaded.simulator.kind == "carla" or visualise or rviz or paused or repeat > 1
+        ):
             raise ConfigurationError(
                 "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
-                "--rviz and --paused need --shape ros or composed"
+                "--rviz, --paused and --repeat need --shape ros or composed"
             )
         if hard and factor is None:
             raise ConfigurationError(
@@ -133,6 +136,7 @@ def run(
             visualise=visualise or rviz,
             rviz=rviz,
             paused=paused,
+            repeat=repeat,
         )
         if shape != "inproc":
             make_plan(loaded, options)
@@ -142,6 +146,8 @@ def run(
         summary = _run(loaded, options)
     _tell_summary(summary)
     print(f"  results in {output}")
+    with _clear_errors():
+        _tell_repetitions(summary, output)
     _exit_by_verdicts(summary)
 
 
@@ -208,6 +214,23 @@ def _tell_summary(summary: Summary) -> None:
         since = summary.not_repeatable_since_s
         begin = "" if since is None else f" from {since:g} s on"
         print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+
+
+def _tell_repetitions(first: Summary, output: Path) -> None:
+    """One line for each time that the run began anew.
+
+    :raises RunError: one that was as long has another trace
+    """
+    for path in repetitions(output):
+        summary = read_summary(path)
+        print(
+            f"{path.name}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
+            f"(real-time factor {summary.rtf:.2f}): {summary.end_reason}"
+        )
+        print(f"  trace {summary.trace_sha256}")
+        same_end = (summary.sim_time_s, summary.end_reason) == (first.sim_time_s, first.end_reason)
+        if same_end and summary.repeatable and summary.trace_sha256 != first.trace_sha256:
+            raise RunError(f"{path}: the trace is not that of the first run; does a model forget?")
 
 
 def _exit_by_verdicts(summary: Summary) -> None:

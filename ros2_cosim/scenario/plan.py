@@ -67,6 +67,8 @@ class RunOptions:
     rviz: bool = False
     #: Begin paused, before the activations at time 0.
     paused: bool = False
+    #: How often it is run, one after the other, in the same processes.
+    repeat: int = 1
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -84,6 +86,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.paused:
         rate["paused"] = "true"
+    if options.repeat > 1:
+        rate["repeat"] = str(options.repeat)
     realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator

@@ -194,6 +194,46 @@ def test_an_abort_ends_everything_with_one_line(shape: str, tmp_path: Path) -> N
     assert not (output / "summary.json").exists()
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_run_is_repeated_in_the_same_processes(
+    shape: str, reference: str, tmp_path: Path
+) -> None:
+    scenario = write_chain(tmp_path / "chain.json")
+    output = tmp_path / "out"
+    with user_environment(tmp_path / "log") as environment:
+        arguments = (scenario, "--shape", shape, "--out", output, "--repeat", "3")
+        with Running(environment, *arguments) as running:
+            result = running.result()
+        assert result.code == 0, result
+        assert left_processes(environment) == []
+    again = [output, output / "again-1", output / "again-2"]
+    assert [trace_of(path) for path in again] == 3 * [reference]
+    assert all((path / "bag").is_dir() for path in again)
+    assert result.stdout.count(f"trace {reference}") == 3
+
+
+def test_a_reset_begins_a_paused_run_anew(reference: str, tmp_path: Path) -> None:
+    scenario = write_chain(tmp_path / "chain.json")
+    output = tmp_path / "out"
+    with user_environment(tmp_path / "log") as environment:
+        with Running(environment, scenario, "--out", output, "--paused") as running:
+            run = Controlled(environment)
+            run.wait_for_run()
+            assert run.control("until", "1s") == "paused at 1s"
+            before = running.children()
+            assert run.control("reset") == "reset accepted"
+            deadline = time.monotonic() + HANG_S
+            while run.command("control", "status").stdout.strip() != "paused at 0s":
+                assert time.monotonic() < deadline
+            assert running.children() == before
+            run.end("resume")
+            result = running.result()
+        assert result.code == 0, result
+        assert left_processes(environment) == []
+    assert "reset: on request" in result.stdout
+    assert trace_of(output / "again-1") == reference
+
+
 def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
     with user_environment(tmp_path / "log") as environment:
         run = Controlled(environment)
