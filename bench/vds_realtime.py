@@ -92,6 +92,7 @@ def exchange(
     slowest = former = 0
     stamp = 0.0
     now = 0
+    answer = b""
     while last < steps:
         try:
             data = peer.recv(2000)
@@ -103,6 +104,8 @@ def exchange(
         seq = struct.unpack_from("<L", data, 8)[0]
         stamp = struct.unpack_from("<d", data, 16)[0]
         if seq <= last and first is not None:
+            if seq == last:  # repeated in lock-step: the command has got lost
+                peer.sendto(answer, ("127.0.0.1", port))
             continue
         if first is None:
             first = (seq, stamp, now)
@@ -115,7 +118,8 @@ def exchange(
         lags[second] = min(lag, lags.get(second, lag))
         body = struct.pack("<LHHLLd", 0x56445331, 1, 1, received, 0, now / 1e9)
         body += struct.pack("<dddiBxxxdd", 0.0, 0.1, 0.0, 1, 0, float("nan"), float("nan"))
-        peer.sendto(body + struct.pack("<L", zlib.crc32(body)), ("127.0.0.1", port))
+        answer = body + struct.pack("<L", zlib.crc32(body))
+        peer.sendto(answer, ("127.0.0.1", port))
     assert first is not None
     wall, simulated = (now - first[2]) / 1e9, stamp - first[1]
     return {

@@ -168,9 +168,18 @@ def _describe_command(
         out: Annotated[
             Path | None, typer.Option(help="A .dcpx file, or a .dcp package (else: print).")
         ] = None,
+        host: Annotated[str | None, typer.Option(help="Control address to put in.")] = None,
+        port: Annotated[
+            int | None, typer.Option(min=1, max=65535, help="Control port to put in.")
+        ] = None,
+        data_ports: Annotated[
+            list[str] | None,
+            typer.Option(help="Ports for data to put in, as 9000-9009 (may be repeated)."),
+        ] = None,
     ) -> None:
         """Write the slave description of a Python model, an FMU or a scenario's world."""
         from ros2_cosim.dcp.dcpx_write import description_bytes
+        from ros2_cosim.dcp.declare import at_address
         from ros2_cosim.dcp.errors import DescriptionError
         from ros2_cosim.dcp.package import write_package
 
@@ -181,6 +190,7 @@ def _describe_command(
                 found = describe_scenario(scenario)
             else:
                 found = _load(model, fmu, None, step, modes)[1]
+            found = at_address(found, host, port, [_ports(text) for text in data_ports or ()])
             if out is None:
                 sys.stdout.write(description_bytes(found).decode("utf-8"))
             elif out.suffix == ".dcp":
@@ -191,6 +201,19 @@ def _describe_command(
                 raise DescriptionError(f"{out}: allowed are the endings .dcpx and .dcp")
 
     return describe
+
+
+def _ports(text: str) -> tuple[int, int]:
+    """A range of ports, ``9000-9009`` or a single one."""
+    from ros2_cosim.dcp.errors import DescriptionError
+
+    low, dash, high = text.partition("-")
+    numbers = [int(part) for part in (low, high if dash else low) if part.isdecimal()]
+    if len(numbers) != 2 or not 1 <= numbers[0] <= numbers[1] <= 65535:
+        raise DescriptionError(
+            f"--data-ports: found {text!r}; allowed is a range such as 9000-9009"
+        )
+    return numbers[0], numbers[1]
 
 
 def validate(

@@ -130,6 +130,37 @@ def describe(
     return description
 
 
+def at_address(
+    description: SlaveDescription,
+    host: str | None = None,
+    port: int | None = None,
+    data_ports: Sequence[tuple[int, int]] = (),
+) -> SlaveDescription:
+    """The same description (also its uuid) with the slave's addresses in it.
+
+    Masters and test generators of other makers take them from there.
+
+    :param host, port: of the control port
+    :param data_ports: (from, to) pairs of ports on which the slave receives data
+    """
+
+    def placed(transport: IPv4Transport | None) -> IPv4Transport | None:
+        if transport is None:
+            return None
+        ranges = tuple(data_ports)
+        data = DataPorts(host, ranges) if ranges else transport.data
+        parameter = DataPorts(host, ranges) if ranges else transport.parameter
+        return replace(
+            transport,
+            host=transport.host if host is None else host,
+            port=transport.port if port is None else port,
+            data=data,
+            parameter=parameter,
+        )
+
+    return replace(description, udp=placed(description.udp), tcp=placed(description.tcp))
+
+
 def _units(variables: Sequence[Variable]) -> tuple[Unit, ...]:
     names = {v.attributes.unit: None for v in variables if v.attributes.unit}
     return tuple(Unit(name, has_base=False) for name in names if name)

@@ -23,8 +23,10 @@ Example (part of a scenario)::
         odometry: {type: nav_msgs/msg/Odometry, topic: /odometry}
         collision: {type: ros2_cosim/msg/CollisionEvent, topic: /hits, schedule: sparse}
 
-Slaves are given as for ``cosim dcp run``. One with ``model`` or ``fmu`` and without ``port`` is
-served by this process; in shape inproc all slaves are, so there each needs ``model`` or ``fmu``.
+Slaves are given as for ``cosim dcp run``, with its keys ``check``, ``missing`` and
+``acceptable_loss``. One with ``model`` or ``fmu`` and without ``port`` is served by this process;
+in shape inproc all slaves are, so there each needs ``model`` or ``fmu``. In the other shapes the
+run starts those with ``process: true`` or a ``command`` as processes of their own.
 The first activation reports the outputs of the initialization; each later one steps all
 slaves up to its time. A port with ``when`` is silent unless that variable has changed.
 """

@@ -44,10 +44,7 @@ class DeadlockError(RunError):
 
 
 class RunAbortedError(RunError, Interruption):
-    """Somebody asked for the end of the run at once.
-
-    Raised by a participant, in an activation or a handler, it aborts the run for everybody.
-    """
+    """Raised by a participant, in an activation or a handler, to abort the run for everybody."""
 
 
 class LifecycleError(RunError):

@@ -168,10 +168,6 @@ class Life:
         self._lifecycle.enter(State.STOPPED, reason)
         self.shut_down(reason)
 
-    def begin_anew(self, reason: str) -> None:
-        """Begin another run after this one, without shutting down."""
-        self._lifecycle.enter(State.COMMUNICATION_INITIALISED, reason)
-
     def fail(self, reason: str) -> None:
         """Enter the error state, unless the participant is beyond all states already."""
         if self._lifecycle.may_enter(State.ERROR):

@@ -41,9 +41,9 @@ class Lives:
         host: Callable[[str], Host | None] = lambda name: None,
     ) -> None:
         self.system = State.INVALID
+        #: Whether the behaviours are wanted for another run: they are not closed then.
+        self.kept = False
         self._active: str | None = None
-        self._held: str | None = None
-        self._begins_anew = False
         self._on_change = on_change
         self._on_system = on_system
         modes = operations or {}
@@ -81,8 +81,7 @@ class Lives:
             self.fail(who, reason)
             raise
         finally:
-            if not self._begins_anew:
-                self.close()
+            self.close()
 
     def start(self, wait: Callable[[float], None]) -> None:
         """Take everybody to RUNNING.
@@ -105,12 +104,6 @@ class Lives:
         """Who is paused."""
         return [name for name, life in self.of.items() if life.state is State.PAUSED]
 
-    def hold(self, reason: str | None) -> None:
-        """Say that the run as a whole is paused, and why; None: it is not."""
-        if (reason is None) != (self._held is None):
-            self._held = reason
-            self._update(reason or "goes on")
-
     def stop(self, reason: str) -> None:
         """Everybody collects results; the run is at its end.
 
@@ -129,12 +122,6 @@ class Lives:
         for name, life in self.of.items():
             self._active = name
             life.shut_down(reason)
-
-    def begin_anew(self, reason: str) -> None:
-        """Begin another run with the same behaviours: they are not closed."""
-        self._begins_anew = True
-        for life in self.of.values():
-            life.begin_anew(reason)
 
     def fail(self, participant: str | None, reason: str) -> None:
         """One has failed: it shuts down, and the run is aborted for all others.
@@ -156,6 +143,8 @@ class Lives:
 
     def close(self) -> None:
         """Release what the behaviours hold, whatever happened."""
+        if self.kept:
+            return
         for life in self.of.values():
             life.close()
 
@@ -169,14 +158,7 @@ class Lives:
 
     def _changed(self, change: Change) -> None:
         self._on_change(change)
-        self._update(f"{change.participant}: {change.reason}")
-
-    def _update(self, reason: str) -> None:
-        states = [life.state for life in self.of.values()]
-        if self._held is not None:
-            # Whoever owns the time counts like a participant.
-            states.append(State.PAUSED)
-        state = system_state(states)
+        state = system_state(life.state for life in self.of.values())
         if state is not self.system:
             self.system = state
-            self._on_system(state, reason)
+            self._on_system(state, f"{change.participant}: {change.reason}")

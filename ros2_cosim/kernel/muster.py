@@ -135,7 +135,7 @@ class Muster:
         for name, spec in self._graph.participants.items():
             if name in self.lost:
                 since, why = self.lost[name]
-                reasons.append((since, f"'{name}' {why}"))
+                reasons.append((since, f"'{name}' was lost: {why}"))
             if not spec.free_entry:
                 continue
             if name in self._entered:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.kernel.time import FOREVER, format_ns
 
 if TYPE_CHECKING:
     from ros2_cosim.kernel.graph import ParticipantSpec
@@ -60,3 +60,11 @@ def check_presence(spec: ParticipantSpec) -> None:
             f"{who}: leave is {format_ns(spec.leave_ns)}, before its first periodic activation; "
             "it would never run"
         )
+
+
+def describe_presence(spec: ParticipantSpec) -> list[str]:
+    """In words, what is not plain about when a participant takes part; nothing if all is."""
+    words = ["enters when it is ready"] if spec.free_entry else []
+    words += [f"enters at {format_ns(spec.enter_ns)}"] if spec.enter_ns else []
+    words += [f"leaves at {format_ns(spec.leave_ns)}"] if spec.leave_ns < FOREVER else []
+    return words + ([] if spec.required else ["not required"])

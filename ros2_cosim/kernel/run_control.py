@@ -16,6 +16,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
+from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 
 
@@ -54,6 +55,10 @@ class Answer(NamedTuple):
 
     success: bool
     message: str
+
+
+class AbortRequestedError(RunError):
+    """Somebody asked for the end of the run at once."""
 
 
 class Pace:
@@ -143,6 +148,10 @@ class RunControl:
         self.is_over = True
         self._answer_all(Answer(True, message))
 
+    def paced(self, now: int) -> int:
+        """How far the wall clock lets the run go at its wall time ``now`` [ns]."""
+        return self._pace.limit(now)
+
     def allowed(self, wanted: int, now: int) -> int:
         """The horizon [ns] of what the coordinator would allow, at the wall time ``now`` [ns]."""
         return min(wanted, self.limit, self._pace.limit(now))
@@ -207,6 +216,8 @@ class RunControl:
             return f"over at {where}"
         if self.limit == FOREVER:
             return f"running at {where}, rate {_rate(self.rate)}"
+        if not stands and self.resting:
+            return f"pausing at {format_ns(self.limit)}"
         if not stands:
             return f"running at {where} until {format_ns(self.limit)}"
         return f"paused at {where}"

@@ -206,7 +206,8 @@ class ParticipantRuntime:
             self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
             if self.stop_reason is not None:
                 self.stop_time = time
-        return recorded + self._send(time, values)
+        outputs = self._send(time, values)
+        return recorded + outputs if recorded else outputs
 
     def _record(self, recorded: list[Output], time: int, port: str, value: Any) -> Sample:
         """Send on what an activation has read from outside of the simulated time."""

@@ -22,7 +22,7 @@ from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import build_graph, build_model, with_adapters
 
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
 EXIT_FAILED = 1
@@ -158,7 +158,7 @@ def run_participant(
 
         def make() -> Behaviour:
             if build:
-                return build(started, name)
+                return with_adapters(scenario, name, build(started, name), realtime)
             return build_model(scenario, name, "ros", realtime)
 
         behaviour = renewed(kept.pop(), name, make) if kept else make()

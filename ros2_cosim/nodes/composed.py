@@ -52,8 +52,9 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Behaviour] = {}
-    lives: LivesOnRos | None = None
+    again = False
     repeat = int(session.parameter("repeat", "1"))
+    lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
             session,
@@ -87,10 +88,10 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,
-                lives,
                 scenario.duration,
                 realtime.pacer,
                 lambda at: _tell(at, control.resting),
+                lambda: scheduler.suspended,
             )
             wall_ns = time.perf_counter_ns() - began
             reason = f"end of the run at {format_ns(end)}"
@@ -98,10 +99,8 @@ def _compose(kept: list[Kept], started: Started) -> bool:
                 reason = scheduler.stop_reason
             lives.stop(reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            again = control.reset or session.repetition + 1 < repeat
-            if again:
-                lives.begin_anew("the run begins anew")
-            else:
+            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            if not again:
                 lives.shut_down("the run is complete")
     finally:
         sink.close()

@@ -37,12 +37,14 @@ class Participant(NamedTuple):
     """What the adapters need to know of a participant.
 
     ``outputs`` maps a port to its schedule and message type; ``period_ns`` is None where it has
-    none, ``is_triggered`` tells whether it has an activation function.
+    none, ``is_triggered`` tells whether it has an activation function, ``dynamic_step`` whether its
+    model chooses its steps.
     """
 
     name: str
     period_ns: int | None
     is_triggered: bool
+    dynamic_step: bool
     outputs: Mapping[str, tuple[str, str]]
     inputs: Mapping[str, InputEstimateSettings | None]
     overrun: OverrunSettings | None
@@ -74,10 +76,10 @@ def effective_coupling(participant: Participant) -> CouplingSettings | None:
         )
     else:
         where += ".coupling"
-    if participant.period_ns is None or participant.is_triggered:
+    if participant.period_ns is None or participant.is_triggered or participant.dynamic_step:
         raise ConfigurationError(
             f"{where}: estimates take the place of periodic results; '{participant.name}' needs "
-            "a period and no activation function"
+            "a period, and neither an activation function nor a dynamic step"
         )
     _check_ports(participant, coupling, where)
     CheckPattern(_distances(coupling), f"{where}.check")
@@ -101,16 +103,15 @@ def adapt(behaviour: Behaviour, participant: Participant, run: RealtimeRun) -> B
     coupling = effective_coupling(participant)
     if coupling is not None:
         behaviour = _coupled(behaviour, participant, coupling, run)
-    if run.pacer is not None and (participant.overrun is not None or coupling is not None):
-        overrun = participant.overrun or OverrunSettings()
-        behaviour = Watched(
-            behaviour,
-            participant.name,
-            policy=overrun.policy,
-            deadline_ns=_deadline(participant, overrun),
-            pacer=run.pacer,
-        )
-    return behaviour
+    if participant.overrun is None and coupling is None:
+        return behaviour
+    overrun = participant.overrun or OverrunSettings()
+    deadline = _deadline(participant, overrun)
+    if run.pacer is None:
+        return behaviour
+    return Watched(
+        behaviour, participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
+    )
 
 
 def _deadline(participant: Participant, overrun: OverrunSettings) -> int:

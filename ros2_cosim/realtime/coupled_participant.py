@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.realtime.around import Around
 from ros2_cosim.realtime.arrivals import ArrivalLog, Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import Computation, Result
@@ -28,7 +29,7 @@ class LatePorts(NamedTuple):
     correction: Mapping[str, str]
 
 
-class CoupledParticipant:
+class CoupledParticipant(Around):
     """A slow part behind the ports of a participant.
 
     At activation k the fast part's data are read. Without ``overlap`` they are computed with at
@@ -49,6 +50,9 @@ class CoupledParticipant:
     :param record: what the summary says of it
     """
 
+    #: A macro step is as long as the pattern says, not as the model likes.
+    _not_passed_on = frozenset({"reset", "next_time"})
+
     def __init__(
         self,
         behaviour: Behaviour,
@@ -64,7 +68,7 @@ class CoupledParticipant:
         ports: LatePorts,
         record: CouplingRecord,
     ) -> None:
-        self._behaviour = behaviour
+        super().__init__(behaviour)
         self._computation = computation
         self._arrivals = ArrivalLog(arrivals)
         self._coupling = coupling
@@ -106,6 +110,13 @@ class CoupledParticipant:
             self._receive(te)
             data = self._used(self._coupling.check(te))
         return {**data, **self._next_events()}
+
+    def on_stop(self) -> None:
+        """Let the model compute what it still has to; then it is told that no more follows."""
+        self._drain()
+        handler = getattr(self._behaviour, "on_stop", None)
+        if handler:
+            handler()
 
     def figures(self) -> Mapping[str, Any]:
         """Those of the model, when it has computed everything."""

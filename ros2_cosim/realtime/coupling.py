@@ -31,6 +31,8 @@ from ros2_cosim.kernel.time import NEVER, format_ns
 
 #: What the two parts exchange: port -> record.
 Data = Mapping[str, Any]
+#: So many late sets are kept one by one; all are counted.
+CASES = 5000
 #: (port, field) -> calculated minus estimated, in the unit of the field.
 Errors = Mapping[tuple[str, str], float]
 
@@ -126,12 +128,15 @@ class MacroStepCoupling:
         self._buffer: deque[Sent] = deque()
         self._estimates: dict[int, Data] = {}
         self._current: Data = {}
+        self._used: Data = {}
         self._state: Data = {}
         self.tv = NEVER
-        #: Every set of data that was late, in the order in which they were due.
+        #: The first sets of data that were late, in the order in which they were due.
         self.cases: list[Case] = []
+        #: How many sets were late, and how many of them have been delivered.
+        self.late = 0
+        self.delivered = 0
         self._open: dict[int, int] = {}
-        self.exchanges = 0
 
     @property
     def pending(self) -> tuple[Sent, ...]:
@@ -146,7 +151,7 @@ class MacroStepCoupling:
     def start(self, te: int, data: Data) -> Exchange:
         """Begin with calculated data of both parts: te and tv coincide."""
         self.tv = te
-        self._current = data
+        self._current = self._used = data
         self._estimator.observe(te, data)
         return Exchange(te, te, data, False, self.buffered)
 
@@ -184,25 +189,29 @@ class MacroStepCoupling:
         errors: Errors | None = None
         if estimate is not None:
             errors = self._estimator.learn(used.due, estimate, result)
+            self.delivered += 1
             number = self._open.pop(used.due)
-            self.cases[number] = Case(used.due, te, errors)
+            if number < CASES:
+                self.cases[number] = Case(used.due, te, errors)
         self._estimator.observe(used.due, result)
         self._current = result
         return Delivery(self.tv, used.due, result, estimate is not None, errors, self.buffered)
 
     def check(self, te: int) -> Exchange:
         """Decide what the fast part uses from ``te`` on: the calculated data, or an estimate."""
-        self.exchanges += 1
         late = [sent for sent in self._buffer if sent.due <= te]
         if not late:
+            self._used = self._current
             return Exchange(te, self.tv, self._current, False, self.buffered)
-        data = self._estimator.estimate(te, self._state)
+        self._used = data = self._estimator.estimate(te, self._state)
         if late[-1].due == te:
             self._estimates[te] = data
-            self._open[te] = len(self.cases)
-            self.cases.append(Case(te, None, {}))
+            self._open[te] = self.late
+            self.late += 1
+            if len(self.cases) < CASES:
+                self.cases.append(Case(te, None, {}))
         return Exchange(te, self.tv, data, True, self.buffered)
 
     def between(self, te: int, *, estimate: bool) -> Data:
-        """What the fast part uses between two exchanges: the last data, or an estimate."""
-        return self._estimator.estimate(te, self._state) if estimate else self._current
+        """What the fast part uses between two exchanges: what it has, or an estimate."""
+        return self._estimator.estimate(te, self._state) if estimate else self._used

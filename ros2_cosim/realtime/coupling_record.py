@@ -10,9 +10,6 @@ from ros2_cosim.realtime.coupling import Case, Delivery, Exchange, MacroStepCoup
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator
 from ros2_cosim.realtime.record_fields import numbers_of
 
-#: Cases that the record names one by one; all are counted.
-LISTED = 5000
-
 
 class CouplingRecord:
     """Watches one coupling.
@@ -37,6 +34,10 @@ class CouplingRecord:
         self._first = 0
         self._last = 0
         self._since: int | None = None
+        self._lateness = 0
+        self._longest = 0
+        # (port, field) -> number, sum and largest of the absolute errors.
+        self._errors: dict[tuple[str, str], tuple[int, float, float]] = {}
         #: ``port.field`` -> times [ns] and calculated values.
         self.values: dict[str, tuple[list[int], list[float]]] = {}
 
@@ -53,30 +54,40 @@ class CouplingRecord:
                 self._since = exchange.te
 
     def delivered(self, te: int, delivery: Delivery) -> None:
-        """Note calculated values."""
+        """Note calculated values, and how late and how wrong they were."""
         self._keep_values(delivery.due, delivery.data)
+        if delivery.errors is None:
+            return
+        self._lateness += te - delivery.due
+        self._longest = max(self._longest, te - delivery.due)
+        for key, error in delivery.errors.items():
+            number, total, largest = self._errors.get(key, (0, 0.0, 0.0))
+            self._errors[key] = (number + 1, total + abs(error), max(largest, abs(error)))
 
     def summary(self, coupling: MacroStepCoupling) -> dict[str, Any]:
         """Plain data for ``summary.json``; times in seconds of simulated time."""
-        delivered = [case for case in coupling.cases if case.delivered is not None]
-        lateness = [case.delivered - case.due for case in delivered if case.delivered is not None]
         elapsed = self._last - self._first
         found: dict[str, Any] = {
             "exchanges": self._exchanges,
             "estimates": self._estimates,
-            "late": len(coupling.cases),
+            "late": coupling.late,
             "since_s": None if self._since is None else self._since / 1e9,
-            "never_delivered": len(coupling.cases) - len(delivered),
-            "mean_lateness_s": sum(lateness) / len(lateness) / 1e9 if lateness else 0.0,
-            "longest_lateness_s": max(lateness, default=0) / 1e9,
-            "errors": _errors(delivered),
-            "learned": [[p, f, c] for (p, f), c in sorted(self._estimator.corrections().items())],
-            "cases": [_case(case) for case in coupling.cases[:LISTED]],
+            "never_delivered": coupling.late - coupling.delivered,
+            "mean_lateness_s": self._lateness / max(1, coupling.delivered) / 1e9,
+            "longest_lateness_s": self._longest / 1e9,
+            "errors": self._worst(),
+            "learned": [[*key, *c] for key, c in sorted(self._estimator.corrections().items())],
+            "cases": [_case(case) for case in coupling.cases],
         }
         if self._computing is not None and elapsed > 0:
             # At most 1: it is fast enough on average, and can catch up.
             found["load"] = self._computing() / elapsed
         return found
+
+    def _worst(self) -> list[list[Any]]:
+        """[port, field, mean and largest absolute error] of each number, largest error first."""
+        rows = [[p, f, total / n, largest] for (p, f), (n, total, largest) in self._errors.items()]
+        return sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
     def _keep_values(self, time: int, data: Any) -> None:
         if not self._keep:
@@ -86,16 +97,6 @@ class CouplingRecord:
                 times, values = self.values.setdefault(f"{port}.{field}", ([], []))
                 times.append(time)
                 values.append(value)
-
-
-def _errors(cases: list[Case]) -> list[list[Any]]:
-    """[port, field, mean and largest absolute error] of each number, largest error first."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for case in cases:
-        for key, error in case.errors.items():
-            found.setdefault(key, []).append(abs(error))
-    rows = [[p, f, sum(e) / len(e), max(e)] for (p, f), e in found.items()]
-    return sorted(rows, key=lambda row: (-row[3], row[0], row[1]))
 
 
 def _case(case: Case) -> list[Any]:

@@ -45,7 +45,7 @@ def order_rule(order: int, *, ports: str = "*", fields: str = "*", adapt: float 
 class _Number:
     """One number: its calculated values and what has been learned about it."""
 
-    __slots__ = ("adapt", "correction", "history", "limits", "method")
+    __slots__ = ("adapt", "correction", "history", "largest", "limits", "method")
 
     def __init__(self, rule: Rule | None, port: str, field: str) -> None:
         self.history: deque[Point] = deque(maxlen=_KEPT)
@@ -54,6 +54,7 @@ class _Number:
         self.adapt = rule.adapt if rule else 0.0
         #: Learned correction of the rate [unit of the number per second].
         self.correction = 0.0
+        self.largest = 0.0
 
     def estimate(self, time: int, state: Mapping[str, float]) -> float | None:
         value = self.method.estimate(self.history, time, state)
@@ -67,6 +68,7 @@ class _Number:
     def learn(self, ahead: float, error: float) -> None:
         if self.adapt and ahead > 0.0:
             self.correction += self.adapt * (error / ahead)
+            self.largest = max(self.largest, abs(self.correction))
 
 
 class RecordEstimator:
@@ -126,9 +128,10 @@ class RecordEstimator:
                 self._number(port, field).learn(ahead, error)
         return errors
 
-    def corrections(self) -> dict[tuple[str, str], float]:
-        """(port, field) -> what has been learned: the correction of its rate [unit / s]."""
-        return {key: n.correction for key, n in self._numbers.items() if n.correction != 0.0}
+    def corrections(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """(port, field) -> the correction of its rate [unit / s]: now, and at most."""
+        found = self._numbers.items()
+        return {key: (n.correction, n.largest) for key, n in found if n.largest != 0.0}
 
     def _number(self, port: str, field: str) -> _Number:
         number = self._numbers.get((port, field))

@@ -9,6 +9,7 @@ from typing import Any
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.participant import Behaviour, Step
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.around import Around
 from ros2_cosim.realtime.histogram import Histogram
 from ros2_cosim.realtime.pacing import Pacer
 
@@ -16,7 +17,7 @@ from ros2_cosim.realtime.pacing import Pacer
 LISTED = 1000
 
 
-class Watched:
+class Watched(Around):
     """A participant whose activations have a deadline on the wall clock.
 
     The activation at t should begin when t is due and has to be complete ``deadline_ns`` of
@@ -32,7 +33,7 @@ class Watched:
     def __init__(
         self, behaviour: Behaviour, name: str, *, policy: str, deadline_ns: int, pacer: Pacer
     ) -> None:
-        self._behaviour = behaviour
+        super().__init__(behaviour)
         self._activate = behaviour.activate
         self._name = name
         self._policy = policy
@@ -42,10 +43,6 @@ class Watched:
         self._lateness = Histogram()
         self._overruns: list[tuple[int, int]] = []
         self.missed = 0
-
-    def __getattr__(self, name: str) -> Any:
-        # Everything else (figures, verdicts, stop_reason, ...) is the model's own.
-        return getattr(self._behaviour, name)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Run the activation and look at the clock.

@@ -16,7 +16,7 @@ def numbers_of(record: Any) -> dict[str, float]:
     Elements of a field that is a tuple of floats are named ``field.index``.
     """
     found: dict[str, float] = {}
-    for name, value in zip(record._fields, record, strict=True):
+    for name, value in zip(getattr(record, "_fields", ()), record, strict=False):
         if type(value) is float:
             found[name] = value
         elif type(value) is tuple:
@@ -34,6 +34,8 @@ def with_numbers(record: Any, numbers: Mapping[str, float], *, unit: bool = True
     :param unit: an orientation (qx, qy, qz, qw) is made a unit one again
     """
     changed: dict[str, Any] = {}
+    if not numbers:
+        return record
     for name, value in zip(record._fields, record, strict=True):
         if name in numbers:
             changed[name] = numbers[name]

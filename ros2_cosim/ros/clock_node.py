@@ -18,11 +18,11 @@ from ros2_cosim.interfaces.protocol import (
     SystemState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunAbortedError
+from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.system_state import system_state
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
@@ -38,6 +38,7 @@ WAITS = "waits "
 #: What participants are waited for before they run.
 READY = "to become ready"
 _POLL_S = 0.05
+_PACED_POLL_S = 0.005
 _SECOND = 1_000_000_000
 #: Nobody shows progress while the results of a long run are written: it takes at least this
 #: long until the watchdog minds.
@@ -107,7 +108,8 @@ class ClockNode:
         self._failure: ParticipantState | None = None
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
-        self._silent = False
+        self._system_state: State | None = None
+        self._state = SystemState(int(State.INVALID), "", run_id)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -139,7 +141,6 @@ class ClockNode:
                 data_qos(latched=late and name not in self._observers),
                 self._on_completion,
             )
-        self._state = SystemState(int(State.INVALID), "", run_id)
         ControlServices(
             session,
             control,
@@ -154,11 +155,11 @@ class ClockNode:
         :returns: whether the run begins anew; then everybody else has left this one
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
-        :raises RunAbortedError: somebody asked for the end at once
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
         try:
-            self._update("waiting for the participants", always=True)
+            self._update("waiting for the participants")
             # It holds up nobody: what the others wait for is each other.
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
@@ -176,14 +177,15 @@ class ClockNode:
             finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
-            again = self._again or self._control.reset
-            if again:
-                self._begin_anew(limit_ns)
-            else:
-                self._own.enter(State.STOPPED, "all participants have stopped")
-                self._own.enter(State.SHUTTING_DOWN, "the run is complete")
-                self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
-                self._own.enter(State.SHUT_DOWN, "the run is complete")
+            self._own.enter(State.STOPPED, "all participants have stopped")
+            if self._again or self._control.reset:
+                self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
+                self._system.send(self._state)
+                await_departure(self._session, limit_ns / 1e9)
+                return True
+            self._own.enter(State.SHUTTING_DOWN, "the run is complete")
+            self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
+            self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._own.enter(State.ABORTING, str(error) or type(error).__name__)
             if isinstance(error, Stopped):
@@ -192,14 +194,7 @@ class ClockNode:
             raise
         # The last word has to reach everybody before this process ends.
         self._system.flush()
-        return again
-
-    def _begin_anew(self, limit_ns: int) -> None:
-        """Tell all to come back for another run, and wait until they have gone."""
-        # The last word of this run: what is derived from those who go says nothing any more.
-        self._silent = True
-        self._system.send(SystemState(int(AGAIN), "the run begins anew", self._run_id))
-        await_departure(self._session, limit_ns / 1e9)
+        return False
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
@@ -209,19 +204,28 @@ class ClockNode:
             self._admit()
             self._show_time()
             self._move_horizon()
-            self._session.wait(0.005 if self._control.rate else _POLL_S)
+            self._session.wait(self._patience_s())
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            # At the horizon of a paced run everybody waits, and rightly so; whom somebody
-            # looks at with a debugger during a pause may take his time.
-            paused = self._control.resting or self._state.state == State.PAUSED
-            if time > last_time or time >= self._sent_horizon or paused:
+            resting = self._control.resting or self._system_state is State.PAUSED
+            if time > last_time or time >= self._sent_horizon or resting:
+                # At the horizon of a paced run everybody waits, and rightly so; whom somebody
+                # looks at with a debugger during a pause may take his time.
                 last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
         self._move_horizon()
+
+    def _patience_s(self) -> float:
+        """How long to wait for messages: in a paced run not beyond the next activation."""
+        rate = self._control.rate
+        if rate is None:
+            return _POLL_S
+        # Everybody at the horizon has told when he goes on: nothing happens before that.
+        left_s = (self._coordinator.time - self._control.paced(self._timer())) / rate / 1e9
+        return left_s if 0.0 < left_s < _PACED_POLL_S else _PACED_POLL_S
 
     def _obey(self) -> None:
         """Do what was asked for by run control."""
@@ -229,13 +233,13 @@ class ClockNode:
         stands = control.update(coordinator.time, self._timer())
         if control.stop_reason is not None:
             coordinator.stop_at(max(control.granted, 0), control.stop_reason)
-        own, told = self._own, control.describe(coordinator.time)
-        if stands and own.state is State.RUNNING:
-            own.enter(State.PAUSED, told)
-        elif stands and own.reason != told:
-            own.note(told)
-        elif own.state is State.PAUSED and not control.resting:
-            own.enter(State.RUNNING, told)
+        told = control.describe(coordinator.time)
+        if stands:
+            if self._own.state is State.RUNNING:
+                self._own.enter(State.PAUSED, told)
+            self._state = self._state._replace(reason=told)
+        elif self._own.state is State.PAUSED and not control.resting:
+            self._own.enter(State.RUNNING, told)
 
     def _show_time(self) -> None:
         time = min(self._coordinator.time, self._control.limit)
@@ -352,7 +356,8 @@ class ClockNode:
         return {*self._muster.at_start, *self._observers}
 
     def _all_in(self, state: State, names: Collection[str]) -> bool:
-        states = [self._states[name] for name in names]
+        # Nobody waits for who is gone.
+        states = [self._states[name] for name in names if name not in self._muster.lost]
         return all(s is not None and s.state >= state for s in states)
 
     def _all_gone(self, names: Collection[str]) -> bool:
@@ -403,7 +408,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
-            raise RunAbortedError(f"aborted: {self._control.abort_reason}")
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
         for name, reason in self._losses().items():
             self._lose(name, reason)
         if self._failure is not None:
@@ -423,9 +428,9 @@ class ClockNode:
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _changed(self, change: Change) -> None:
-        self._update(change.reason, always=change.before is change.state)
+        self._update(change.reason)
 
-    def _update(self, reason: str, *, always: bool = False) -> None:
+    def _update(self, reason: str) -> None:
         """Publish the state of the system, if it has changed."""
         ending = self._own.state >= State.STOPPING
         known: list[State | None] = [self._own.state]
@@ -434,7 +439,8 @@ class ClockNode:
             if name in self._observers or self._muster.defines_system(name, state, ending):
                 known.append(state)
         state = system_state(known)
-        if (state != self._state.state or always) and not self._silent:
+        if state is not self._system_state:
+            self._system_state = state
             self._state = SystemState(int(state), reason, self._run_id)
             self._system.send(self._state)
 

@@ -11,12 +11,10 @@ from collections.abc import Callable
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
-from ros2_cosim.kernel.errors import RunAbortedError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.realtime.pacing import Pacer, continued
@@ -63,7 +61,6 @@ class ComposedNode:
         self._run_id = run_id
         self._timer = timer
         self._reached = 0
-        self._lives: Lives | None = None
         #: Nobody has an activation before this time [ns].
         self._time = 0
         self._table = StandingTable(graph, graph.participants, timer())
@@ -98,21 +95,21 @@ class ComposedNode:
     def run(
         self,
         scheduler: SequentialScheduler,
-        lives: Lives,
         duration_ns: int,
         pacer: Pacer | None,
         progress: Callable[[int], None],
+        held: Callable[[], bool] = lambda: False,
     ) -> int:
         """Run to the end, in steps of the clock.
 
-        :param lives: states of the participants that it runs
         :param pacer: the wall clock of the run, None for as fast as possible
         :param progress: called with the simulated time [ns] after each step and while waiting
+        :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
-        :raises RunAbortedError: somebody asked for the end at once
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
-        control, self._lives = self._control, lives
+        control = self._control
         control.started(self._timer())
         self._view.started()
         if pacer is not None:
@@ -120,8 +117,7 @@ class ComposedNode:
         end, stood = duration_ns, False
         while self._reached < end:
             control.update(self._time, self._timer())
-            if control.abort_reason is not None:
-                raise RunAbortedError(f"aborted: {control.abort_reason}")
+            self._check_abort()
             if control.stop_reason is not None:
                 end = min(end, self._reached)
                 scheduler.stop_reason = control.stop_reason
@@ -129,19 +125,26 @@ class ComposedNode:
             if stood or control.rate != (pacer.rate if pacer else None):
                 pacer = continued(pacer, control.rate, self._reached)
             wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
-            stands = wanted <= self._reached
-            lives.hold(control.describe(self._time) if control.paused and stands else None)
-            # Also while a participant is paused nobody goes on.
-            stood = stands or scheduler.suspended
+            stood = wanted <= self._reached
             if not stood:
                 end = self._advance(scheduler, wanted, end, pacer)
+                while held():
+                    since = self._timer()
+                    self._session.wait(0.05)
+                    self._check_abort()
+                    progress(scheduler.now)
+                    if pacer is not None:
+                        # A paced run does not catch up on a pause.
+                        pacer.slip(self._timer() - since)
+                    if not held():
+                        end = self._advance(scheduler, wanted, end, pacer)
+                self._reach(scheduler, wanted, end)
             control.granted = max(control.granted, self._reached)
-            self._tell(scheduler, lives, end)
+            self._tell(scheduler, end)
             progress(self._reached)
             self._session.wait(0.05 if stood else 0.0)
             if pacer is not None and not stood:
                 self._wait_for(pacer, progress)
-        lives.hold(None)
         control.over(describe_end(end, scheduler.stop_reason or "complete"))
         return end
 
@@ -158,27 +161,31 @@ class ComposedNode:
         self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer | None
     ) -> int:
         """Run every activation before ``until``; gives the end of the run."""
-        end = scheduler.run(until, end, before=pacer.wait if pacer else None)
-        if scheduler.suspended:
-            return end  # somebody was paused meanwhile: the rest follows
+        return scheduler.run(until, end, before=pacer.wait if pacer else None)
+
+    def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
+        """Everything before ``until`` is complete."""
         self._reached = min(until, end)
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
         self._clock.publish(encode_clock(*split_stamp(self._reached)))
-        return end
+
+    def _check_abort(self) -> None:
+        if self._control.abort_reason is not None:
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
 
     def _state(self) -> State:
-        return self._lives.system if self._lives else State.INVALID
+        stands = self._control.paused and self._time >= self._control.limit
+        return State.PAUSED if stands else State.RUNNING
 
-    def _tell(self, scheduler: SequentialScheduler, lives: Lives, end: int) -> None:
+    def _tell(self, scheduler: SequentialScheduler, end: int) -> None:
         if not self._view.is_due():
             return
-        now = self._timer()
+        now, state = self._timer(), self._state()
         for name, runtime in scheduler.runtimes.items():
-            life = lives.of[name]
-            self._table.on_state(ParticipantState(name, int(life.state), life.reason), now)
+            self._table.on_state(ParticipantState(name, int(state), ""), now)
             done = runtime.trace.activations
             self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
-        system = SystemState(int(lives.system), self._control.describe(self._time), self._run_id)
+        system = SystemState(int(state), self._control.describe(self._time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
         self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))

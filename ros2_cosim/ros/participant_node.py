@@ -145,7 +145,6 @@ class ParticipantNode:
         :raises Stopped: the process was asked to end
         """
         life = self._life
-        self._begins_anew = False
         try:
             life.create()
             self._connect()
@@ -153,13 +152,11 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._stay()
-            self._begins_anew = self._system is AGAIN
-            if self._begins_anew:
-                life.begin_anew("the run begins anew")
-            else:
-                life.shut_down("the run is complete")
-                # The clock waits for this word.
-                self._states.flush()
+            if self._system is AGAIN:
+                return True
+            life.shut_down("the run is complete")
+            # The clock waits for this word.
+            self._states.flush()
         except NotNeeded as error:
             life.leave_unused(str(error))
         except RunAbortedError as error:
@@ -179,9 +176,9 @@ class ParticipantNode:
             self._fail(error)
             raise
         finally:
-            if not self._begins_anew:
+            if self._system is not AGAIN:  # else the behaviour is wanted for the next run
                 life.close()
-        return self._begins_anew
+        return False
 
     def _fail(self, error: RunError) -> None:
         """Say what went wrong and shut down, the one way out of an error."""

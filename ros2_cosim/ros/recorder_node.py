@@ -175,7 +175,6 @@ class RecorderNode:
         while self._system.state not in (*OVER, AGAIN) and not self._clock_gone():
             self._session.wait(_POLL_S)
         if self._system.state == AGAIN:
-            self._life.begin_anew("the run begins anew")
             return True
         self._life.shut_down("the run is complete")
         # The clock waits for this word.

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.kernel.presence import describe_presence
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
@@ -74,6 +75,10 @@ Without = Annotated[
     list[str] | None,
     typer.Option(help="Leave out a participant that is not required (may be repeated)."),
 ]
+ByHand = Annotated[
+    list[str] | None,
+    typer.Option(help="You start this participant's process yourself (may be repeated)."),
+]
 Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
 
 
@@ -94,6 +99,7 @@ def run(
     seed: Seed = None,
     controllers: Controllers = None,
     without: Without = None,
+    by_hand: ByHand = None,
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
@@ -137,9 +143,15 @@ def run(
             rviz=rviz,
             paused=paused,
             repeat=repeat,
+            by_hand=tuple(by_hand or ()),
         )
-        if shape != "inproc":
+        if shape != "inproc" or by_hand:
             make_plan(loaded, options)
+        if by_hand:
+            from ros2_cosim.tools.processes import commands_by_hand
+
+            for name, command in commands_by_hand(loaded, options):
+                print(f"start {name} with: {command}", flush=True)
         if arrivals is not None:
             read_arrivals(arrivals)
         prepare_output(output)
@@ -256,8 +268,9 @@ def check(scenario: ScenarioFile, settings: Settings = None) -> None:
             for port in graph.participants[name].outputs
             if graph.needs_promises(name, port.name)
         ]
-        note = f"; promises explicitly on {', '.join(promised)}" if promised else ""
-        print(f"  rank {graph.ranks[name]}  {name}{note}")
+        notes = describe_presence(graph.participants[name])
+        notes += [f"promises explicitly on {', '.join(promised)}"] if promised else []
+        print("; ".join([f"  rank {graph.ranks[name]}  {name}", *notes]))
 
 
 @app.command()

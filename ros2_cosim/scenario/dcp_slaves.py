@@ -36,8 +36,8 @@ def started_slaves(participants: Mapping[str, Any]) -> Iterator[tuple[str, str, 
                 yield participant, slave, entry
 
 
-def slave_commands(scenario: Scenario) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(process name, command) of these slaves.
+def slave_commands(scenario: Scenario) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """(participant, process name, command) of these slaves.
 
     :raises ConfigurationError: an entry is wrong, or two processes would have one name
     """
@@ -49,7 +49,7 @@ def slave_commands(scenario: Scenario) -> Iterator[tuple[str, tuple[str, ...]]]:
                 f"participants.{participant}.parameters.slaves.{slave}: its process would be named "
                 f"'{name}', as a participant is; give another name"
             )
-        yield name, _command(scenario, participant, entry)
+        yield participant, name, _command(scenario, participant, entry)
 
 
 def _command(scenario: Scenario, participant: str, entry: dict[str, Any]) -> tuple[str, ...]:

@@ -69,6 +69,8 @@ class RunOptions:
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
     repeat: int = 1
+    #: Participants whose processes the user starts.
+    by_hand: tuple[str, ...] = ()
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -77,8 +79,10 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     The resolved scenario must have been written to ``options.output``; servers first, the
     clock last.
 
-    :raises ConfigurationError: a participant's node, or RViz, is not there
+    :raises ConfigurationError: a participant's node, or RViz, is not there; or there is no such
+        participant to be started by hand
     """
+    _check_by_hand(scenario, options)
     if options.shape == "ros":
         _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
@@ -116,10 +120,15 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 **_part_in_run(scenario, name, options.shape),
             )
         )
-    for name, (program, *words) in slave_commands(scenario):
-        processes.append(Process(name, program, arguments=tuple(words), is_ros=False, package=""))
+    for master, name, (program, *words) in slave_commands(scenario):
+        part = _part_in_run(scenario, master, options.shape)
+        processes.append(
+            Process(name, program, arguments=tuple(words), is_ros=False, package="", **part)
+        )
     if options.shape == "ros":
         for name, participant in scenario.participants.items():
+            if name in options.by_hand:
+                continue
             package, executable = find_node(
                 participant.node, Path(scenario.base_directory), f"participants.{name}.node"
             )
@@ -143,6 +152,20 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     return processes
+
+
+def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
+    for name in options.by_hand:
+        if options.shape != "ros":
+            raise ConfigurationError(
+                f"--by-hand {name}: in shape {options.shape} participants have no processes of "
+                "their own; allowed is --shape ros"
+            )
+        if name not in scenario.participants:
+            raise ConfigurationError(
+                f"--by-hand {name}: the scenario '{scenario.name}' has no such participant; it has "
+                f"{', '.join(scenario.participants)}"
+            )
 
 
 def _part_in_run(scenario: Scenario, name: str, shape: str) -> dict[str, Any]:

@@ -103,9 +103,18 @@ def build_model(
     context = model_context(scenario, name, shape)
     if shape != "ros" and is_own(settings.node):
         context = replace(context, parameters=_law_of_node(scenario, name, shape))
-    behaviour: Behaviour = factory(context)
+    return with_adapters(scenario, name, factory(context), realtime)
+
+
+def with_adapters(
+    scenario: Scenario, name: str, behaviour: Behaviour, realtime: RealtimeRun
+) -> Behaviour:
+    """Put around the model of a participant what the scenario asks for; closes it on failure.
+
+    :raises ConfigurationError: settings that do not fit the participant
+    """
     try:
-        return adapt(behaviour, adapted_participant(scenario, name), realtime)
+        return adapt(behaviour, _adapted_participant(scenario, name), realtime)
     except BaseException:
         close = getattr(behaviour, "close", None)
         if close:
@@ -113,13 +122,14 @@ def build_model(
         raise
 
 
-def adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
+def _adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
     """What the adapters for late parts need to know of a participant."""
     settings = scenario.participants[name]
     return AdaptedParticipant(
         name=name,
         period_ns=settings.period,
         is_triggered=settings.activation is not None,
+        dynamic_step=settings.dynamic_step,
         outputs={port: (o.schedule, o.type) for port, o in settings.outputs.items()},
         inputs={port: i.estimate for port, i in settings.inputs.items()},
         overrun=settings.overrun,

@@ -10,18 +10,20 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from ros2_cosim.scenario.executables import PACKAGE, find_installed
-from ros2_cosim.scenario.plan import Process
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
 #: How long a process may take to end in order before it is killed.
@@ -203,6 +205,12 @@ def command_of(process: Process) -> list[str]:
             # ROS reads parameter values as YAML, of which JSON is a part.
             command += ["-p", f"{name}:={json.dumps(value)}"]
     return command
+
+
+def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str, str]]:
+    """(name, command line) of the processes of a plan that the user starts."""
+    plan = make_plan(scenario, replace(options, by_hand=()))
+    return [(p.name, shlex.join(command_of(p))) for p in plan if p.name in options.by_hand]
 
 
 def _program(process: Process) -> list[str]:

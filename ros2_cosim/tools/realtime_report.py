@@ -28,7 +28,7 @@ class RealtimeChart(NamedTuple):
 
 
 class ErrorRow(NamedTuple):
-    """One estimated number; ``learned`` is the correction of its rate per second."""
+    """One estimated number; ``learned`` is the largest correction of its rate per second."""
 
     number: str
     mean: float
@@ -75,7 +75,7 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[RealtimeChart]:
 
 def error_rows(coupling: CouplingSummary) -> list[ErrorRow]:
     """The numbers with the largest errors, and what was learned about each."""
-    learned = {(port, field): value for port, field, value in coupling.learned}
+    learned = {(port, field): largest for port, field, _, largest in coupling.learned}
     return [
         ErrorRow(f"{port}.{field}", mean, largest, learned.get((port, field), 0.0))
         for port, field, mean, largest in coupling.errors[:_ROWS]

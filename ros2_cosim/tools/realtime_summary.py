@@ -50,8 +50,9 @@ class CouplingSummary(_Model):
     errors: tuple[tuple[str, str, float, float], ...] = Field(
         default=(), description="[port, field, mean and largest absolute error]"
     )
-    learned: tuple[tuple[str, str, float], ...] = Field(
-        default=(), description="[port, field, learned correction of its rate per s]"
+    learned: tuple[tuple[str, str, float, float], ...] = Field(
+        default=(),
+        description="[port, field, learned correction of its rate per s at the end, and at most]",
     )
     cases: tuple[tuple[float, float | None, float | None, str], ...] = Field(
         default=(), description="[due, s late (null: never there), largest error, of what]"

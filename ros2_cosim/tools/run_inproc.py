@@ -11,11 +11,10 @@ from typing import cast
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.errors import RunAbortedError
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import continued
@@ -84,15 +83,15 @@ class InprocRun:
             timer=time.perf_counter_ns,
             observer=self._observe if record else None,
         )
+        operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
+        self._lives = Lives(self._behaviours, operations=operations)
+        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
         self._bag = open_bag(output, scenario, graph) if record else None
         self.control = RunControl(
             step_ns=scenario.clock_step,
             rate=realtime.pacer.rate if realtime.pacer else None,
             paused=True,
         )
-        operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
-        self._lives = Lives(self._behaviours, operations=operations)
-        self._life = self._lives.during(time.sleep, lambda: self._scheduler.active)
         self._end = scenario.duration
         self._reached = 0
         self._wall_ns = 0
@@ -152,7 +151,7 @@ class InprocRun:
         while not self.finished:
             stands = control.update(self.time, 0)
             if control.abort_reason is not None:
-                raise RunAbortedError(f"aborted: {control.abort_reason}")
+                raise AbortRequestedError(f"aborted: {control.abort_reason}")
             if control.stop_reason is not None:
                 self._scheduler.stop_reason = control.stop_reason
                 self._end = self._reached
@@ -187,11 +186,7 @@ class InprocRun:
             self._bag = None
 
     def __enter__(self) -> InprocRun:
-        try:
-            self._life.__enter__()
-        except BaseException:
-            self._close_bag()
-            raise
+        self._during.__enter__()
         return self
 
     def __exit__(
@@ -201,7 +196,7 @@ class InprocRun:
         trace: TracebackType | None,
     ) -> None:
         self._close_bag()
-        self._life.__exit__(kind, error, trace)
+        self._during.__exit__(kind, error, trace)
 
 
 def run_inproc(

@@ -136,6 +136,25 @@ def test_describe_a_model_and_validate_what_was_written(tmp_path: Path) -> None:
     assert (tmp_path / "sine.dcpx").read_text() == text
 
 
+def test_describe_puts_addresses_in(tmp_path: Path) -> None:
+    plain = cosim("describe", f"{MODELS}:Sine")
+    file = tmp_path / "sine.dcpx"
+    address = ("--host", "127.0.0.1", "--port", "8080")
+    ports = ("--data-ports", "9000-9009", "--data-ports", "9100")
+    cosim("describe", f"{MODELS}:Sine", *address, *ports, "--out", file)
+    found = read_description(file)
+    assert found.uuid in plain
+    for transport in (found.udp, found.tcp):
+        assert transport is not None
+        assert (transport.host, transport.port) == ("127.0.0.1", 8080)
+        for offered in (transport.data, transport.parameter):
+            assert offered is not None
+            assert (offered.host, offered.ranges) == ("127.0.0.1", ((9000, 9009), (9100, 9100)))
+    for wrong in ("9009-9000", "0-5", "a", "9000-", "1-70000"):
+        told = cosim("describe", f"{MODELS}:Sine", "--data-ports", wrong, code=1)
+        assert "allowed is a range such as 9000-9009" in told
+
+
 def test_describe_an_fmu(tmp_path: Path) -> None:
     fmu = build_fmu("trig2", tmp_path)
     cosim("describe", "--fmu", fmu, "--out", tmp_path / "trig.dcpx")

@@ -56,6 +56,7 @@ def test_a_model_is_served_by_a_process_of_the_plan(shape: str) -> None:
     assert words[words.index("--step") + 1] == "1/1000"
     assert words[-1] == MODEL
     assert not process.is_ros
+    assert process.participant == "plant"
 
 
 def test_another_program_gets_host_and_port(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import BUILT_IN as LAWS
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP
 from ros2_cosim.realtime.data_port_schema import openapi
-from ros2_cosim.realtime.fleet_settings import VehicleSettings
+from ros2_cosim.realtime.fleet_settings import VehicleSettings, read_settings
+from ros2_cosim.realtime.replay import replay
 from ros2_cosim.realtime.vds_participant import VdsPlantSettings
 from ros2_cosim.ros import topics
 from ros2_cosim.scenario import cli, schema
@@ -345,6 +346,18 @@ def test_the_law_of_the_readme_computes() -> None:
     peer = SimpleNamespace(acceleration=-2.0)
     seen = SimpleNamespace(gap_error=1.0, gap_rate=-0.5, predecessor=peer)
     assert law.acceleration(seen) == pytest.approx(-1.0)
+
+
+def test_the_examples_of_the_vehicle_simulator_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = example("docs/vds.md", "stepping.py")
+    exec(code, {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.strip() == code.rpartition("# ")[2].strip()
+    fleet = read_settings(yaml.safe_load(example("docs/vds.md", "fleet.yaml")), "fleet.yaml")
+    assert list(fleet.fleet()) == ["follower", "leader"]
+    (tmp_path / "scenario.jsonl").write_text(example("docs/vds.md", "scenario.jsonl"))
+    assert replay(tmp_path / "scenario.jsonl").steps == 1000
 
 
 def test_activation_forms_of_the_clock_page_are_understood() -> None:

@@ -103,16 +103,16 @@ def test_a_run_goes_on_without_whom_it_does_not_require() -> None:
     muster, coordinator = system(spec("b", required=False), spec("c", required=False, enter_ns=70))
     coordinator.completed("a", 65)
     coordinator.completed("b", 40)
-    assert not muster.lose("a", "was killed")
-    assert muster.lose("b", "was killed")
+    assert not muster.lose("a", "killed")
+    assert muster.lose("b", "killed")
     assert not muster.lose("b", "said so, too")
-    assert muster.lose("c", "was never there")
+    assert muster.lose("c", "never there")
     assert muster.presences == (Presence("b", NEVER, 40), Presence("c", NEVER, 65))
     assert coordinator.time == 65
     assert muster.at_start == muster.taking_part == {"a"}
     record = muster.record()
     assert record["presence"] == {"a": [0, None], "b": [0, 40], "c": [None, None]}
-    assert record["not_repeatable"] == [40, "'b' was killed; 'c' was never there"]
+    assert record["not_repeatable"] == [40, "'b' was lost: killed; 'c' was lost: never there"]
 
 
 def hearing(**changes: object) -> tuple[Attendance, Channel, Numbering]:

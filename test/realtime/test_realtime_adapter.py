@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.coupling_signals import MS, FastPart, Signal, adapted, loop_scenario, step_at
+from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -17,6 +18,7 @@ from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -253,8 +255,10 @@ def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
     [
         (
             {"period": None, "activation": "fast", "coupling": {}},
-            "needs a period and no activation",
+            "needs a period, and neither an activation",
         ),
+        ({"dynamic_step": True, "coupling": {}}, "nor a dynamic step"),
+        ({"period": None, "activation": "fast", "overrun": {}}, "overrun.deadline: missing"),
         ({"coupling": {"check": 0}}, "check: found 0"),
         ({"coupling": {"budget": "11ms"}}, "budget: found 11ms; allowed is at most the period"),
         ({"coupling": {"silent": ["out"]}}, "silent: found out; allowed are sparse"),
@@ -299,3 +303,29 @@ def test_an_arrival_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_arrivals(path) == {"slow": {10: 0, 30: 2}, "other": {}}
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_arrivals(tmp_path / "none.json")
+
+
+class WithHandlers(Signal):
+    """Has a handler, and notes how much it had computed when that was called."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda t: t)
+        self.computed_at_stop = -1
+
+    def on_stop(self) -> None:
+        self.computed_at_stop = len(self.steps)
+
+
+@pytest.mark.parametrize("paced", [False, True])
+def test_handlers_are_called_when_everything_is_computed(paced: bool) -> None:
+    model = WithHandlers()
+    run_again = RealtimeRun(arrivals={"slow": {n * 10 * MS: 0 for n in range(2, 9)}})
+    if paced:
+        run_again = run_again._replace(pacer=Pacer(1.0, VirtualClock()))
+    participant = adapted(model, {}, run=run_again)
+    for n in range(9):
+        participant.activate(step_at(n * 10 * MS))
+    assert len(model.steps) == 2  # the others have not been asked for
+    assert not hasattr(participant, "on_shutdown") and not hasattr(participant, "reset")
+    participant.on_stop()
+    assert model.computed_at_stop == 9

@@ -126,6 +126,14 @@ def test_between_two_exchanges_data_are_held_or_estimated(overlap: bool, hold: b
     assert [s.time // SECOND for s in model.steps] == list(range(len(model.steps)))
 
 
+def test_an_estimate_holds_until_the_next_exchange() -> None:
+    late = ArrivesAt({4 * SECOND: 0})
+    participant, _ = coupled(Signal(lambda t: t), late, check=2, period_ns=SECOND)
+    sent = [participant.activate(step_at(n * SECOND))["out"].ax for n in range(8)]
+    # At 4 s the line through 0 and 2 is used, and held; going back to 2 would be a jump.
+    assert sent == [0, 0, 2, 2, 4, 4, 6, 6]
+
+
 @pytest.mark.parametrize("check", [0, -1, [], [1, 0], [2000]])
 def test_wrong_patterns_are_refused(check: Any) -> None:
     with pytest.raises(ConfigurationError, match="found .*allowed"):

@@ -117,7 +117,7 @@ def test_the_estimator_learns_from_the_late_result() -> None:
     assert value(coupling.check(3 * SECOND).data) == 6.0
     coupling.complete(4 * SECOND, sn(3))
     # Half of the error of 1 per second from now on: 7 + (7 - 4) + 0.5.
-    assert estimator.corrections() == {("x", "ax"): 0.5}
+    assert estimator.corrections() == {("x", "ax"): (0.5, 0.5)}
     coupling.write(3 * SECOND, 4 * SECOND, None, {})
     assert value(coupling.check(4 * SECOND).data) == 10.5
 

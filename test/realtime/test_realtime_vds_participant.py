@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.vds_models import OUTPUTS, loop
 
 from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
@@ -26,10 +27,6 @@ from ros2_cosim.tools.run_inproc import run_inproc
 
 MS = 1_000_000
 PATIENCE_S = 60.0
-OUTPUTS = {
-    "odometry": "nav_msgs/msg/Odometry",
-    "acceleration": "geometry_msgs/msg/AccelStamped",
-}
 OWN = {"own": {"speed": 12.0, "sensor_delay": "20ms", "actuator_delay": "15ms"}}
 
 
@@ -186,54 +183,11 @@ def test_wrong_parameters_are_named(
         make_vds_plant(context(parameters, **changes))
 
 
-SCENARIO: dict[str, Any] = {
-    "name": "vds_loop",
-    "duration": "2s",
-    "participants": {
-        "plant": {
-            "model": "vds_plant",
-            "period": "10ms",
-            "parameters": OWN,
-            "inputs": {"control": {"from": ["driver.control"], "delayed": True}},
-            "outputs": {
-                "odometry": {"type": OUTPUTS["odometry"], "topic": "/odometry"},
-                "acceleration": {"type": OUTPUTS["acceleration"], "topic": "/acceleration"},
-            },
-        },
-        "driver": {
-            "model": "test.realtime.test_realtime_vds_participant:make_driver",
-            "activation": "odometry",
-            "inputs": {"odometry": "plant.odometry"},
-            "outputs": {"control": {"type": "ros2_cosim/msg/ControlCommand", "topic": "/control"}},
-        },
-    },
-}
-
-
-class Driver:
-    """Holds 15 m/s."""
-
-    def activate(self, step: Step) -> Mapping[str, Any]:
-        wanted = 0.2 * (15.0 - step.samples["odometry"][-1].value.vx)
-        return {"control": ControlCommand(wanted, max(0.0, wanted), max(0.0, -wanted), 0.0)}
-
-
-def make_driver(context: ModelContext) -> Driver:
-    return Driver()
-
-
-def test_a_scenario_is_driven_in_process_and_repeats(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    monkeypatch.setitem(
-        sys.modules, "test.realtime.test_realtime_vds_participant", sys.modules[__name__]
-    )
+def test_a_scenario_is_driven_in_process_and_repeats(tmp_path: Path) -> None:
     traces = set()
     for run in ("a", "b"):
         (tmp_path / run).mkdir()
-        done = run_inproc(make_scenario(SCENARIO, "loop"), tmp_path / run, record=False)
+        done = run_inproc(make_scenario(loop(OWN), "loop"), tmp_path / run, record=False)
         traces.add(done.trace_sha256)
         assert {p.name: p.activations for p in done.participants} == {"plant": 200, "driver": 200}
     assert len(traces) == 1

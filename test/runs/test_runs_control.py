@@ -66,10 +66,10 @@ class Controlled:
         assert self.control(*words) in (word, "the run has ended")
 
     def wait_for_run(self) -> None:
-        """Wait until the run can be found."""
+        """Wait until the run, which begins paused, stands at time 0."""
         deadline = time.monotonic() + HANG_S
-        while self.command("control", "status").code:
-            assert time.monotonic() < deadline, "no run"
+        while (found := self.command("control", "status")).stdout.strip() != "paused at 0s":
+            assert time.monotonic() < deadline, found
 
 
 def table_of(text: str) -> dict[str, str]:

@@ -87,7 +87,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "setting of the wrong type": (["--set", "seed=abc"], "seed: found 'abc'; input should be"),
     "port out of range": (["--port", "70000"], "simulator.port: found 70000; input should be"),
     "host unknown": (["--host", "nosuch.invalid"], "simulator: port 0 on nosuch.invalid cannot"),
-    "pace without processes": (["--shape", "inproc", "--rate", "1"], "shape inproc runs"),
+    "markers without processes": (["--shape", "inproc", "--visualise"], "shape inproc runs"),
+    "deadlines without a pace": (["--hard"], "--hard: a run as fast as possible has no deadlines"),
 }
 
 

@@ -150,6 +150,26 @@ def test_the_presence_is_in_the_summary(tmp_path: Path) -> None:
     assert found["behind"] == (None, None)
 
 
+def test_a_process_started_by_hand_is_not_in_the_plan(tmp_path: Path) -> None:
+    names = [p.name for p in make_plan(made(), RunOptions(tmp_path, by_hand=("extra",)))]
+    assert names == ["source", "only", "behind", "both", "recorder", "clock"]
+    with pytest.raises(ConfigurationError, match="--by-hand ghost: the scenario 'optional' has no"):
+        make_plan(made(), RunOptions(tmp_path, by_hand=("ghost",)))
+    with pytest.raises(ConfigurationError, match="in shape composed participants have no process"):
+        make_plan(made(), RunOptions(tmp_path, shape="composed", by_hand=("extra",)))
+
+
+def test_check_tells_who_comes_and_goes(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.json"
+    save_scenario(made(enter="30ms", leave="90ms", required=False), file)
+    told = CliRunner().invoke(app, ["check", str(file)]).stdout
+    assert "rank 1  extra; enters at 30ms; leaves at 90ms; not required\n" in told
+    assert "rank 0  source\n" in told
+    save_scenario(made(mode="autonomous"), file)
+    told = CliRunner().invoke(app, ["check", str(file)]).stdout
+    assert "rank 1  extra; enters when it is ready; not required\n" in told
+
+
 def outside(**settings: object) -> Scenario:
     command = {"unsynchronised": "/operator/command", "type": TYPE, **settings}
     return make_scenario(

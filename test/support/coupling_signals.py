@@ -95,6 +95,7 @@ def adapted(
         name="slow",
         period_ns=period_ns,
         is_triggered=False,
+        dynamic_step=False,
         outputs={name: (schedule, kind) for name, schedule in ports.items()},
         inputs={},
         overrun=None,

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ros2_cosim.realtime.data_port import DataPort
 from ros2_cosim.realtime.fleet_settings import read_settings
 from ros2_cosim.realtime.run_modes import FreeRunSettings
 from ros2_cosim.realtime.vds_server import ServerSettings, VdsServer
 
 PATIENCE_S = 60.0
+JSON = {"Content-Type": "application/json"}
 #: Paused runs do not depend on the machine; these vehicles move when they are told to.
 NO_WATCHDOG = FreeRunSettings(command_timeout_ns=0)
 
@@ -44,3 +49,34 @@ def data_port(
         thread.join(PATIENCE_S)
         server.close()
         assert not thread.is_alive()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something."""
+    limit = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.002)
+
+
+class Client:
+    """Asks a data port, over one connection."""
+
+    def __init__(self, port: DataPort, **headers: str) -> None:
+        self.headers = headers
+        self.connection = http.client.HTTPConnection("127.0.0.1", port.port, timeout=PATIENCE_S)
+
+    def ask(
+        self, method: str, path: str, body: object = None, **headers: str
+    ) -> tuple[int, dict[str, Any]]:
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        kind = JSON if data is not None else {}
+        sent = {**kind, **self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        self.connection.request(method, path, data, sent)
+        answer = self.connection.getresponse()
+        text = answer.read()
+        assert answer.getheader("Content-Type", "").startswith("application/json"), text[:200]
+        return answer.status, json.loads(text)
+
+    def close(self) -> None:
+        self.connection.close()

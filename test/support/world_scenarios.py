@@ -46,7 +46,7 @@ def world_data(ports: int = 3, **parameters: Any) -> dict[str, Any]:
                 name: {"id": number, "s": 800.0 - 40.0 * number, **_CAR}
                 for number, name in enumerate(names, start=1)
             },
-            "roadblock": {"lane": -2, "s": 1000.0},
+            "roadblock": {"lane": -2, "s": 2900.0},
         },
         "participants": {
             "world": {
