@@ -108,6 +108,7 @@ class ClockNode:
         self._failure: ParticipantState | None = None
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
+        self._silent = False
         self._system_state: State | None = None
         self._state = SystemState(int(State.INVALID), "", run_id)
         self._created = timer()
@@ -177,12 +178,14 @@ class ClockNode:
             finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
-            self._own.enter(State.STOPPED, "all participants have stopped")
             if self._again or self._control.reset:
+                # The last word of this run: what is derived of those who go says nothing more.
+                self._silent = True
                 self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
                 self._system.send(self._state)
                 await_departure(self._session, limit_ns / 1e9)
                 return True
+            self._own.enter(State.STOPPED, "all participants have stopped")
             self._own.enter(State.SHUTTING_DOWN, "the run is complete")
             self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
             self._own.enter(State.SHUT_DOWN, "the run is complete")
@@ -439,7 +442,7 @@ class ClockNode:
             if name in self._observers or self._muster.defines_system(name, state, ending):
                 known.append(state)
         state = system_state(known)
-        if state is not self._system_state:
+        if state is not self._system_state and not self._silent:
             self._system_state = state
             self._state = SystemState(int(state), reason, self._run_id)
             self._system.send(self._state)

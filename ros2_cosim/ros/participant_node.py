@@ -90,6 +90,7 @@ class ParticipantNode:
         self._end = FOREVER
         self._told_horizon = NEVER
         host = Host(self._wait_in_step, session.wake, session.node)
+        self._begins_anew = False
         self._life = Life(name, behaviour, operation=operation, on_change=self._changed, host=host)
         self._system = State.INVALID
         self._clock_seen = False
@@ -153,6 +154,7 @@ class ParticipantNode:
             self._report()
             self._stay()
             if self._system is AGAIN:
+                self._begins_anew = True
                 return True
             life.shut_down("the run is complete")
             # The clock waits for this word.
@@ -178,7 +180,7 @@ class ParticipantNode:
             self._fail(error)
             raise
         finally:
-            if self._system is not AGAIN:  # else the behaviour is wanted for the next run
+            if not self._begins_anew:  # else the behaviour is wanted for the next run
                 life.close()
         return False
 

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runs.cosim_process import HANG_S, ROOT, Result, Running, left_processes, user_environment
+from runs.cosim_process import ROOT, Result, Running, left_processes, user_environment
 from support.lifecycle_models import MS, SCENARIO
+from support.onlooker import Onlooker
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.scenario.schema import load_scenario
@@ -55,27 +55,6 @@ class Observed:
             if status.participant == name and status.state not in states[-1:]:
                 states.append(status.state)
         return states
-
-
-class Onlooker:
-    """Waits for what happens, and asks for services, on the node of a session."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + HANG_S
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
-            self._session.wait(0.05)
-
-    def call(self, kind: Any, name: str, request: Any) -> Any:
-        client = self._session.node.create_client(kind, name)
-        self.until(client.service_is_ready, name)
-        future = client.call_async(request)
-        self.until(future.done, f"answer of {name}")
-        self._session.node.destroy_client(client)
-        return future.result()
 
 
 def _lines(log: Path) -> dict[str, list[str]]:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at a run from outside, and asks its services."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from runs.cosim_process import HANG_S
+
+if TYPE_CHECKING:
+    from ros2_cosim.ros.session import Session
+
+
+class Onlooker:
+    """Waits for what happens, and asks for services, on the node of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + HANG_S
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            self._session.wait(0.05)
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        client = self._session.node.create_client(kind, name)
+        self.until(client.service_is_ready, name)
+        future = client.call_async(request)
+        self.until(future.done, f"answer of {name}")
+        self._session.node.destroy_client(client)
+        return future.result()
