@@ -177,12 +177,13 @@ class ClockNode:
             finishing = {*self._stepping(), *self._observers}
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
-            self._own.enter(State.STOPPED, "all participants have stopped")
             if self._again or self._control.reset:
+                # The system does not become STOPPED: that is where everybody shuts down.
                 self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
                 self._system.send(self._state)
                 await_departure(self._session, limit_ns / 1e9)
                 return True
+            self._own.enter(State.STOPPED, "all participants have stopped")
             self._own.enter(State.SHUTTING_DOWN, "the run is complete")
             self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
             self._own.enter(State.SHUT_DOWN, "the run is complete")
