@@ -15,11 +15,12 @@ from typing import Any
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.realtime.around import Around
-from ros2_cosim.realtime.coupling import Case
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
 
 #: Number of a sample that nobody sent.
 ESTIMATED = -1
+#: A slow part that is further behind than this cannot be compared any more.
+_MISSING = 10_000
 
 
 class EstimatedInput:
@@ -36,15 +37,16 @@ class EstimatedInput:
     ) -> None:
         self.port = port
         self.late_port = late_port
-        self.cases: list[Case] = []
         self.estimates = 0
+        #: Largest absolute error of all numbers, where late samples told it.
+        self.largest_error = 0.0
         self._max_age = max_age_ns
         self._estimator = RecordEstimator(rules, [port])
         self._seen = -1
         self._seen_late = -1
         self._known_until = NEVER
-        # Missing samples: (time, estimate, position in cases); in the order of their times.
-        self._missing: deque[tuple[int, Any, int]] = deque()
+        # Missing samples: (time, estimate), in the order of their times.
+        self._missing: deque[tuple[int, Any]] = deque(maxlen=_MISSING)
 
     def read(self, step: Step) -> Sample | None:
         """The sample of this activation, or an estimate in its place."""
@@ -53,10 +55,11 @@ class EstimatedInput:
         late = latest.get(self.late_port) if self.late_port else None
         if late is not None and late.seq > self._seen_late and self._missing:
             self._seen_late = late.seq
-            due, estimate, position = self._missing.popleft()
+            due, estimate = self._missing.popleft()
             calculated = {self.port: late.value}
             errors = self._estimator.learn(due, {self.port: estimate}, calculated)
-            self.cases[position] = Case(due, step.time, errors)
+            for error in errors.values():
+                self.largest_error = max(self.largest_error, abs(error))
             if due > self._known_until:  # a newer one may have overtaken it
                 self._known_until = due
                 self._estimator.observe(due, calculated)
@@ -72,8 +75,7 @@ class EstimatedInput:
         estimate = self._estimator.estimate(step.time, state)[self.port]
         self.estimates += 1
         if self.late_port:
-            self._missing.append((step.time, estimate, len(self.cases)))
-        self.cases.append(Case(step.time, None, {}))
+            self._missing.append((step.time, estimate))
         return Sample(step.time, ESTIMATED, estimate)
 
 
@@ -100,13 +102,8 @@ class EstimatedInputs(Around):
         inner = getattr(self._behaviour, "realtime", None)
         found: dict[str, Any] = dict(inner()) if inner else {}
         found["inputs"] = {
-            p.port: {
-                "estimates": p.estimates,
-                "largest_error": max(
-                    (abs(e) for case in p.cases for e in case.errors.values()), default=0.0
-                ),
-            }
-            for p in self.inputs
+            port.port: {"estimates": port.estimates, "largest_error": port.largest_error}
+            for port in self.inputs
         }
         return found
 

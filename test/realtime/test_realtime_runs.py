@@ -231,3 +231,23 @@ def test_the_tests_that_the_table_of_claims_names_are_there() -> None:
             assert f"def {name}(" in written, f"claim {number}: there is no test {name}"
         for module in re.findall(r"`(realtime/\w+\.py)`", modules):
             assert (ROOT / "ros2_cosim" / module).is_file()
+
+
+def test_estimates_from_an_earlier_run_are_close_where_that_was_alike(tmp_path: Path) -> None:
+    """The values that one run leaves behind are the estimates of the next."""
+    first = tmp_path / "first"
+    first.mkdir()
+    run_inproc(load_scenario(loop_file(tmp_path, keep_values=True)), first, record=False)
+    errors = {}
+    for name, rule in (
+        ("held", {"order": 0}),
+        ("earlier", {"method": "earlier", "file": "first/values.json"}),
+    ):
+        (tmp_path / name).mkdir()
+        late = {**LATE, "estimate": [rule]}
+        scenario = load_scenario(loop_file(tmp_path, **late))
+        summary = run_inproc(scenario, tmp_path / name, record=False)
+        assert summary.realtime is not None
+        ((_, _, mean, _), *_) = summary.realtime.couplings["slow"].errors
+        errors[name] = mean
+    assert errors["earlier"] < 0.5 * errors["held"]
