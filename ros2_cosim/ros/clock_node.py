@@ -179,6 +179,7 @@ class ClockNode:
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
             if self._again or self._control.reset:
+                # The system does not become STOPPED: that is where everybody shuts down.
                 # The last word of this run: what is derived of those who go says nothing more.
                 self._silent = True
                 self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
