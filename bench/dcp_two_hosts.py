@@ -100,12 +100,13 @@ def run_master(duration: str, transport: str) -> None:
     began = time.perf_counter_ns()
     try:
         end = scheduler.run(scenario.duration, scenario.duration)
+        # Before the world is closed: its slave tells what became of its inputs.
+        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
     finally:
         for behaviour in behaviours.values():
             close = getattr(behaviour, "close", None)
             if close:
                 close()
-    reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
     facts = RunFacts("inproc", end, "end", time.perf_counter_ns() - began, 0)
     with tempfile.TemporaryDirectory() as directory:
         summary = write_results(Path(directory), scenario, reports, facts)

@@ -97,6 +97,43 @@ OWN_DEFINITIONS: dict[str, str] = {
     "ros2_cosim/msg/SystemState": (
         "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\n"
     ),
+    "ros2_cosim/msg/Heartbeat": (
+        "string participant\n"
+        "uint64 activations\n"
+        "int64 bound_ns\n"
+        "string[] waits_for\n"
+        "int64[] promised_ns\n"
+    ),
+    "ros2_cosim/msg/ParticipantStatus": (
+        "string participant\n"
+        "uint8 state\n"
+        "string reason\n"
+        "bool present\n"
+        "int64 bound_ns\n"
+        "int64 granted_ns\n"
+        "uint64 activations\n"
+        "float64 rate\n"
+        "string[] waits_for\n"
+        "int64[] promised_ns\n"
+        "int64 since_ns\n"
+        "float64 since_s\n"
+        "float64 heard_s\n"
+        "bool silent\n"
+    ),
+    "ros2_cosim/msg/RunStatus": (
+        "string run_id\n"
+        "uint8 state\n"
+        "string reason\n"
+        "int64 time_ns\n"
+        "int64 horizon_ns\n"
+        "int64 end_ns\n"
+        "float64 rate\n"
+        "float64 real_time_factor\n"
+        "float64 wall_s\n"
+        "string blocking\n"
+        "string why\n"
+        "ParticipantStatus[] participants\n"
+    ),
     "ros2_cosim/msg/ParticipantReport": (
         "string participant\n"
         "uint64 activations\n"

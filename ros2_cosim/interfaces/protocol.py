@@ -72,6 +72,64 @@ class SystemState(NamedTuple):
     run_id: str
 
 
+class Heartbeat(NamedTuple):
+    """Sign of life of a participant that has not advanced for a while (ros2_cosim/msg/Heartbeat).
+
+    ``waits_for`` names promises as ``writer.port``, or ``horizon``; up to ``promised_ns`` each
+    of them reaches so far. Empty: it is about to run.
+    """
+
+    participant: str
+    activations: int
+    bound_ns: int
+    waits_for: tuple[str, ...]
+    promised_ns: tuple[int, ...]
+
+
+class ParticipantStatus(NamedTuple):
+    """Where one participant stands (ros2_cosim/msg/ParticipantStatus).
+
+    Times ``_ns`` are simulated, ``_s`` and ``rate`` are of the wall clock: ``since_s`` it has not
+    advanced, ``heard_s`` ago came its last sign of life.
+    """
+
+    participant: str
+    state: int
+    reason: str
+    present: bool
+    bound_ns: int
+    granted_ns: int
+    activations: int
+    rate: float
+    waits_for: tuple[str, ...]
+    promised_ns: tuple[int, ...]
+    since_ns: int
+    since_s: float
+    heard_s: float
+    silent: bool
+
+
+class RunStatus(NamedTuple):
+    """The watchdog's view of a run (ros2_cosim/msg/RunStatus).
+
+    ``rate`` is the wanted real-time factor, 0 for as fast as possible; ``blocking`` names who
+    holds back the run, ``why`` says what it does or waits for.
+    """
+
+    run_id: str
+    state: int
+    reason: str
+    time_ns: int
+    horizon_ns: int
+    end_ns: int
+    rate: float
+    real_time_factor: float
+    wall_s: float
+    blocking: str
+    why: str
+    participants: tuple[ParticipantStatus, ...]
+
+
 class ParticipantReport(NamedTuple):
     """What a participant says of itself at the end of a run (ros2_cosim/msg/ParticipantReport).
 

@@ -143,3 +143,13 @@ class Coordinator:
             if end < self._duration_ns:
                 self.end = end
                 self.stop_reason = f"{participant}: {reason}"
+
+    def stop_at(self, time: int, reason: str) -> None:
+        """End the run at ``time`` [ns], unless it ends earlier.
+
+        Nobody may have been granted more than ``time``: then nobody has passed this end.
+        """
+        if time < self.end:
+            self.end = time
+            self._duration_ns = time
+            self.stop_reason = reason

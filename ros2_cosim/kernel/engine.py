@@ -283,16 +283,26 @@ class Engine:
 
     def blocked(self) -> Blocked:
         """Explain what the participant waits for."""
+        candidate, waiting = self._waiting()
+        if candidate is not None and candidate >= self.horizon:
+            return Blocked(candidate, (f"the horizon (now {format_ns(self.horizon)})",))
+        return Blocked(candidate, tuple(self._describe(c) for c in waiting))
+
+    def needs(self) -> list[tuple[str, int]] | None:
+        """(connection, promised so far) of what the participant waits for; None: the horizon."""
+        candidate, waiting = self._waiting()
+        if candidate is not None and candidate >= self.horizon:
+            return None
+        return [(c.name, c.promise) for c in waiting]
+
+    def _waiting(self) -> tuple[int | None, list[Channel]]:
+        """The next activation, if known, and the connections whose promise it lacks."""
         candidate, _ = self._candidate()
         if candidate is None:
             lbts = self.trigger_lbts()
-            waiting = [c for c in self._trigger if c.promise == lbts]
-            return Blocked(None, tuple(self._describe(c) for c in waiting))
-        if candidate >= self.horizon:
-            return Blocked(candidate, (f"the horizon (now {format_ns(self.horizon)})",))
+            return None, [c for c in self._trigger if c.promise == lbts]
         waiting = [c for c in self._plain if c.promise <= candidate]
-        waiting += [c for c in self._delayed if c.promise < candidate]
-        return Blocked(candidate, tuple(self._describe(c) for c in waiting))
+        return candidate, waiting + [c for c in self._delayed if c.promise < candidate]
 
     def _candidate(self) -> tuple[int | None, bool]:
         """(time of the next activation, whether it is data-triggered), None if unknown."""

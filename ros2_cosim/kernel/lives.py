@@ -41,6 +41,8 @@ class Lives:
         host: Callable[[str], Host | None] = lambda name: None,
     ) -> None:
         self.system = State.INVALID
+        #: Whether the behaviours are wanted for another run: they are not closed then.
+        self.kept = False
         self._active: str | None = None
         self._on_change = on_change
         self._on_system = on_system
@@ -141,6 +143,8 @@ class Lives:
 
     def close(self) -> None:
         """Release what the behaviours hold, whatever happened."""
+        if self.kept:
+            return
         for life in self.of.values():
             life.close()
 

@@ -118,6 +118,11 @@ class SequentialScheduler:
                 end = min(end, self._stop_end)
         return end
 
+    @property
+    def next_time(self) -> int:
+        """No activation takes place before this time [ns]; FOREVER: none is known."""
+        return self._agenda[0][0] if self._agenda else FOREVER
+
     def _schedule(self, index: int, time: int) -> None:
         if time < self._scheduled[index]:
             self._scheduled[index] = time

@@ -3,21 +3,25 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, ParticipantError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
+from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session, Stopped
-from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.scenario.output_directory import repetition_directory
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph, build_model, with_adapters
 
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
@@ -37,12 +41,41 @@ class Started(NamedTuple):
         settings = self.scenario.outputs_of(participant)[port]
         return settings.topic, settings.type
 
+    def output(self) -> Path:
+        """The output directory; of a run that begins anew, one of its own below it."""
+        output = Path(self.session.parameter("output", "."))
+        if self.session.repetition:
+            output = output / repetition_directory(self.session.repetition)
+            output.mkdir()
+            save_scenario(self.scenario, output / RESOLVED_SCENARIO)
+        return output
 
-def run_node(default_name: str, body: Callable[[Started], None]) -> int:
+    def run_id(self) -> str:
+        """The identity of the run in messages."""
+        return run_id_of(self.scenario.name, self.scenario.seed, self.session.repetition)
+
+
+def run_node(
+    default_name: str, body: Callable[[Started], bool | None], *, awaits_clock: bool = True
+) -> int:
     """Start a node, run ``body`` and turn its outcome into an exit code.
 
     The node needs the ROS parameter ``scenario_file``, the resolved scenario of the run.
+
+    :param body: tells whether the run begins anew; then the node starts again in this process
+    :param awaits_clock: whether a node that starts again has to wait for the clock to do so
     """
+    for repetition in itertools.count():
+        code = _run_once(default_name, body, repetition, awaits_clock)
+        if code is not None:
+            return code
+    raise AssertionError("unreachable")
+
+
+def _run_once(
+    default_name: str, body: Callable[[Started], bool | None], repetition: int, awaits: bool
+) -> int | None:
+    """The exit code, None if the run begins anew."""
     name = default_name
     try:
         with Session(default_name, sys.argv) as session:
@@ -53,7 +86,11 @@ def run_node(default_name: str, body: Callable[[Started], None]) -> int:
                     "parameter scenario_file is empty; it names the scenario of the run"
                 )
             scenario = load_scenario(Path(path))
-            body(Started(session, scenario, build_graph(scenario)))
+            session.repetition = repetition
+            started = Started(session, scenario, build_graph(scenario))
+            if repetition and awaits:
+                await_clock(session, started.run_id(), scenario.startup_s)
+            again = body(started)
     except (Stopped, KeyboardInterrupt):
         return 0
     except Aborted:
@@ -61,7 +98,29 @@ def run_node(default_name: str, body: Callable[[Started], None]) -> int:
     except CosimError as error:
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return EXIT_FAILED
-    return 0
+    return None if again else 0
+
+
+def renewed(behaviour: Behaviour, name: str, make: Callable[[], Behaviour]) -> Behaviour:
+    """A behaviour for a run that begins anew.
+
+    One with a method ``reset`` is kept; one that holds nothing that has to be closed is made
+    again.
+
+    :raises ParticipantError: it can be neither
+    """
+    reset = getattr(behaviour, "reset", None)
+    if reset is None:
+        if hasattr(behaviour, "close"):
+            raise ParticipantError(
+                f"participant '{name}' cannot begin anew: its model holds something open (it has "
+                "a method close) and has no method reset"
+            )
+        return make()
+    reset()
+    if getattr(behaviour, "stop_reason", None) is not None:
+        behaviour.stop_reason = None  # type: ignore[attr-defined]
+    return behaviour
 
 
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
@@ -85,8 +144,9 @@ def run_participant(
 
     :param build: makes the behaviour of the participant named; None: as the scenario says
     """
+    kept: list[Behaviour] = []
 
-    def body(started: Started) -> None:
+    def body(started: Started) -> bool:
         session, scenario, graph = started
         name = session.parameter("participant", default_name)
         if name not in scenario.participants:
@@ -95,11 +155,14 @@ def run_participant(
                 f"{', '.join(scenario.participants)}"
             )
         realtime = realtime_of(session, floating=True)
-        if build:
-            behaviour = with_adapters(scenario, name, build(started, name), realtime)
-        else:
-            behaviour = build_model(scenario, name, "ros", realtime)
-        ParticipantNode(
+
+        def make() -> Behaviour:
+            if build:
+                return with_adapters(scenario, name, build(started, name), realtime)
+            return build_model(scenario, name, "ros", realtime)
+
+        behaviour = renewed(kept.pop(), name, make) if kept else make()
+        again = ParticipantNode(
             session,
             graph,
             name,
@@ -111,5 +174,8 @@ def run_participant(
             timer=time.perf_counter_ns,
             operation=Operation(scenario.participants[name].mode),
         ).run()
+        if again:
+            kept.append(behaviour)
+        return again
 
     return run_node(default_name, body)

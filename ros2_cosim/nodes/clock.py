@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
@@ -16,10 +18,11 @@ from ros2_cosim.tools.losses import read_losses
 
 def main() -> int:
     """Run the node."""
-    return run_node("clock", _coordinate)
+    controls: list[RunControl] = []
+    return run_node("clock", partial(_coordinate, controls), awaits_clock=False)
 
 
-def _coordinate(started: Started) -> None:
+def _coordinate(controls: list[RunControl], started: Started) -> bool:
     session, scenario, graph = started
     realtime = realtime_of(session)
     names = [*graph.order, RECORDER]
@@ -32,19 +35,32 @@ def _coordinate(started: Started) -> None:
         enters={n: s.enter_ns for n, s in specs.items() if s.enter_ns > 0},
         free=[n for n, s in specs.items() if s.free_entry],
     )
+    control = RunControl(
+        step_ns=scenario.clock_step,
+        rate=realtime.pacer.rate if realtime.pacer else None,
+        paused=controls[-1].reset_paused
+        if controls
+        else session.parameter("paused", "false") == "true",
+        can_reset=not any(spec.is_late or spec.leave_ns < FOREVER for spec in specs.values()),
+    )
+    controls.append(control)
     # Whoever started the processes tells here of those that the run can do without.
     spared = any(not spec.required for spec in specs.values())
     directory = Path(session.node.get_parameter("scenario_file").value).parent
-    ClockNode(
+    repeat = int(session.parameter("repeat", "1"))
+    return ClockNode(
         session,
         names,
         coordinator,
+        graph=graph,
+        control=control,
         muster=Muster(graph, coordinator),
         losses=partial(read_losses, directory) if spared else dict,
         late=graph.has_late,
-        run_id=f"{scenario.name}-{scenario.seed}",
-        rate=realtime.pacer.rate if realtime.pacer else None,
+        run_id=started.run_id(),
+        again=session.repetition + 1 < repeat,
         watchdog_s=scenario.watchdog_s,
+        warn_s=scenario.watchdog_warn_s,
         startup_s=scenario.startup_s,
         observers=[RECORDER],
         timer=time.perf_counter_ns,

@@ -3,16 +3,18 @@
 
 import sys
 import time
-from pathlib import Path
+from functools import partial
+from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, renewed, run_node
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
@@ -22,25 +24,50 @@ from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 _SECOND = 1_000_000_000
 
 
+class Kept(NamedTuple):
+    """What is left of a run for the next one in this process."""
+
+    control: RunControl
+    behaviours: dict[str, Behaviour]
+
+
 def main() -> int:
     """Run the node."""
-    return run_node("composed", _compose)
+    return run_node("composed", partial(_compose, []), awaits_clock=False)
 
 
-def _compose(started: Started) -> None:
+def _compose(kept: list[Kept], started: Started) -> bool:
     session, scenario, graph = started
-    output = Path(session.parameter("output", "."))
+    output = started.output()
     realtime = realtime_of(session)
+    control = RunControl(
+        step_ns=scenario.clock_step,
+        rate=realtime.pacer.rate if realtime.pacer else None,
+        paused=kept[-1].control.reset_paused
+        if kept
+        else session.parameter("paused", "false") == "true",
+        can_reset=True,
+    )
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Behaviour] = {}
+    again = False
+    repeat = int(session.parameter("repeat", "1"))
     lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
-            session, graph, topic_of=started.topic_of, sink=sink, timer=time.perf_counter_ns
+            session,
+            graph,
+            topic_of=started.topic_of,
+            sink=sink,
+            control=control,
+            run_id=started.run_id(),
+            timer=time.perf_counter_ns,
         )
         for name in graph.order:
-            behaviours[name] = build_model(scenario, name, "composed", realtime)
+            make = partial(build_model, scenario, name, "composed", realtime)
+            behaviours[name] = renewed(former[name], name, make) if former else make()
         scheduler = SequentialScheduler(
             graph,
             behaviours,
@@ -54,13 +81,17 @@ def _compose(started: Started) -> None:
             session,
             behaviours,
             scheduler,
-            f"{scenario.name}-{scenario.seed}",
+            started.run_id(),
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
         with lives.during(session.wait, lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
-                scheduler, scenario.duration, realtime.pacer, _tell, lambda: scheduler.suspended
+                scheduler,
+                scenario.duration,
+                realtime.pacer,
+                lambda at: _tell(at, control.resting),
+                lambda: scheduler.suspended,
             )
             wall_ns = time.perf_counter_ns() - began
             reason = f"end of the run at {format_ns(end)}"
@@ -68,32 +99,37 @@ def _compose(started: Started) -> None:
                 reason = scheduler.stop_reason
             lives.stop(reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            lives.shut_down("the run is complete")
+            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            if not again:
+                lives.shut_down("the run is complete")
     finally:
         sink.close()
         if lives is not None:
             lives.leave()
         else:
-            Lives(behaviours).close()
+            Lives({**former, **behaviours}).close()
     # What publishing and recording took is nobody's in particular.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
     facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
     write_results(output, scenario, reports, facts)
+    if again:
+        kept.append(Kept(control, behaviours))
+    return again
 
 
 _told = 0
 _told_at = 0
 
 
-def _tell(time_ns: int) -> None:
+def _tell(time_ns: int, paused: bool) -> None:
     """Read by whoever started the run: its progress bar, and a sign of life every second."""
     global _told, _told_at
     now = time.perf_counter_ns()
     if time_ns // _SECOND > _told or now - _told_at > _SECOND:
         _told, _told_at = time_ns // _SECOND, now
-        print(f"time {time_ns / 1e9:.3f} s", flush=True)
+        print(f"time {time_ns / 1e9:.3f} s{' paused' * paused}", flush=True)
 
 
 if __name__ == "__main__":

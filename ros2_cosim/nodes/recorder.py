@@ -4,7 +4,6 @@
 import json
 import sys
 import time
-from pathlib import Path
 
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros.recorder_node import RecorderNode
@@ -17,9 +16,9 @@ def main() -> int:
     return run_node("recorder", _record)
 
 
-def _record(started: Started) -> None:
+def _record(started: Started) -> bool:
     session, scenario, graph = started
-    output = Path(session.parameter("output", "."))
+    output = started.output()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     try:
         recorder = RecorderNode(
@@ -48,7 +47,7 @@ def _record(started: Started) -> None:
         realtime=clock.get("realtime"),
     )
     write_results(output, scenario, reports, facts)
-    recorder.finish()
+    return recorder.finish()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ MAX_BODY = 16_384
 MAX_CONNECTIONS = 32
 #: A connection that says nothing for so long is closed [s].
 IDLE_S = 30.0
+#: So long each pause in a refused request may take [s].
+REFUSAL_S = 1.0
 _HEADERS = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -160,6 +162,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         refusal, body = self._read()
         self._reply(refusal or self.server.api.answer(self.command, self.path, body))
+        if refusal is not None:
+            self._hear_out()
+
+    def _hear_out(self) -> None:
+        """Read what is left of a refused request: closing before would undo the answer."""
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(REFUSAL_S)
+        left = 16 * MAX_BODY
+        while left > 0 and (data := self.rfile.read1(4096)):
+            left -= len(data)
 
     def _read(self) -> tuple[Answer | None, bytes]:
         """(refusal or None, body); after a refusal the connection is not used again."""

@@ -10,12 +10,26 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ros2_cosim.realtime.histogram import Histogram
-from ros2_cosim.realtime.wall_clock import WallClock
+from ros2_cosim.realtime.wall_clock import MonotonicClock, WallClock
 
 
 def exact_rate(rate: float) -> Fraction:
     """A real-time factor as an exact fraction: 0.1 is one tenth, not the nearest double."""
     return Fraction(repr(rate))
+
+
+def continued(pacer: Pacer | None, rate: float | None, time: int) -> Pacer | None:
+    """The pace of a run that goes on now at simulated ``time`` [ns].
+
+    :param pacer: its pace so far, None for as fast as possible
+    :param rate: its real-time factor from now on, None for as fast as possible
+    """
+    if rate is None:
+        return None
+    if pacer is None or pacer.rate != rate:
+        pacer = Pacer(rate, pacer.clock if pacer else MonotonicClock())
+    pacer.start(pacer.clock.now() - pacer.wall(time))
+    return pacer
 
 
 class Pacer:

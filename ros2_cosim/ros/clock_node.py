@@ -19,14 +19,19 @@ from ros2_cosim.interfaces.protocol import (
 )
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.system_state import system_state
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
+from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.repetition import AGAIN, await_departure
+from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
+from ros2_cosim.ros.standing import StandingTable
 
 #: How the reason of a participant's state begins that does not advance for want of something.
 WAITS = "waits "
@@ -46,14 +51,17 @@ class ClockNode:
     :param session: the ROS node
     :param participants: all participants that gate the clock, the recorder included
     :param coordinator: what decides about time
+    :param graph: the checked system
+    :param control: what limits how far the run goes: pauses, steps, rate
     :param muster: who takes part
     :param losses: participants whose processes ended before their time, and how
     :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
-    :param rate: wanted real-time factor, None for as fast as possible
+    :param again: whether the run begins anew after its end
     :param startup_s: wall seconds that all may take to become ready
     :param watchdog_s: wall seconds without progress after which the run is stopped; the
         end of the run has at least its own time
+    :param warn_s: wall seconds without progress, or sign of life, after which that is said
     :param timer: monotonic wall clock [ns]
     :param hard: what hard real time this process was granted; empty if it did not ask
     """
@@ -64,12 +72,15 @@ class ClockNode:
         participants: Iterable[str],
         coordinator: Coordinator,
         *,
+        graph: Graph,
+        control: RunControl,
         muster: Muster,
         losses: Callable[[], Mapping[str, str]] = dict,
         late: bool = False,
         run_id: str,
-        rate: float | None,
+        again: bool = False,
         watchdog_s: float,
+        warn_s: float,
         startup_s: float,
         observers: Iterable[str] = (),
         timer: Callable[[], int],
@@ -82,17 +93,23 @@ class ClockNode:
         self._losses = losses
         self._awaited_since: int | None = None
         self._run_id = run_id
-        self._rate = rate
+        self._again = again
+        self._control = control
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
         self._observers = frozenset(observers)
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
+        self._table = StandingTable(graph, self._states, timer())
+        self._view = RunView(
+            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
+        )
         self._reports: set[str] = set()
         self._failure: ParticipantState | None = None
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
         self._system_state: State | None = None
+        self._state = SystemState(int(State.INVALID), "", run_id)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -104,7 +121,6 @@ class ClockNode:
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
-        self._diagnostics = DiagnosticsPublisher(session.node, run_id)
         self._horizon = session.writer(topics.HORIZON, topics.HORIZON_TYPE, latched)
         self._system = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -112,6 +128,12 @@ class ClockNode:
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
         )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
+        session.record_reader(
+            topics.HEARTBEAT,
+            topics.HEARTBEAT_TYPE,
+            data_qos(),
+            lambda beat: self._table.on_heartbeat(beat, timer()),
+        )
         for name in participants:
             session.record_reader(
                 topics.completion(name),
@@ -119,12 +141,21 @@ class ClockNode:
                 data_qos(latched=late and name not in self._observers),
                 self._on_completion,
             )
+        ControlServices(
+            session,
+            control,
+            time=lambda: self._coordinator.time,
+            state=lambda: State(self._state.state),
+            timer=timer,
+        )
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Run from the first connection to the shut-down.
 
+        :returns: whether the run begins anew; then everybody else has left this one
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
         try:
@@ -134,8 +165,11 @@ class ClockNode:
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
             self._started = self._timer()
+            self._control.started(self._started)
+            self._view.started()
             self._own.enter(State.RUNNING, "all participants are ready")
             self._simulate()
+            self._control.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)
@@ -144,6 +178,11 @@ class ClockNode:
             self._send_report(wall_ns)
             self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
             self._own.enter(State.STOPPED, "all participants have stopped")
+            if self._again or self._control.reset:
+                self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
+                self._system.send(self._state)
+                await_departure(self._session, limit_ns / 1e9)
+                return True
             self._own.enter(State.SHUTTING_DOWN, "the run is complete")
             self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
             self._own.enter(State.SHUT_DOWN, "the run is complete")
@@ -155,10 +194,12 @@ class ClockNode:
             raise
         # The last word has to reach everybody before this process ends.
         self._system.flush()
+        return False
 
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
         while not self._coordinator.finished:
+            self._obey()
             self._await_arrivals()
             self._admit()
             self._show_time()
@@ -167,9 +208,10 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            paused = self._system_state is State.PAUSED
-            if time > last_time or time >= self._sent_horizon or paused:
-                # At the horizon of a paced run everybody waits, and rightly so.
+            resting = self._control.resting or self._system_state is State.PAUSED
+            if time > last_time or time >= self._sent_horizon or resting:
+                # At the horizon of a paced run everybody waits, and rightly so; whom somebody
+                # looks at with a debugger during a pause may take his time.
                 last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
@@ -178,15 +220,29 @@ class ClockNode:
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
-        if self._rate is None:
+        rate = self._control.rate
+        if rate is None:
             return _POLL_S
         # Everybody at the horizon has told when he goes on: nothing happens before that.
-        elapsed = (self._timer() - self._started) * self._rate
-        left_s = (self._coordinator.time - elapsed) / self._rate / 1e9
+        left_s = (self._coordinator.time - self._control.paced(self._timer())) / rate / 1e9
         return left_s if 0.0 < left_s < _PACED_POLL_S else _PACED_POLL_S
 
+    def _obey(self) -> None:
+        """Do what was asked for by run control."""
+        control, coordinator = self._control, self._coordinator
+        stands = control.update(coordinator.time, self._timer())
+        if control.stop_reason is not None:
+            coordinator.stop_at(max(control.granted, 0), control.stop_reason)
+        told = control.describe(coordinator.time)
+        if stands:
+            if self._own.state is State.RUNNING:
+                self._own.enter(State.PAUSED, told)
+            self._state = self._state._replace(reason=told)
+        elif self._own.state is State.PAUSED and not control.resting:
+            self._own.enter(State.RUNNING, told)
+
     def _show_time(self) -> None:
-        time = self._coordinator.time
+        time = min(self._coordinator.time, self._control.limit)
         if time > self._shown and time >= 0:
             self._shown = time
             self._clock.publish(encode_clock(*split_stamp(time)))
@@ -196,40 +252,33 @@ class ClockNode:
         time, now = max(self._shown, 0), self._timer()
         if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
             self._told_time, self._told_at = time, now
-            print(f"time {time / 1e9:.3f} s", flush=True)
-            self._publish_diagnostics(now)
-
-    def _publish_diagnostics(self, now: int) -> None:
-        coordinator = self._coordinator
-        elapsed = now - self._started if self._started else 0
-        standings = [
-            Standing(
-                name,
-                None if state is None else State(state.state),
-                "" if state is None else state.reason,
-                coordinator.bound_of(name),
+            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+        self._view.poll(
+            Progress(
+                self._state,
+                self._coordinator.time,
+                self._sent_horizon,
+                self._coordinator.end,
+                self._control.rate,
+                self._control.resting,
             )
-            for name, state in self._states.items()
-        ]
-        rate = max(self._shown, 0) / elapsed if elapsed else 0.0
-        self._diagnostics.publish(coordinator.time, self._sent_horizon, rate, standings)
+        )
 
     def _move_horizon(self) -> None:
         coordinator = self._coordinator
-        horizon = coordinator.horizon
-        # Once everything is complete, nobody has to wait for the wall clock to reach the end.
-        if self._rate is not None and not coordinator.finished:
-            elapsed = int((self._timer() - self._started) * self._rate)
-            # +1: the activation that is due right now may run.
-            horizon = min(horizon, elapsed + 1)
-        news = coordinator.end != self._sent_end or horizon == coordinator.stops_at
+        control = self._control
+        horizon = control.allowed(coordinator.horizon, self._timer())
+        if coordinator.finished:
+            # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+            horizon = coordinator.horizon
+        news = coordinator.end != self._sent_end or horizon in (coordinator.stops_at, control.limit)
         # Half a window at a time: nobody waits for it, and it costs few messages.
-        if self._rate is None and self._sent_horizon != NEVER and not news:
+        if control.rate is None and self._sent_horizon != NEVER and not news:
             half = coordinator.window_ns // 2
             if horizon - self._sent_horizon < half:
                 return
         if horizon > self._sent_horizon or coordinator.end != self._sent_end:
-            self._sent_horizon = max(horizon, self._sent_horizon)
+            self._sent_horizon = control.granted = max(horizon, self._sent_horizon)
             self._sent_end = coordinator.end
             self._send_horizon()
 
@@ -351,9 +400,15 @@ class ClockNode:
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
         reasons = [f"{name} {reason}" for name, reason in waiting.items()]
-        return text + (f" ({'; '.join(reasons)})" if reasons else "")
+        now = self._timer()
+        name, why = self._table.blocking(self._sent_horizon, now, _SECOND)
+        blame = f"; all wait for '{name}': {why}" if name else ""
+        places = f"; {self._table.explain(self._sent_horizon, now)}"
+        return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)
 
     def _check_failure(self) -> None:
+        if self._control.abort_reason is not None:
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
         for name, reason in self._losses().items():
             self._lose(name, reason)
         if self._failure is not None:
@@ -368,8 +423,8 @@ class ClockNode:
             "startup_ns": self._started - self._created,
             **self._muster.record(),
         }
-        if self._rate is not None:
-            details["realtime"] = {"rate": self._rate, "hard": self._hard}
+        if self._control.rate is not None:
+            details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _changed(self, change: Change) -> None:
@@ -386,11 +441,13 @@ class ClockNode:
         state = system_state(known)
         if state is not self._system_state:
             self._system_state = state
-            self._system.send(SystemState(int(state), reason, self._run_id))
+            self._state = SystemState(int(state), reason, self._run_id)
+            self._system.send(self._state)
 
     def _on_state(self, state: ParticipantState) -> None:
         if state.participant in self._states:
             self._states[state.participant] = state
+            self._table.on_state(state, self._timer())
             if state.state in (State.READY_TO_RUN, State.RUNNING):
                 self._muster.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (
@@ -407,11 +464,16 @@ class ClockNode:
 
     def _on_completion(self, completion: Completion) -> None:
         coordinator = self._coordinator
+        self._table.on_completion(completion, self._timer())
         if completion.stop_reason:
             coordinator.stop_requested(
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         coordinator.completed(completion.participant, completion.bound_ns)
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
 
 
 def _quoted(names: list[str]) -> str:

@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import split_stamp
-from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.kernel.time import FOREVER, split_stamp
+from ros2_cosim.realtime.pacing import Pacer, continued
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.recorder_node import Sink
+from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
+from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
@@ -33,6 +39,8 @@ class ComposedNode:
     :param graph: the checked system
     :param topic_of: (participant, output port) -> (topic, ROS type)
     :param sink: recorder of the messages
+    :param control: what limits how far the run goes: pauses, steps, rate
+    :param run_id: names this run in its status
     :param timer: monotonic wall clock [ns]
     """
 
@@ -43,11 +51,24 @@ class ComposedNode:
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
+        control: RunControl,
+        run_id: str,
         timer: Callable[[], int],
     ) -> None:
         self._session = session
         self._sink = sink
+        self._control = control
+        self._run_id = run_id
         self._timer = timer
+        self._reached = 0
+        #: Nobody has an activation before this time [ns].
+        self._time = 0
+        self._table = StandingTable(graph, graph.participants, timer())
+        # Whoever is in an activation keeps this process from telling: there are no warnings.
+        self._view = RunView(
+            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
+        )
+        ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
@@ -85,31 +106,86 @@ class ComposedNode:
         :param progress: called with the simulated time [ns] after each step and while waiting
         :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
+        :raises AbortRequestedError: somebody asked for the end at once
         :raises Stopped: the process was asked to end
         """
+        control = self._control
+        control.started(self._timer())
+        self._view.started()
         if pacer is not None:
             pacer.start()
-        reached, end = 0, duration_ns
-        while reached < end:
-            reached = min(reached + CLOCK_STEP_NS, end)
-            before = pacer.wait if pacer else None
-            end = scheduler.run(reached, end, before=before)
-            while held():
-                since = self._timer()
-                self._session.wait(0.05)
-                progress(scheduler.now)
-                if pacer is not None:
-                    # A paced run does not catch up on a pause.
-                    pacer.slip(self._timer() - since)
-                if not held():
-                    end = scheduler.run(reached, end, before=before)
-            reached = min(reached, end)
-            self._sink.advance(reached)
-            self._clock.publish(encode_clock(*split_stamp(reached)))
-            progress(reached)
-            self._session.wait(0.0)
-            if pacer is not None:
-                while (ahead := pacer.due(reached) - pacer.clock.now()) > _NEAR_NS:
-                    self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
-                    progress(reached)
+        end, stood = duration_ns, False
+        while self._reached < end:
+            control.update(self._time, self._timer())
+            self._check_abort()
+            if control.stop_reason is not None:
+                end = min(end, self._reached)
+                scheduler.stop_reason = control.stop_reason
+                break
+            if stood or control.rate != (pacer.rate if pacer else None):
+                pacer = continued(pacer, control.rate, self._reached)
+            wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
+            stood = wanted <= self._reached
+            if not stood:
+                end = self._advance(scheduler, wanted, end, pacer)
+                while held():
+                    since = self._timer()
+                    self._session.wait(0.05)
+                    self._check_abort()
+                    progress(scheduler.now)
+                    if pacer is not None:
+                        # A paced run does not catch up on a pause.
+                        pacer.slip(self._timer() - since)
+                    if not held():
+                        end = self._advance(scheduler, wanted, end, pacer)
+                self._reach(scheduler, wanted, end)
+            control.granted = max(control.granted, self._reached)
+            self._tell(scheduler, end)
+            progress(self._reached)
+            self._session.wait(0.05 if stood else 0.0)
+            if pacer is not None and not stood:
+                self._wait_for(pacer, progress)
+        control.over(describe_end(end, scheduler.stop_reason or "complete"))
         return end
+
+    def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
+        """Let the wall clock come near, unless somebody asks for something else."""
+        control = self._control
+        while (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS:
+            if control.rate != pacer.rate or control.paused or control.stop_reason is not None:
+                return
+            self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
+            progress(self._reached)
+
+    def _advance(
+        self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer | None
+    ) -> int:
+        """Run every activation before ``until``; gives the end of the run."""
+        return scheduler.run(until, end, before=pacer.wait if pacer else None)
+
+    def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
+        """Everything before ``until`` is complete."""
+        self._reached = min(until, end)
+        self._time = max(self._reached, min(scheduler.next_time, end))
+        self._sink.advance(self._reached)
+        self._clock.publish(encode_clock(*split_stamp(self._reached)))
+
+    def _check_abort(self) -> None:
+        if self._control.abort_reason is not None:
+            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
+
+    def _state(self) -> State:
+        stands = self._control.paused and self._time >= self._control.limit
+        return State.PAUSED if stands else State.RUNNING
+
+    def _tell(self, scheduler: SequentialScheduler, end: int) -> None:
+        if not self._view.is_due():
+            return
+        now, state = self._timer(), self._state()
+        for name, runtime in scheduler.runtimes.items():
+            self._table.on_state(ParticipantState(name, int(state), ""), now)
+            done = runtime.trace.activations
+            self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
+        system = SystemState(int(state), self._control.describe(self._time), self._run_id)
+        rate, resting = self._control.rate, self._control.resting
+        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))

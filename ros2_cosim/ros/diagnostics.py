@@ -23,6 +23,11 @@ class Standing(NamedTuple):
     state: State | None
     reason: str
     bound: int
+    #: Promises that it waits for, in one text; for how long [s of wall time].
+    waits_for: str = ""
+    since_s: float = 0.0
+    #: Whether it has given no sign of life for longer than the soft limit.
+    silent: bool = False
 
 
 class DiagnosticsPublisher:
@@ -33,14 +38,23 @@ class DiagnosticsPublisher:
         self._run_id = run_id
 
     def publish(
-        self, time: int, horizon: int, rate: float, participants: Iterable[Standing]
+        self,
+        time: int,
+        horizon: int,
+        rate: float,
+        participants: Iterable[Standing],
+        blocking: str = "",
     ) -> None:
         """Publish the present state.
 
         :param time: every activation before it is complete [ns]
         :param horizon: activations before it may run [ns]
-        :param rate: measured real-time factor so far
+        :param rate: measured real-time factor
+        :param blocking: who holds back the run, and why
         """
+        values = {"horizon": _text(horizon), "real_time_factor": f"{rate:.3f}"}
+        if blocking:
+            values["blocking"] = blocking
         message = DiagnosticArray()
         message.header.stamp.sec, message.header.stamp.nanosec = split_stamp(max(time, 0))
         message.status.append(
@@ -48,7 +62,7 @@ class DiagnosticsPublisher:
                 "clock",
                 DiagnosticStatus.OK,
                 f"at {format_ns(max(time, 0))}",
-                {"horizon": _text(horizon), "real_time_factor": f"{rate:.3f}"},
+                values,
             )
         )
         for entry in participants:
@@ -61,14 +75,16 @@ class DiagnosticsPublisher:
         level = DiagnosticStatus.OK
         if entry.state in _FAULTS:
             level = DiagnosticStatus.ERROR
-        elif entry.reason.startswith("waits "):
+        elif entry.silent or entry.reason.startswith("waits "):
             level = DiagnosticStatus.WARN
-        return self._status(
-            entry.name,
-            level,
-            f"{entry.state.name}: {entry.reason}",
-            {"complete_before": _text(entry.bound), "holds_back": str(entry.bound <= time)},
-        )
+        values = {"complete_before": _text(entry.bound), "holds_back": str(entry.bound <= time)}
+        if entry.waits_for:
+            values["waits_for"] = entry.waits_for
+            values["for_s"] = f"{entry.since_s:.1f}"
+        text = f"{entry.state.name}: {entry.reason}"
+        if entry.silent:
+            text += " (no sign of life)"
+        return self._status(entry.name, level, text, values)
 
     def _status(
         self, name: str, level: bytes, text: str, values: Mapping[str, str]

@@ -37,9 +37,11 @@ from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.readers import ExpectedReaders
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
@@ -125,6 +127,7 @@ class ParticipantNode:
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
         )
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
+        self._heart = Heart(session, name, timer)
         # Who leaves early waits for those who read this, too: the clock, and the recorder.
         self._readers.add(self._states, (), 1, at_start=False)
         self._readers.add(self._reports, (), 1 + recorded, at_start=False)
@@ -134,9 +137,10 @@ class ParticipantNode:
         )
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
+        :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
         :raises Stopped: the process was asked to end
         """
@@ -148,6 +152,8 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._stay()
+            if self._system is AGAIN:
+                return True
             life.shut_down("the run is complete")
             # The clock waits for this word.
             self._states.flush()
@@ -170,7 +176,9 @@ class ParticipantNode:
             self._fail(error)
             raise
         finally:
-            life.close()
+            if self._system is not AGAIN:  # else the behaviour is wanted for the next run
+                life.close()
+        return False
 
     def _fail(self, error: RunError) -> None:
         """Say what went wrong and shut down, the one way out of an error."""
@@ -267,7 +275,7 @@ class ParticipantNode:
 
     def _stay(self) -> None:
         """Wait for the shut-down; who has left ends once everybody has what it sent."""
-        while self._system not in OVER and not self._clock_gone():
+        while self._system not in (*OVER, AGAIN) and not self._clock_gone():
             if self._engine.has_left and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)
@@ -299,6 +307,7 @@ class ParticipantNode:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += timer() - started
             self._check_abort()
+            self._heart.beat(self._runtime.trace.activations, engine.bound(), engine.needs)
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
@@ -349,6 +358,7 @@ class ParticipantNode:
             if not self._explicit and bound < min(self._reported_bound + self._quantum, horizon):
                 return
         self._reported_bound = bound
+        self._heart.heard()
         ports: tuple[PortPromise, ...] = ()
         if self._explicit:
             ports = tuple(

@@ -28,7 +28,9 @@ from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER, Aborted
+from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
 NAME = "recorder"
@@ -74,6 +76,7 @@ class RecorderNode:
         self._timer = timer
         self._quantum = quantum_ns
         self._channels: list[Channel] = []
+        self._heart = Heart(session, NAME, timer)
         self._counts = CausalityCounts()
         self._end = FOREVER
         self._horizon = NEVER
@@ -148,12 +151,14 @@ class RecorderNode:
             news = min(self._told + self._quantum, self._horizon, self._end)
             if bound > self._told and self._told < self._horizon and bound >= news:
                 self._told = bound
+                self._heart.heard()
                 self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self.reports.keys() >= self._expected:
                 self._life.stop("all messages and reports are here")
                 return
             self._session.wait(_POLL_S)
             self._check_abort()
+            self._heart.beat(0, bound, self._needs)
             if self._timer() - since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
@@ -161,14 +166,27 @@ class RecorderNode:
                 if self._clock_gone():
                     raise Aborted("the clock has gone")
 
-    def finish(self) -> None:
-        """Tell the clock that the record is complete on disk, and wait for the shut-down."""
+    def finish(self) -> bool:
+        """Tell the clock that the record is complete on disk, and wait for the shut-down.
+
+        :returns: whether the run begins anew
+        """
         self._life.stopped("the record is complete")
-        while self._system.state not in OVER and not self._clock_gone():
+        while self._system.state not in (*OVER, AGAIN) and not self._clock_gone():
             self._session.wait(_POLL_S)
+        if self._system.state == AGAIN:
+            return True
         self._life.shut_down("the run is complete")
         # The clock waits for this word.
         self._states.flush()
+        return False
+
+    def _needs(self) -> list[tuple[str, int]] | None:
+        """(port, promised so far) of what the record waits for; None: the horizon."""
+        bound = min((c.promise for c in self._channels), default=FOREVER)
+        if bound >= self._horizon:
+            return None
+        return [(c.name, c.promise) for c in self._channels if c.promise == bound]
 
     def _explain(self) -> str:
         """What the record waits for: the ports with the earliest promise, or reports."""

@@ -115,6 +115,8 @@ class Session:
     """
 
     def __init__(self, name: str, arguments: list[str] | None = None) -> None:
+        #: How often this process has taken part in the run before.
+        self.repetition = 0
         self._stop_signal: int | None = None
         self._failure: Exception | None = None
         # rclpy's own handlers would tear the context down under a node that is closing.

@@ -9,6 +9,8 @@ HORIZON = "/cosim/horizon"
 PARTICIPANT_STATE = "/cosim/participant_state"
 SYSTEM_STATE = "/cosim/system_state"
 REPORT = "/cosim/report"
+STATUS = "/cosim/status"
+HEARTBEAT = "/cosim/heartbeat"
 
 DIAGNOSTICS = "/diagnostics"
 
@@ -19,6 +21,8 @@ PARTICIPANT_STATE_TYPE = "ros2_cosim/msg/ParticipantState"
 SYSTEM_STATE_TYPE = "ros2_cosim/msg/SystemState"
 DIAGNOSTICS_TYPE = "diagnostic_msgs/msg/DiagnosticArray"
 REPORT_TYPE = "ros2_cosim/msg/ParticipantReport"
+STATUS_TYPE = "ros2_cosim/msg/RunStatus"
+HEARTBEAT_TYPE = "ros2_cosim/msg/Heartbeat"
 
 
 def completion(participant: str) -> str:

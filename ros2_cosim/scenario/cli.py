@@ -17,17 +17,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.presence import describe_presence
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.output_directory import prepare_output
+from ros2_cosim.scenario.output_directory import prepare_output, repetitions
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
-from ros2_cosim.tools.summary import Summary
+from ros2_cosim.tools.control_cli import add_control_commands
+from ros2_cosim.tools.summary import Summary, read_summary
 
 app = typer.Typer(
     name="cosim",
@@ -41,6 +42,21 @@ EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
 EXIT_SIGNAL = 128
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        print(f"cosim: ended by {number.name}", file=sys.stderr)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
+
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
@@ -87,6 +103,8 @@ def run(
     bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
     visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
     rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: cosim control.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, help="Run it so often, in the same processes.")] = 1,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -99,10 +117,12 @@ def run(
             controllers=controllers,
         )
         factor = _rate(rate)
-        if shape == "inproc" and (loaded.simulator.kind == "carla" or visualise or rviz):
+        if shape == "inproc" and (
+            loaded.simulator.kind == "carla" or visualise or rviz or paused or repeat > 1
+        ):
             raise ConfigurationError(
-                "shape inproc runs the headless world, without ROS; simulator carla, --visualise "
-                "and --rviz need --shape ros or composed"
+                "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
+                "--rviz, --paused and --repeat need --shape ros or composed"
             )
         if hard and factor is None:
             raise ConfigurationError(
@@ -121,6 +141,8 @@ def run(
             record=bag,
             visualise=visualise or rviz,
             rviz=rviz,
+            paused=paused,
+            repeat=repeat,
             by_hand=tuple(by_hand or ()),
         )
         if shape != "inproc" or by_hand:
@@ -136,6 +158,8 @@ def run(
         summary = _run(loaded, options)
     _tell_summary(summary)
     print(f"  results in {output}")
+    with _clear_errors():
+        _tell_repetitions(summary, output)
     _exit_by_verdicts(summary)
 
 
@@ -202,6 +226,23 @@ def _tell_summary(summary: Summary) -> None:
         since = summary.not_repeatable_since_s
         begin = "" if since is None else f" from {since:g} s on"
         print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+
+
+def _tell_repetitions(first: Summary, output: Path) -> None:
+    """One line for each time that the run began anew.
+
+    :raises RunError: one that was as long has another trace
+    """
+    for path in repetitions(output):
+        summary = read_summary(path)
+        print(
+            f"{path.name}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
+            f"(real-time factor {summary.rtf:.2f}): {summary.end_reason}"
+        )
+        print(f"  trace {summary.trace_sha256}")
+        same_end = (summary.sim_time_s, summary.end_reason) == (first.sim_time_s, first.end_reason)
+        if same_end and summary.repeatable and summary.trace_sha256 != first.trace_sha256:
+            raise RunError(f"{path}: the trace is not that of the first run; does a model forget?")
 
 
 def _exit_by_verdicts(summary: Summary) -> None:
@@ -319,26 +360,13 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.add_typer(make_dcp_app(_describe_world))
+add_control_commands(app, _clear_errors)
 app.add_typer(vds_app)
 
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
     app()
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        print(f"cosim: ended by {number.name}", file=sys.stderr)
-        raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
 @contextlib.contextmanager

@@ -24,6 +24,19 @@ _RESULTS = (
 )
 
 
+def repetition_directory(repetition: int) -> str:
+    """Name of the directory, below the output, of the n-th time that a run began anew."""
+    return f"again-{repetition}"
+
+
+def repetitions(output: Path) -> list[Path]:
+    """The directories of those times, in their order."""
+    found: list[Path] = []
+    while (path := output / repetition_directory(len(found) + 1)).is_dir():
+        found.append(path)
+    return found
+
+
 def prepare_output(output: Path) -> Path:
     """Make the output directory; results of an earlier run in it are replaced.
 
@@ -36,8 +49,7 @@ def prepare_output(output: Path) -> Path:
                 f"output directory {output}: not empty, and not the output of an earlier run; "
                 "name another directory"
             )
-        for name in _RESULTS:
-            path = output / name
+        for path in [*(output / name for name in _RESULTS), *repetitions(output)]:
             if path.is_dir():
                 shutil.rmtree(path)
             else:

@@ -65,6 +65,10 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    #: Begin paused, before the activations at time 0.
+    paused: bool = False
+    #: How often it is run, one after the other, in the same processes.
+    repeat: int = 1
     #: Participants whose processes the user starts.
     by_hand: tuple[str, ...] = ()
 
@@ -84,6 +88,10 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
+    if options.paused:
+        rate["paused"] = "true"
+    if options.repeat > 1:
+        rate["repeat"] = str(options.repeat)
     realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator

@@ -136,6 +136,8 @@ class Scenario(Section):
     clock_step: PositiveDuration = 50_000_000
     #: Wall-clock seconds that all participants may take to become ready.
     startup_s: float = Field(default=120.0, gt=0)
+    #: Wall-clock seconds without progress, or without a sign of life, that are worth a warning.
+    watchdog_warn_s: float = Field(default=10.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
     simulator: SimulatorSettings = SimulatorSettings()

@@ -42,6 +42,12 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment decides with whom its nodes can talk."""
+    names = (*_USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
+    return {name: environment[name] for name in names if name in environment}
+
+
 def loopback_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
     """An environment in which ROS nodes talk over loopback only.
 
@@ -50,15 +56,22 @@ def loopback_environment(environment: Mapping[str, str], directory: Path) -> dic
 
     :param directory: where the profile file is written
     """
+    result = dds_environment(environment, directory)
+    profile = result.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
+    if profile and profile != environment.get("FASTRTPS_DEFAULT_PROFILES_FILE"):
+        Path(profile).write_text(PROFILE, encoding="utf-8")
+    return result
+
+
+def dds_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """The environment of :func:`loopback_environment`; the profile is not written."""
     result = dict(environment)
     if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in _USER_CHOICES):
         return result
     if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         return result
-    profile = directory / PROFILE_FILE
-    profile.write_text(PROFILE, encoding="utf-8")
-    result["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(profile.resolve())
+    result["FASTRTPS_DEFAULT_PROFILES_FILE"] = str((directory / PROFILE_FILE).resolve())
     # LOCALHOST would make the middleware ignore the profile's transports.
     result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
     return result

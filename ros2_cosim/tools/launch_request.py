@@ -31,7 +31,7 @@ from ros2_cosim.scenario.plan import (
 from ros2_cosim.scenario.schema import load_scenario, save_scenario
 from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.tools.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.tools.domain_lock import domain_lock
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.run_ros import close_bag
@@ -132,7 +132,8 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
     build_graph(scenario)
     make_plan(scenario, options)
     with ExitStack() as stack:
-        stack.enter_context(domain_lock())
+        dds = dds_settings(dds_environment(os.environ, options.output))
+        stack.enter_context(domain_lock(scenario.name, options.output, dds))
         prepare_output(options.output)
         scenario = resolve_ports(scenario)
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)

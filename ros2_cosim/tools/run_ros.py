@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -21,7 +22,7 @@ from ros2_cosim.scenario.plan import (
 from ros2_cosim.scenario.schema import Scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.bag_reader import is_complete, recover
-from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.tools.dds import dds_settings, loopback_environment
 from ros2_cosim.tools.domain_lock import domain_lock
 from ros2_cosim.tools.losses import tell_loss
 from ros2_cosim.tools.processes import ProcessGroup
@@ -37,7 +38,7 @@ _POLL_S = 0.05
 #: time of the start-up) and this long.
 _CLOCK_LATE_S = 5.0
 #: How the clock node tells its progress.
-_TIME = re.compile(r"time ([0-9.]+) s")
+_TIME = re.compile(r"time ([0-9.]+) s( paused)?")
 
 
 def run_ros(
@@ -73,20 +74,17 @@ def run_ros(
         nonlocal heard, patience
         if name == plan[-1].name and (match := _TIME.fullmatch(line)):
             heard = time.monotonic()
-            patience = 2.0 * scenario.watchdog_s + _CLOCK_LATE_S
+            # Somebody may look at the clock itself with a debugger, during a pause.
+            patience = inf if match[2] else 2.0 * scenario.watchdog_s + _CLOCK_LATE_S
             progress(round(float(match[1]) * 1e9))
         elif not line.startswith(READY_LINE):
             on_line(name, line)
 
+    environment = loopback_environment(os.environ, options.output)
     try:
         with (
-            domain_lock(),
-            ProcessGroup(
-                plan,
-                loopback_environment(os.environ, options.output),
-                listen,
-                partial(tell_loss, options.output),
-            ) as group,
+            domain_lock(scenario.name, options.output, dds_settings(environment)),
+            ProcessGroup(plan, environment, listen, partial(tell_loss, options.output)) as group,
         ):
             on_started(group.pids())
             while not group.ended():

@@ -31,7 +31,6 @@ from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.run_inproc import run_inproc
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.usefixtures("nothing_left")]
 
 
 @contextmanager
@@ -72,7 +71,7 @@ def test_the_heartbeat_is_a_choice() -> None:
         describe_world(model_context(world_scenario(dcp={"heartbeat": "soon"}), "world", "ros"))
 
 
-@pytest.mark.usefixtures("ros_domain")
+@pytest.mark.usefixtures("nothing_left", "ros_domain")
 def test_sample_time_vehicles_and_traffic_of_a_slave_process(tmp_path: Path) -> None:
     pytest.importorskip("rclpy")
     step = Fraction(1, 50)
@@ -129,7 +128,7 @@ def test_sample_time_vehicles_and_traffic_of_a_slave_process(tmp_path: Path) -> 
         refused(wrong_time, "CFG_time_res.*INVALID_TIME_RESOLUTION")
 
 
-@pytest.mark.usefixtures("ros_domain")
+@pytest.mark.usefixtures("nothing_left", "ros_domain")
 def test_the_slave_also_runs_in_soft_real_time(tmp_path: Path) -> None:
     pytest.importorskip("rclpy")
     with (
@@ -154,7 +153,7 @@ def test_the_slave_also_runs_in_soft_real_time(tmp_path: Path) -> None:
         assert min(b - a for a, b in zip(stations, stations[1:], strict=False)) > 0.49
 
 
-@pytest.mark.usefixtures("ros_domain")
+@pytest.mark.usefixtures("nothing_left", "ros_domain")
 def test_a_scenario_with_fewer_vehicles_and_traffic_is_the_same_in_all_shapes(
     tmp_path: Path,
 ) -> None:

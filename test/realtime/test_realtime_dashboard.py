@@ -38,10 +38,16 @@ def server() -> Iterator[VdsServer]:
         yield made
 
 
+def leave(browser: Browser) -> None:
+    """Leave the page; what it complains about from now on is that of the next one."""
+    browser.open("about:blank")
+    browser.wait_for("location.href === 'about:blank'")
+    browser.complaints.clear()
+
+
 def opened(browser: Browser, server: VdsServer, **options: object) -> None:
     assert server.data_port is not None
-    browser.complaints.clear()
-    browser.open("about:blank")
+    leave(browser)
     browser.open(server.data_port.url, **options)  # type: ignore[arg-type]
     browser.wait_for("document.body?.dataset.steps !== undefined")
 
@@ -138,7 +144,7 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     run = Hostile()
     port = DataPort(DataPortApi(run.name, run, run))
     port.start()
-    browser.complaints.clear()
+    leave(browser)
     browser.open(port.url)
     browser.wait_for("document.querySelectorAll('tbody tr').length")
     assert text(browser, "#name") == run.name
@@ -155,9 +161,22 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
 def test_it_says_that_the_run_does_not_answer(browser: Browser) -> None:
     with data_port() as server:
         opened(browser, server)
-    browser.wait_for("document.getElementById('state').innerText === 'offline'")
-    assert browser.evaluate("document.getElementById('pause').disabled") is True
-    assert "does not answer" in text(browser, "#message")
+        assert server.data_port is not None
+        server.data_port.close()
+        browser.wait_for("document.getElementById('state').innerText === 'offline'")
+        assert browser.evaluate("document.getElementById('pause').disabled") is True
+        assert "does not answer" in text(browser, "#message")
+
+
+def test_a_run_that_has_ended_is_not_missed(browser: Browser) -> None:
+    with data_port() as server:
+        opened(browser, server)
+        server.stop()
+        browser.wait_for("document.getElementById('state').innerText === 'ended'")
+    # The page asks again and again, and hears nothing any more.
+    browser.wait_for("fetch('/api/run').then(() => false, () => true)")
+    assert text(browser, "#state") == "ended"
+    assert browser.evaluate("document.getElementById('message').hidden") is True
 
 
 def test_it_takes_the_token_from_the_address(browser: Browser) -> None:

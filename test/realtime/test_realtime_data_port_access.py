@@ -63,6 +63,12 @@ def test_requests_that_are_not_taken(server: VdsServer, head: str, status: int) 
     assert b'"error"' in found
 
 
+def test_a_body_that_is_too_long_is_refused_in_words(client: Client) -> None:
+    status, told = client.ask("POST", "/api/io", b" " * (8 * MAX_BODY))
+    assert (status, "allowed are at most" in told["error"]) == (413, True)
+    assert client.ask("GET", "/api/health")[0] == 200
+
+
 @pytest.mark.parametrize("request_", [b"", b"\0" * 5000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"])
 def test_what_is_no_request_leaves_the_port_alive(
     server: VdsServer, client: Client, request_: bytes

@@ -376,7 +376,7 @@ class CoordinatedRun(Interleaving):
         self.dismissed: set[str] = set()
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
         self._horizons: dict[str, list[Any]] = {n: [] for n in self.engines}
-        self._told = self.coordinator.horizon
+        self._told = self.horizon()
         self._attendances = {n: Attendance(self.graph) for n in self.engines}
         for name, engine in self.engines.items():
             engine.horizon = NEVER
@@ -403,7 +403,7 @@ class CoordinatedRun(Interleaving):
                 busy |= self._step(name)
                 busy |= self._report(name)
             busy |= self._deliver_some()
-            busy |= self._coordinate(names)
+            busy |= self.coordinate(names)
             if self.absent and (idle_rounds > 20 or self._random.random() < 0.01):
                 self.connect(self._random.choice(sorted(self.absent)))
                 busy = True
@@ -448,8 +448,12 @@ class CoordinatedRun(Interleaving):
             return False
         return super()._step(name)
 
+    def horizon(self) -> int:
+        """How far participants may run."""
+        return self.coordinator.horizon
+
     def _tell(self) -> None:
-        self._told = max(self._told, self.coordinator.horizon)
+        self._told = max(self._told, self.horizon())
         for queue in self._horizons.values():
             queue.append((self._told, tuple(self.presences.values())))
 
@@ -464,7 +468,8 @@ class CoordinatedRun(Interleaving):
         queue.append(report)
         return True
 
-    def _coordinate(self, names: list[str]) -> bool:
+    def coordinate(self, names: list[str]) -> bool:
+        """Take some of the reports and deliver some of the horizons."""
         coordinator = self.coordinator
         busy = False
         for name in names:

@@ -185,6 +185,7 @@ function show({ run, vehicles, objects, timing }) {
 }
 
 function showOffline(error) {
+  if (shownRun?.state === "ended") return; // it has said good-bye
   setText("state", "offline");
   element("state").className = "badge offline";
   for (const id of ["pause", "step", "rate"]) element(id).disabled = true;

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run control as ROS services: ``/cosim/control`` for everything, and three short ones.
+
+An answer is sent when the request is done: that of a step once every node has reacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.simulation_services import SimulationServices
+
+#: The service for everything, and where the short ones are.
+CONTROL = "/cosim/control"
+PREFIX = "/cosim"
+#: Requests that stand beside ``/cosim/control`` as services without arguments.
+SHORT = (Command.PAUSE, Command.RESUME, Command.STEP)
+
+
+def deferred_service(
+    node: Node,
+    kind: Any,
+    name: str,
+    handle: Callable[[Any, Any, Callable[[], None]], None],
+) -> None:
+    """Offer a service whose answer may be sent later than the callback returns.
+
+    The executors of rclpy send the response that the callback returns, through the service's
+    own method; here that method hands request and response on instead.
+
+    :param handle: called with (request, response, send); it fills the response and calls send
+        once, whenever the request is done
+    """
+    requests: list[Any] = []
+
+    def take(request: Any, response: Any) -> Any:
+        requests.append(request)
+        return response
+
+    service = node.create_service(kind, name, take)
+    send = service.send_response
+
+    def later(response: Any, header: Any) -> None:
+        handle(requests.pop(0), response, lambda: send(response, header))
+
+    # Not a declared way, but the one that both executors take.
+    setattr(service, "send_response", later)  # noqa: B010 - a method, for type checkers
+
+
+class ControlServices:
+    """The services of one run.
+
+    :param session: the ROS node that owns the clock
+    :param control: what they act on
+    :param time: gives the time before which everything is complete [ns]
+    :param state: gives the state of the system
+    :param timer: monotonic wall clock [ns]
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        control: RunControl,
+        *,
+        time: Callable[[], int],
+        state: Callable[[], State],
+        timer: Callable[[], int],
+    ) -> None:
+        from ros2_cosim.srv import ControlRun
+
+        self._control = control
+        self._time = time
+        self._state = state
+        self._timer = timer
+        deferred_service(session.node, ControlRun, CONTROL, self._control_run)
+        for command in SHORT:
+            name = f"{PREFIX}/{command.name.lower()}"
+            deferred_service(session.node, Trigger, name, self._trigger(command))
+        SimulationServices.offer(session.node, self.ask, control)
+
+    def ask(self, request: Request, reply: Callable[[Answer], None]) -> None:
+        """Hand a request on to the run."""
+        self._control.handle(request, time=self._time(), now=self._timer(), reply=reply)
+
+    def _control_run(self, asked: Any, response: Any, send: Callable[[], None]) -> None:
+        def reply(answer: Answer) -> None:
+            response.success, response.message = answer
+            response.state = int(self._state())
+            response.time_ns = self._time()
+            send()
+
+        try:
+            command = Command(asked.command)
+        except ValueError:
+            known = ", ".join(f"{c.value} ({c.name})" for c in Command)
+            reply(Answer(False, f"command: found {asked.command}; allowed are {known}"))
+            return
+        self.ask(Request(command, asked.steps, asked.time_ns, asked.rate, asked.reason), reply)
+
+    def _trigger(self, command: Command) -> Callable[[Any, Any, Callable[[], None]], None]:
+        def handle(asked: Any, response: Any, send: Callable[[], None]) -> None:
+            def reply(answer: Answer) -> None:
+                response.success, response.message = answer
+                send()
+
+            self.ask(Request(command), reply)
+
+        return handle
+
+
+def describe_end(time: int, reason: str) -> str:
+    """What those hear who wait for a run that ends."""
+    return f"the run is over at {format_ns(max(time, 0))}: {reason}"

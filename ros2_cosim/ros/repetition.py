@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that begins anew in the same processes.
+
+Every process gives up all it has on ROS and comes back with nothing but a reader of the system
+state, so nothing of the former run can reach the new one. The clock goes last: it waits until all
+others have gone, and only when it is there again, under the new identity of the run, they make
+their topics. From then on everything is as at the first start.
+"""
+
+from __future__ import annotations
+
+import time
+
+from ros2_cosim.interfaces.protocol import SystemState
+from ros2_cosim.kernel.errors import DeadlockError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session, data_qos
+
+#: The state of the system after a run that is followed by another one.
+AGAIN = State.COMMUNICATION_INITIALISED
+_POLL_S = 0.02
+
+
+def run_id_of(scenario: str, seed: int, repetition: int) -> str:
+    """The identity of a run in its messages."""
+    return f"{scenario}-{seed}" + (f"-{repetition}" if repetition else "")
+
+
+def await_clock(session: Session, run_id: str, limit_s: float) -> None:
+    """Wait until the clock has come back.
+
+    :raises DeadlockError: it has not within ``limit_s`` of wall time
+    """
+    seen: list[str] = []
+    session.record_reader(
+        topics.SYSTEM_STATE,
+        topics.SYSTEM_STATE_TYPE,
+        data_qos(latched=True),
+        lambda state: _note(seen, state),
+    )
+    deadline = time.monotonic() + limit_s
+    while run_id not in seen:
+        session.wait(_POLL_S)
+        if time.monotonic() > deadline:
+            raise DeadlockError(f"waited {limit_s:g} s for the clock to begin run {run_id}")
+
+
+def await_departure(session: Session, limit_s: float) -> None:
+    """Wait until all others have given up what they had on ROS.
+
+    :raises DeadlockError: some have not within ``limit_s`` of wall time
+    """
+    deadline = time.monotonic() + limit_s
+    while left := session.writers(topics.PARTICIPANT_STATE):
+        session.wait(_POLL_S)
+        if time.monotonic() > deadline:
+            raise DeadlockError(f"waited {limit_s:g} s for {left} participants to begin anew")
+
+
+def _note(seen: list[str], state: SystemState) -> None:
+    seen.append(state.run_id)

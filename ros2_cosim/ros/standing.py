@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where everybody stands: who is granted to where, who waits for which promise, since when.
+
+Derived from what the clock hears anyway (bounds, explicit promises) and from the graph; a
+participant that has not advanced for a while adds its own word (heartbeat). Nothing of it is
+on the data path, and no decision about simulated time is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ros2_cosim.interfaces.protocol import Completion, Heartbeat, ParticipantState
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
+
+#: What a participant waits for that may not run any further yet.
+HORIZON = "horizon"
+
+
+class Need(NamedTuple):
+    """A promise that is wanted: ``source`` (``writer.port`` or the horizon) reaches ``time``."""
+
+    source: str
+    time: int
+
+    @property
+    def writer(self) -> str:
+        """The participant that has to promise; empty: the clock."""
+        return self.source.partition(".")[0] if self.source != HORIZON else ""
+
+
+class Place:
+    """What is known of one participant; wall times in nanoseconds."""
+
+    def __init__(self, now: int) -> None:
+        self.state: State | None = None
+        self.reason = ""
+        self.bound = NEVER
+        self.activations = 0
+        self.promises: dict[str, int] = {}
+        #: Since when it has this bound, and when it was heard of last.
+        self.since = now
+        self.heard = now
+        #: Its own word about what it waits for; None: not since it advanced last.
+        self.own_word: tuple[Need, ...] | None = None
+
+
+class StandingTable:
+    """The places of all participants.
+
+    :param graph: the checked system
+    :param names: who gates the clock; those that are not in the graph (the recorder) read
+        everything
+    :param now: wall time [ns]
+    """
+
+    def __init__(self, graph: Graph, names: Iterable[str], now: int) -> None:
+        self._graph = graph
+        self.places = {name: Place(now) for name in names}
+        self._latencies = {
+            (name, port.name): (port.latency.minimum_ns, port.schedule)
+            for name, spec in graph.participants.items()
+            for port in spec.outputs
+        }
+        # (writer, port, whether its promise has to go beyond the activation's time)
+        self._reads: dict[str, list[tuple[str, str, bool]]] = {}
+        for name in graph.participants:
+            self._reads[name] = [
+                (c.source, c.source_port, not graph.input(name, c.target_port).delayed)
+                for c in graph.incoming(name)
+            ]
+        self._late = {name for name, spec in graph.participants.items() if spec.is_late}
+        self._everything = [(name, port, True) for name, port in self._latencies]
+
+    def on_state(self, state: ParticipantState, now: int) -> None:
+        """A participant told its state."""
+        place = self.places.get(state.participant)
+        if place is not None:
+            place.state, place.reason = State(state.state), state.reason
+            place.heard = now
+
+    def on_completion(self, completion: Completion, now: int) -> None:
+        """A participant told how far it is."""
+        place = self.places.get(completion.participant)
+        if place is None:
+            return
+        place.heard = now
+        place.activations = max(place.activations, completion.activations)
+        for promise in completion.ports:
+            place.promises[promise.port] = promise.time_ns
+        self._advance(place, completion.bound_ns, now)
+
+    def on_heartbeat(self, beat: Heartbeat, now: int) -> None:
+        """A participant that stands told what it waits for."""
+        place = self.places.get(beat.participant)
+        if place is None:
+            return
+        place.heard = now
+        place.activations = max(place.activations, beat.activations)
+        self._advance(place, beat.bound_ns, now)
+        place.own_word = tuple(map(Need, beat.waits_for, beat.promised_ns))
+
+    def needs(self, name: str, horizon: int) -> tuple[Need, ...]:
+        """What a participant waits for; empty: for nobody, it is running or has gone."""
+        place = self.places[name]
+        if place.bound >= horizon:
+            return (Need(HORIZON, horizon),)
+        if place.own_word is not None:
+            return place.own_word
+        found = []
+        for source, port, beyond in self._reads.get(name, self._everything):
+            promise = self._promise(source, port)
+            if promise < place.bound or (beyond and promise == place.bound):
+                found.append(Need(f"{source}.{port}", promise))
+        return tuple(sorted(found, key=lambda need: (need.time, need.source)))
+
+    def chain(self, horizon: int) -> list[tuple[str, tuple[Need, ...]]]:
+        """From the participant that is furthest behind to the one that all wait for.
+
+        Each one waits for the next; the last one waits for nobody, for the horizon, or, in a
+        dead end, for one of those before it.
+        """
+        present = [name for name in self.places if not self._is_absent(name)]
+        behind = min(present, key=lambda n: (self.places[n].bound, n))
+        found: list[tuple[str, tuple[Need, ...]]] = []
+        while behind in self.places and behind not in (name for name, _ in found):
+            needs = self.needs(behind, horizon)
+            found.append((behind, needs))
+            if not needs:
+                break
+            behind = needs[0].writer
+        return found
+
+    def blocking(self, horizon: int, now: int, silent_ns: int) -> tuple[str, str]:
+        """(who holds back the run, why); two empty texts if everybody waits for the horizon."""
+        chain = self.chain(horizon)
+        name, needs = chain[-1]
+        place = self.places[name]
+        if not needs:
+            quiet = now - place.heard
+            if place.state is None:
+                return name, "not seen yet"
+            if quiet > silent_ns:
+                return name, f"no sign of life for {_seconds(quiet)}"
+            return name, f"runs its activation, for {_seconds(now - place.since)}"
+        if needs[0].source == HORIZON:
+            return "", ""
+        names = " -> ".join([entry for entry, _ in chain] + [needs[0].writer])
+        return name, f"waits for {needs[0].source}: {names}"
+
+    def silent(self, end: int, now: int, silent_ns: int) -> list[str]:
+        """Participants before their end that have given no sign of life for so long.
+
+        :param end: end of the run [ns]: what comes after it takes its time and is not watched
+        """
+        return [
+            name
+            for name, place in self.places.items()
+            if place.state is not None
+            and State.READY_TO_RUN <= place.state < State.STOPPED
+            and place.bound < end
+            and now - place.heard > silent_ns
+        ]
+
+    def explain(self, horizon: int, now: int) -> str:
+        """Who stands where, waiting for whom, since when: for the report of a standstill."""
+        lines = []
+        for name, place in self.places.items():
+            needs = self.needs(name, horizon)
+            since = f"at {format_ns(max(place.bound, 0))} for {_seconds(now - place.since)}"
+            what = ", ".join(f"{n.source} ({_reach(n)})" for n in needs)
+            lines.append(f"{name} {since}" + (f" waits for {what}" if what else ""))
+        return "; ".join(lines)
+
+    def _is_absent(self, name: str) -> bool:
+        """Whether somebody may enter later and has not been seen yet: nobody waits for it."""
+        return name in self._late and self.places[name].state is None
+
+    def _promise(self, source: str, port: str) -> int:
+        if self._is_absent(source):
+            return FOREVER
+        place = self.places[source]
+        latency, schedule = self._latencies[source, port]
+        if schedule == "once" and place.activations:
+            return FOREVER
+        implied = max(saturating_add(place.bound, latency), self._graph.first_stamp(source, port))
+        return max(implied, place.promises.get(port, NEVER))
+
+    @staticmethod
+    def _advance(place: Place, bound: int, now: int) -> None:
+        if bound > place.bound:
+            place.bound, place.since, place.own_word = bound, now, None
+
+
+def _reach(need: Need) -> str:
+    return f"promised up to {format_ns(max(need.time, 0))}"
+
+
+def _seconds(wall_ns: int) -> str:
+    return f"{wall_ns / 1e9:.1f} s"

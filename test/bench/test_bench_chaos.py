@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A few of the disturbed runs, and that the bench draws the same ones for the same seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+#: Guards against hanging only.
+HANG_S = 280
+
+
+def bench(name: str, *options: object) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
+    return subprocess.run(
+        [sys.executable, str(BENCH / name), *map(str, options)],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        env=environment,
+    )
+
+
+def test_disturbed_runs_end_as_the_rules_say(tmp_path: Path) -> None:
+    out = tmp_path / "chaos.json"
+    options = ("--runs", 3, "--seed", 5, "--jobs", 1, "--limit", HANG_S, "--out", out)
+    done = bench("chaos.py", *options, "--only", "kill", "message twice", "answer twice")
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = json.loads(out.read_text())
+    assert [outcome["wrong"] for outcome in outcomes] == 3 * [""]
+    assert "| all | 3 | 3 |" in done.stdout
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_many_participants_are_measured(tmp_path: Path) -> None:
+    out = tmp_path / "many.json"
+    options = ("--sizes", 4, "--steps", 20, "--shapes", "inproc", "composed", "--out", out)
+    done = bench("many_participants.py", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads(out.read_text())
+    assert [(r["shape"], r["participants"]) for r in results] == [("inproc", 4), ("composed", 4)]
+    assert len({r["trace_sha256"] for r in results}) == 1
