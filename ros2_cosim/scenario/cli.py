@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.dcp.cli import make_app as make_dcp_app
 from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.presence import describe_presence
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.realtime.vds_cli import app as vds_app
 from ros2_cosim.scenario.adjust import adjusted
+from ros2_cosim.scenario.console import EXIT_VERDICT, clear_errors, ending_in_order, progress_of
 from ros2_cosim.scenario.output_directory import prepare_output, repetitions
 from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -29,7 +25,8 @@ from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
 from ros2_cosim.tools.control_cli import add_control_commands
 from ros2_cosim.tools.dashboard_cli import add_dashboard_command
-from ros2_cosim.tools.summary import Summary, read_summary
+from ros2_cosim.tools.summary import Summary
+from ros2_cosim.tools.summary_text import tell_repetitions, tell_summary
 
 app = typer.Typer(
     name="cosim",
@@ -38,27 +35,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-#: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
-EXIT_ERROR = 1
-EXIT_VERDICT = 3
-#: Ended by a signal: this plus the number of the signal, as shells have it.
-EXIT_SIGNAL = 128
-
-
-@contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
-        print(f"cosim: ended by {number.name}", file=sys.stderr)
-        raise typer.Exit(EXIT_SIGNAL + number) from None
-
-
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[
     list[str] | None,
@@ -108,7 +84,7 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, help="Run it so often, in the same processes.")] = 1,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
-    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded = adjusted(
             leave_out(load_scenario(scenario, settings or ()), without or ()),
             seed=seed,
@@ -157,10 +133,10 @@ def run(
             read_arrivals(arrivals)
         prepare_output(output)
         summary = _run(loaded, options)
-    _tell_summary(summary)
+    tell_summary(summary)
     print(f"  results in {output}")
-    with _clear_errors():
-        _tell_repetitions(summary, output)
+    with clear_errors():
+        tell_repetitions(summary, repetitions(output))
     _exit_by_verdicts(summary)
 
 
@@ -178,13 +154,13 @@ def replay(
     """Repeat a run from its scenario and its arrival record; compare the traces."""
     from ros2_cosim.tools.replay import compare, prepare_replay
 
-    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loaded, arrivals, former = prepare_replay(run_directory)
         output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
         options = RunOptions(output, shape=shape, arrivals=arrivals, record=bag)
         prepare_output(output)
         summary = _run(loaded, options)
-        _tell_summary(summary)
+        tell_summary(summary)
         compare(former, summary)
     print("  the same trace as before")
     print(f"  results in {output}")
@@ -192,7 +168,7 @@ def replay(
 
 def _run(scenario: Scenario, options: RunOptions) -> Summary:
     """Run a scenario in the shape of the options, with progress."""
-    with _progress(scenario) as progress:
+    with progress_of(scenario.name, scenario.duration) as progress:
         if options.shape == "inproc":
             from ros2_cosim.realtime.run_settings import realtime_run
             from ros2_cosim.tools.run_inproc import run_inproc
@@ -210,42 +186,6 @@ def _run(scenario: Scenario, options: RunOptions) -> Summary:
         return run_ros(scenario, options, progress=progress, on_line=_print_line)
 
 
-def _tell_summary(summary: Summary) -> None:
-    print(
-        f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
-        f"(real-time factor {summary.rtf:.2f}, start-up {summary.startup_time_s:.2f} s): "
-        f"{summary.end_reason}"
-    )
-    for verdict in summary.verdicts:
-        mark = "passed" if verdict.passed else "FAILED"
-        print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
-    print(f"  trace {summary.trace_sha256}")
-    if summary.realtime is not None:
-        for line in summary.realtime.lines():
-            print(f"  {line}")
-    if not summary.repeatable:
-        since = summary.not_repeatable_since_s
-        begin = "" if since is None else f" from {since:g} s on"
-        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
-
-
-def _tell_repetitions(first: Summary, output: Path) -> None:
-    """One line for each time that the run began anew.
-
-    :raises RunError: one that was as long has another trace
-    """
-    for path in repetitions(output):
-        summary = read_summary(path)
-        print(
-            f"{path.name}: {summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
-            f"(real-time factor {summary.rtf:.2f}): {summary.end_reason}"
-        )
-        print(f"  trace {summary.trace_sha256}")
-        same_end = (summary.sim_time_s, summary.end_reason) == (first.sim_time_s, first.end_reason)
-        if same_end and summary.repeatable and summary.trace_sha256 != first.trace_sha256:
-            raise RunError(f"{path}: the trace is not that of the first run; does a model forget?")
-
-
 def _exit_by_verdicts(summary: Summary) -> None:
     failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
     if failed:
@@ -256,7 +196,7 @@ def _exit_by_verdicts(summary: Summary) -> None:
 @app.command()
 def check(scenario: ScenarioFile, settings: Settings = None) -> None:
     """Check a scenario: file, wiring, models and their parameters; nothing is run."""
-    with _clear_errors():
+    with clear_errors():
         loaded = load_scenario(scenario, settings or ())
         graph = build_graph(loaded)
         check_models(loaded, "inproc")
@@ -286,7 +226,7 @@ def plan(
 
     from ros2_cosim.tools.processes import command_of
 
-    with _clear_errors():
+    with clear_errors():
         loaded = adjusted(load_scenario(scenario, settings or ()), simulator=simulator)
         build_graph(loaded)
         for process in make_plan(resolve_ports(loaded), RunOptions(out)):
@@ -302,7 +242,7 @@ def report(
     from ros2_cosim.tools.study_record import STUDY_FILE, read_study
     from ros2_cosim.tools.study_report import render_study
 
-    with _clear_errors():
+    with clear_errors():
         if (run_directory / STUDY_FILE).exists():
             print(render_study(run_directory, read_study(run_directory)))
         else:
@@ -327,7 +267,7 @@ def study(
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
     from ros2_cosim.tools.study import run_study, study_options
 
-    with _clear_errors(), _ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         options = study_options(
             out, quick=quick, duration=duration, factors=factors, repetitions=repetitions
         )
@@ -361,32 +301,14 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.add_typer(make_dcp_app(_describe_world))
-add_control_commands(app, _clear_errors)
-add_dashboard_command(app, _clear_errors)
+add_control_commands(app, clear_errors)
+add_dashboard_command(app, clear_errors)
 app.add_typer(vds_app)
 
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
     app()
-
-
-@contextlib.contextmanager
-def _ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
-    """Treat these signals like Ctrl-C: what has been started is ended before this process."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        # Once is enough; a second one must not cut the tidying up short.
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt(signal.Signals(number))
-
-    former = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 def _rate(text: str) -> float | None:
@@ -401,31 +323,6 @@ def _tell_now(line: str) -> None:
 
 def _print_line(name: str, line: str) -> None:
     print(f"[{name}] {line}", file=sys.stderr)
-
-
-@contextlib.contextmanager
-def _progress(scenario: Scenario) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a line every five simulated seconds otherwise."""
-    if not sys.stdout.isatty():
-        told = 0
-
-        def tell(time_ns: int) -> None:
-            nonlocal told
-            if time_ns // 5_000_000_000 > told:
-                told = time_ns // 5_000_000_000
-                print(f"{scenario.name}: {time_ns / 1e9:.0f} s", flush=True)
-
-        yield tell
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f} s of at most {task.total:.0f} s"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(), transient=True) as bar:
-        task = bar.add_task(scenario.name, total=scenario.duration / 1e9)
-        yield lambda time_ns: bar.update(task, completed=time_ns / 1e9)
 
 
 if __name__ == "__main__":
