@@ -20,7 +20,7 @@ from ros2_cosim.interfaces.protocol import (
 )
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.attendance import Attendance
-from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import (
     Interruption,
     LifecycleError,
@@ -31,8 +31,7 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.numbering import Numbering
-from ros2_cosim.kernel.participant import Behaviour, Host, Sample
+from ros2_cosim.kernel.participant import Behaviour, Host
 from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
@@ -40,6 +39,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
 from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
+from ros2_cosim.ros.participant_inputs import read_inputs
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
@@ -109,7 +109,7 @@ class ParticipantNode:
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._readers.add(self._writers[-1], readers, recorded)
-        self._read_inputs(graph, topic_of)
+        read_inputs(session, graph, self._engine, self._attendance, topic_of)
         read_unsynchronised(session, graph, self._runtime, unsynchronised or {})
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
@@ -193,61 +193,6 @@ class ParticipantNode:
                 self._life.shut_down("after an error")
             except ParticipantError:
                 return  # it came of the first one, which is being told
-
-    def _read_inputs(self, graph: Graph, topic_of: Callable[[str, str], tuple[str, str]]) -> None:
-        promised: dict[str, list[tuple[str, int]]] = {}
-        by_topic: dict[tuple[str, str], list[int]] = {}
-        for index, connection in enumerate(self._runtime.channels):
-            by_topic.setdefault((connection.source, connection.source_port), []).append(index)
-            if graph.needs_promises(connection.source, connection.source_port):
-                promised.setdefault(connection.source, []).append((connection.source_port, index))
-        for (source, port), indices in by_topic.items():
-            topic, _ = topic_of(source, port)
-            codec = graph.output(source, port).codec
-            assert isinstance(codec, WireCodec)
-            numbering = Numbering(graph, source, port)
-            receive = self._receiver(codec, numbering, indices)
-            self._session.reader(
-                topics.edge(topic, codec),
-                codec.type_name,
-                data_qos(latched=graph.is_kept(source, port)),
-                self._attendance.guard(source, numbering, receive),
-            )
-            for index in indices:
-                self._attendance.watch(source, port, self._engine.channels[index])
-        for source, ports in promised.items():
-            self._session.record_reader(
-                topics.completion(source),
-                topics.COMPLETION_TYPE,
-                data_qos(latched=graph.has_late),
-                self._promise_receiver(ports),
-            )
-
-    def _receiver(
-        self, codec: WireCodec, numbering: Numbering, channels: list[int]
-    ) -> Callable[[bytes], None]:
-        engine = self._engine
-        decode = codec.decode
-
-        def receive(data: bytes) -> None:
-            stamp, seq, record = decode(data)
-            if seq is None:
-                seq = numbering.number(stamp, engine.channels[channels[0]].received)
-            for channel in channels:
-                engine.receive(channel, Sample(stamp, seq, record))
-
-        return receive
-
-    def _promise_receiver(self, ports: list[tuple[str, int]]) -> Callable[[Completion], None]:
-        channels = self._engine.channels
-
-        def receive(completion: Completion) -> None:
-            for promise in completion.ports:
-                for port, channel in ports:
-                    if promise.port == port:
-                        channels[channel].promised(Promise(promise.count, promise.time_ns))
-
-        return receive
 
     def _connect(self) -> None:
         """Find every reader of the outputs; then follow the system until it runs."""
