@@ -165,11 +165,11 @@ class ParticipantNode:
             life.abort(str(error))
             self._states.flush()
             raise
-        except Stopped:
+        except Stopped as error:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
             self._silent = self._spec.required
-            life.abort("was asked to end")
+            life.abort(f"the process was asked to end ({error})")
             raise
         except Aborted as error:
             life.abort(str(error))
