@@ -20,6 +20,7 @@ from ros2_cosim.realtime.coupling_record import CouplingRecord
 from ros2_cosim.realtime.estimated_input import EstimatedInput, EstimatedInputs
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator
 from ros2_cosim.realtime.overrun import Watched
+from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.rules import make_rules
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.settings import (
@@ -164,7 +165,18 @@ def _coupled(
         silent=settings.silent,
         ports=LatePorts(settings.late, settings.correction),
         record=CouplingRecord(estimator, computing=computing, keep_values=settings.keep_values),
+        began=_start_of_real_time(run.pacer),
     )
+
+
+def _start_of_real_time(pacer: Pacer | None) -> Callable[[int], None]:
+    """Real time begins when the first data are there, which are waited for."""
+
+    def began(te: int) -> None:
+        if te == 0 and pacer is not None and not pacer.floating:
+            pacer.start()
+
+    return began
 
 
 def _timing(

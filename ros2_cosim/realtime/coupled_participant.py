@@ -9,7 +9,7 @@ the ports carry estimates. Any model can stand behind it: CARLA, a DCP slave, a 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.participant import Behaviour, Step
@@ -48,6 +48,7 @@ class CoupledParticipant(Around):
     :param silent: ports that carry nothing where the data are late
     :param ports: where late results go
     :param record: what the summary says of it
+    :param began: called with te when the first result is there
     """
 
     #: A macro step is as long as the pattern says, not as the model likes.
@@ -67,6 +68,7 @@ class CoupledParticipant(Around):
         silent: Sequence[str],
         ports: LatePorts,
         record: CouplingRecord,
+        began: Callable[[int], None] = lambda te: None,
     ) -> None:
         super().__init__(behaviour)
         self._computation = computation
@@ -79,6 +81,7 @@ class CoupledParticipant(Around):
         self._silent = frozenset(silent)
         self._ports = ports
         self._record = record
+        self._began = began
         self._activations = 0
         self._collected: list[Step] = []
         #: Sparse messages that wait for their turn: a port sends one at a time.
@@ -169,6 +172,7 @@ class CoupledParticipant(Around):
         self._take_events(result)
         exchange = self._coupling.start(step.time, result.outputs)
         self._record.exchanged(exchange)
+        self._began(step.time)
         if self._overlap:
             self._hand_over_ahead(step, 0)
         return exchange.data

@@ -111,7 +111,7 @@ class LockStep:
             with self._condition:
                 if self._stopping:
                     return
-                if self._paused and self._granted == 0:
+                if not self._may_step():
                     self._condition.wait(_REPEAT_S)
                     continue
             ready = selector.select(_REPEAT_S)
@@ -120,7 +120,14 @@ class LockStep:
             for key, _ in ready:
                 self._answer(key.data)
 
+    def _may_step(self) -> bool:
+        return not self._paused or self._granted > 0
+
     def _answer(self, vehicle: str) -> None:
+        with self._condition:
+            # A pause may have been asked for since commands were waited for: they stay there.
+            if not self._may_step():
+                return
         received = self._ports.receive(vehicle)
         if received is None:
             return
@@ -134,7 +141,7 @@ class LockStep:
         if not self._ports.accept(vehicle, packet):
             return
         with self._condition:
-            if self._paused:
+            if self._paused and self._granted > 0:
                 self._granted -= 1
         self._fleet[vehicle].set_input(packet.command)
         outputs = {vehicle: self._fleet.tick_one(vehicle)}

@@ -26,8 +26,10 @@ def continued(pacer: Pacer | None, rate: float | None, time: int) -> Pacer | Non
     """
     if rate is None:
         return None
-    if pacer is None or pacer.rate != rate:
-        pacer = Pacer(rate, pacer.clock if pacer else MonotonicClock())
+    if pacer is None:
+        pacer = Pacer(rate, MonotonicClock())
+    else:
+        pacer.change(rate)  # the same object: deadlines of participants follow it
     pacer.start(pacer.clock.now() - pacer.wall(time))
     return pacer
 
@@ -56,6 +58,11 @@ class Pacer:
     def start(self, at: int | None = None) -> None:
         """Simulated time 0 is now, or at the wall time ``at`` [ns]."""
         self._origin = self.clock.now() if at is None else at
+
+    def change(self, rate: float) -> None:
+        """Another real-time factor; :meth:`start` then says where it counts from."""
+        self.rate = rate
+        self._factor = exact_rate(rate)
 
     def wall(self, duration: int) -> int:
         """Wall time [ns] that a simulated duration [ns] takes."""

@@ -15,7 +15,6 @@ from ros2_cosim.interfaces.protocol import (
     Horizon,
     ParticipantReport,
     ParticipantState,
-    SystemState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
@@ -23,20 +22,17 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
 from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
-from ros2_cosim.kernel.system_state import system_state
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import AGAIN, await_departure
+from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
 from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
 from ros2_cosim.ros.standing import StandingTable
+from ros2_cosim.ros.system_state_topic import SystemStateTopic
 
-#: How the reason of a participant's state begins that does not advance for want of something.
-WAITS = "waits "
-#: What participants are waited for before they run.
-READY = "to become ready"
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
 _SECOND = 1_000_000_000
@@ -98,19 +94,15 @@ class ClockNode:
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
-        self._observers = frozenset(observers)
-        self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
-        self._table = StandingTable(graph, self._states, timer())
+        self._roll = RollCall(participants, observers, muster)
+        self._table = StandingTable(graph, self._roll.states, timer())
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
         )
-        self._reports: set[str] = set()
         self._failure: ParticipantState | None = None
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
-        self._silent = False
-        self._system_state: State | None = None
-        self._state = SystemState(int(State.INVALID), "", run_id)
+        self._system = SystemStateTopic(session, run_id)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -123,30 +115,29 @@ class ClockNode:
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
         self._horizon = session.writer(topics.HORIZON, topics.HORIZON_TYPE, latched)
-        self._system = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
         )
-        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
+        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._roll.on_report)
         session.record_reader(
             topics.HEARTBEAT,
             topics.HEARTBEAT_TYPE,
             data_qos(),
             lambda beat: self._table.on_heartbeat(beat, timer()),
         )
-        for name in participants:
+        for name in self._roll.states:
             session.record_reader(
                 topics.completion(name),
                 topics.COMPLETION_TYPE,
-                data_qos(latched=late and name not in self._observers),
+                data_qos(latched=late and name not in self._roll.observers),
                 self._on_completion,
             )
         ControlServices(
             session,
             control,
             time=lambda: self._coordinator.time,
-            state=lambda: State(self._state.state),
+            state=lambda: self._system.state,
             timer=timer,
         )
 
@@ -174,20 +165,19 @@ class ClockNode:
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)
-            self._wait_for(lambda: self._reports >= self._stepping(), "to report", limit_ns)
-            finishing = {*self._stepping(), *self._observers}
+            self._wait_for(lambda: self._roll.all_reported, TO_REPORT, limit_ns)
+            finishing = {*self._roll.stepping, *self._roll.observers}
             self._send_report(wall_ns)
-            self._wait_for(lambda: self._all_in(State.STOPPED, finishing), "to stop", limit_ns)
+            self._wait_for(lambda: self._roll.all_in(State.STOPPED, finishing), TO_STOP, limit_ns)
             if self._again or self._control.reset:
-                # The last word of this run: what is derived of those who go says nothing more.
-                self._silent = True
-                self._state = SystemState(int(AGAIN), "the run begins anew", self._run_id)
-                self._system.send(self._state)
+                # The system does not become STOPPED: that is where everybody shuts down.
+                # What is derived of those who go says nothing more.
+                self._system.last_word(int(AGAIN), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")
             self._own.enter(State.SHUTTING_DOWN, "the run is complete")
-            self._wait_for(lambda: self._all_gone(finishing), "to shut down", limit_ns)
+            self._wait_for(lambda: self._all_gone(finishing), TO_SHUT_DOWN, limit_ns)
             self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._own.enter(State.ABORTING, str(error) or type(error).__name__)
@@ -211,7 +201,7 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            resting = self._control.resting or self._system_state is State.PAUSED
+            resting = self._control.resting or self._system.state is State.PAUSED
             if time > last_time or time >= self._sent_horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
@@ -240,7 +230,7 @@ class ClockNode:
         if stands:
             if self._own.state is State.RUNNING:
                 self._own.enter(State.PAUSED, told)
-            self._state = self._state._replace(reason=told)
+            self._system.note(told)
         elif self._own.state is State.PAUSED and not control.resting:
             self._own.enter(State.RUNNING, told)
 
@@ -258,7 +248,7 @@ class ClockNode:
             print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
         self._view.poll(
             Progress(
-                self._state,
+                self._system.told,
                 self._coordinator.time,
                 self._sent_horizon,
                 self._coordinator.end,
@@ -293,16 +283,15 @@ class ClockNode:
 
     def _wait_for_ready(self) -> None:
         """Wait for all that take part from the start; go on without whom the run can spare."""
+        roll, ready = self._roll, State.READY_TO_RUN
         while True:
             try:
                 self._wait_for(
-                    lambda: self._all_in(State.READY_TO_RUN, self._at_start()),
-                    READY,
-                    self._startup_ns,
+                    lambda: roll.all_in(ready, roll.at_start), TO_BE_READY, self._startup_ns
                 )
                 return
             except DeadlockError:
-                missing = [n for n in self._at_start() if not self._all_in(State.READY_TO_RUN, [n])]
+                missing = [name for name in roll.at_start if not roll.all_in(ready, [name])]
                 spared = [name for name in missing if self._muster.can_spare(name)]
                 if not spared:
                     raise
@@ -319,7 +308,7 @@ class ClockNode:
                 time = format_ns(self._coordinator.time)
                 raise DeadlockError(
                     f"stood at {time} for {self._startup_ns / 1e9:g} s, waiting for "
-                    f"{self._lagging(READY, awaited)}"
+                    f"{self._roll.lagging(TO_BE_READY, awaited)}"
                 )
             self._give_up(awaited)
 
@@ -350,50 +339,15 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             if self._timer() - since > limit_ns:
-                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._lagging(what)}")
-
-    def _stepping(self) -> set[str]:
-        return self._muster.taking_part
-
-    def _at_start(self) -> set[str]:
-        return {*self._muster.at_start, *self._observers}
-
-    def _all_in(self, state: State, names: Collection[str]) -> bool:
-        # Nobody waits for who is gone.
-        states = [self._states[name] for name in names if name not in self._muster.lost]
-        return all(s is not None and s.state >= state for s in states)
+                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._roll.lagging(what)}")
 
     def _all_gone(self, names: Collection[str]) -> bool:
         """Whether everybody has shut down, or cannot say so any more."""
         silent = self._session.writers(topics.PARTICIPANT_STATE) == 0
-        return silent or self._all_in(State.SHUT_DOWN, names)
-
-    def _lagging(self, what: str, names: Collection[str] = ()) -> str:
-        lines = []
-        expected = names or (self._at_start() if what == READY else self._states)
-        for name in [n for n in self._states if n in expected]:
-            state = self._states[name]
-            if state is None:
-                lines.append(f"{name} (not seen)")
-            elif what == READY and state.state < State.READY_TO_RUN:
-                lines.append(f"{name} ({state.reason})")
-            elif what == "to stop" and state.state < State.STOPPED:
-                lines.append(f"{name} ({State(state.state).name})")
-            elif what == "to shut down" and state.state != State.SHUT_DOWN:
-                lines.append(f"{name} ({State(state.state).name})")
-        if what == "to report":
-            lines = sorted(self._stepping() - self._reports)
-        return f"{', '.join(lines) or 'nobody'} {what}"
+        return silent or self._roll.all_in(State.SHUT_DOWN, names)
 
     def _explain_standstill(self) -> str:
-        waiting = {
-            name: state.reason
-            for name, state in self._states.items()
-            if state is not None and state.reason.startswith(WAITS)
-        }
-        # Whoever waits says so; whoever does not is frozen or still in an activation.
-        running = self._stepping() | self._observers
-        silent = [name for name in self._states if name in running and name not in waiting]
+        silent, reasons = self._roll.standstill()
         text = (
             f"no progress for {self._watchdog_ns / 1e9:g} s at "
             f"{format_ns(max(self._coordinator.time, 0))}: "
@@ -402,7 +356,6 @@ class ClockNode:
             text += f"{_quoted(silent)} neither advances nor says what it waits for"
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
-        reasons = [f"{name} {reason}" for name, reason in waiting.items()]
         now = self._timer()
         name, why = self._table.blocking(self._sent_horizon, now, _SECOND)
         blame = f"; all wait for '{name}': {why}" if name else ""
@@ -435,21 +388,11 @@ class ClockNode:
 
     def _update(self, reason: str) -> None:
         """Publish the state of the system, if it has changed."""
-        ending = self._own.state >= State.STOPPING
-        known: list[State | None] = [self._own.state]
-        for name, told in self._states.items():
-            state = None if told is None else State(told.state)
-            if name in self._observers or self._muster.defines_system(name, state, ending):
-                known.append(state)
-        state = system_state(known)
-        if state is not self._system_state and not self._silent:
-            self._system_state = state
-            self._state = SystemState(int(state), reason, self._run_id)
-            self._system.send(self._state)
+        self._system.update(self._roll.known(self._own.state), reason)
 
     def _on_state(self, state: ParticipantState) -> None:
-        if state.participant in self._states:
-            self._states[state.participant] = state
+        if state.participant in self._roll.states:
+            self._roll.states[state.participant] = state
             self._table.on_state(state, self._timer())
             if state.state in (State.READY_TO_RUN, State.RUNNING):
                 self._muster.ready(state.participant)
@@ -461,9 +404,6 @@ class ClockNode:
             elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
             self._update(f"{state.participant}: {state.reason}")
-
-    def _on_report(self, report: ParticipantReport) -> None:
-        self._reports.add(report.participant)
 
     def _on_completion(self, completion: Completion) -> None:
         coordinator = self._coordinator

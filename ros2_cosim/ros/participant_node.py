@@ -165,11 +165,13 @@ class ParticipantNode:
             life.abort(str(error))
             self._states.flush()
             raise
-        except Stopped as error:
+        except Stopped:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
             self._silent = self._spec.required
-            life.abort(f"the process was asked to end ({error})")
+            life.abort("was asked to end")
+            if not self._silent:
+                self._states.flush()  # nobody else says it: the process ends in order
             raise
         except Aborted as error:
             life.abort(str(error))

@@ -45,7 +45,11 @@ class SimulationServices:
         """Offer the services if the package is installed."""
         if find_spec(PACKAGE) is None:
             return None
-        return SimulationServices(node, ask, control)
+        try:
+            return SimulationServices(node, ask, control)
+        except (ImportError, AttributeError) as error:
+            print(f"{PACKAGE}: its services are not offered ({error})", flush=True)
+            return None
 
     def __init__(self, node: Node, ask: Ask, control: RunControl) -> None:
         from simulation_interfaces import msg, srv

@@ -28,6 +28,7 @@ from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
 from ros2_cosim.tools.control_cli import add_control_commands
+from ros2_cosim.tools.dashboard_cli import add_dashboard_command
 from ros2_cosim.tools.summary import Summary, read_summary
 
 app = typer.Typer(
@@ -361,6 +362,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, _clear_errors)
+add_dashboard_command(app, _clear_errors)
 app.add_typer(vds_app)
 
 

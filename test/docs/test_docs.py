@@ -199,7 +199,9 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
             options = [option for cells in listed for option in cells]
         else:
-            table = rows(section(REFERENCE, "cosim check, plan, report, control, monitor"))
+            table = rows(
+                section(REFERENCE, "cosim check, plan, report, control, monitor, dashboard")
+            )
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"

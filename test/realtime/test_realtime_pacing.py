@@ -13,7 +13,7 @@ from support.virtual_clock import VirtualClock
 
 from ros2_cosim.realtime.hard_realtime import HardRealtime
 from ros2_cosim.realtime.histogram import BOUNDS_NS, Histogram
-from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.pacing import Pacer, continued
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 
 
@@ -58,6 +58,18 @@ def test_slipping_moves_all_later_deadlines() -> None:
     pacer.slip(3 * MS)
     assert pacer.due(10 * MS) == 8 * MS
     assert pacer.slipped_ns == 3 * MS
+
+
+def test_deadlines_follow_a_pause_and_another_rate() -> None:
+    clock = VirtualClock(start=0)
+    pacer = Pacer(1.0, clock)
+    pacer.start()
+    clock.work(100 * MS)  # 30 ms are simulated, the rest was a pause
+    assert continued(pacer, 1.0, 30 * MS) is pacer
+    assert pacer.due(40 * MS) == 110 * MS
+    assert continued(pacer, 2.0, 40 * MS) is pacer
+    assert (pacer.rate, pacer.due(60 * MS)) == (2.0, 110 * MS)
+    assert continued(pacer, None, 60 * MS) is None
 
 
 def test_an_unknown_origin_is_taken_from_the_best_case() -> None:

@@ -140,6 +140,31 @@ def test_nothing_late_is_the_run_as_fast_as_possible(tmp_path: Path) -> None:
     assert len(traces) == 1
 
 
+class SlowToStart:
+    """A slow part whose first step takes long on the test's clock."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        if step.time == 0:
+            self._clock.work(7_000 * MS)
+        return {"out": Acceleration(0.0, 0.0, 0.0)}
+
+
+def test_real_time_begins_with_the_first_data() -> None:
+    clock = VirtualClock(start=0)
+    pacer = Pacer(1.0, clock)
+    pacer.start()
+    participant = adapted(SlowToStart(clock), {}, run=RealtimeRun(pacer))
+    for n in range(3):
+        pacer.wait(n * 10 * MS)
+        participant.activate(step_at(n * 10 * MS))
+    participant.close()
+    assert pacer.due(0) == 7_000 * MS
+    assert participant.realtime()["deadline"]["overruns"] == 0
+
+
 class Failing:
     """A slow part that fails."""
 
