@@ -13,7 +13,7 @@ from ros2_cosim.kernel.runtime import ParticipantRuntime
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
     """Activations, trace hash, compute time; what the model says by its methods of these names."""
     details: dict[str, Any] = {"times": runtime.trace.times}
-    for name in ("figures", "verdicts", "realtime"):
+    for name in ("figures", "verdicts", "realtime", "not_repeatable"):
         method = getattr(runtime.behaviour, name, None)
         if method:
             details[name] = method()

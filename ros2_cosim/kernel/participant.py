@@ -59,7 +59,8 @@ class Behaviour(Protocol):
     to the time [ns] of its next periodic activation. Optional methods: ``attach(host)`` is
     called once before everything else, the handlers of ``kernel/life.py`` on the way from start
     to end, ``finish()`` after the last activation, ``figures()`` and
-    ``verdicts()`` give what the summary says about the run, ``close()`` releases what the
+    ``verdicts()`` give what the summary says about the run, ``not_repeatable()`` since when [ns]
+    and why another run may differ (or None), ``close()`` releases what the
     behaviour holds, whatever happened; ``reset()`` makes it forget all, for a run that begins anew
     in the same process. ``transport_ns`` may count the wall time of activations
     that was spent on another process.

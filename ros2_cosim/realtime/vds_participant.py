@@ -212,6 +212,12 @@ class VdsPlant:
             self.transport_ns += time.perf_counter_ns() - started
         return self._records(state)
 
+    def not_repeatable(self) -> tuple[int, str] | None:
+        """A simulator that runs by itself is read at whatever moment the wall clock gives."""
+        if self._settings.mode == "lockstep" or self._settings.own is not None:
+            return None
+        return 0, "its vehicle simulator runs by itself (mode free)"
+
     def figures(self) -> Mapping[str, Any]:
         """Counts of the protocol; none for a vehicle of this process."""
         return {} if self._link is None else self._link.figures()

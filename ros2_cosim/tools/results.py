@@ -93,10 +93,15 @@ def write_results(
     figures: dict[str, Any] = {}
     data: dict[str, DcpData] = {}
     verdicts: list[Verdict] = []
+    others: dict[str, dict[str, Any]] = {}
     for name in sorted(details):
         own = dict(details[name].get("figures", {}))
         data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
-        figures.update(own)
+        for key, value in own.items():
+            if key in Summary.model_fields:
+                figures[key] = value
+            else:
+                others.setdefault(name, {})[key] = value
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
     parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
     counts = Causality(
@@ -125,7 +130,13 @@ def write_results(
         # A helper process (a DCP slave) has no trace of its own: its participant has.
         trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
         **repeatability(
-            [*_entries(facts), *_unsynchronised(details), *_losses(data), *late_results(parts)]
+            [
+                *_entries(facts),
+                *_declared(details),
+                *_unsynchronised(details),
+                *_losses(data),
+                *late_results(parts),
+            ]
         ),
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),
@@ -138,7 +149,8 @@ def write_results(
         ),
         verdicts=tuple(verdicts),
         versions=_versions(),
-        **{k: v for k, v in figures.items() if k in Summary.model_fields},
+        figures=others or None,
+        **figures,
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
     (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
@@ -155,6 +167,15 @@ def _entries(facts: RunFacts) -> list[Cause]:
         return []
     since, why = facts.not_repeatable
     return [Cause(None if since is None else since / _NS, why)]
+
+
+def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+    """What models say of themselves."""
+    said = {name: own["not_repeatable"] for name, own in details.items() if "not_repeatable" in own}
+    return [
+        Cause(since / _NS, f"'{name}': {why}")
+        for name, (since, why) in sorted((n, found) for n, found in said.items() if found)
+    ]
 
 
 def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -111,6 +112,9 @@ class Summary(_Model):
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
     dcp_data: dict[str, DcpData] | None = None
+    figures: dict[str, dict[str, Any]] | None = Field(
+        default=None, description="participant -> what its model tells beside the fields below"
+    )
     realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)
     min_gap_m: float | None = None

@@ -95,6 +95,7 @@ def test_the_vehicle_gives_the_same_numbers_here_and_behind_the_protocol() -> No
         there = driven(plant, 100)
     assert there == here
     assert plant.figures() == {"vds_states": 100, "vds_refused": 0}
+    assert plant.not_repeatable() is None
     assert plant.transport_ns > 0
     assert here[0]["odometry"].vx == 12.0
     assert here[-1]["odometry"].x > 10.0
@@ -159,6 +160,7 @@ def test_a_simulator_that_runs_by_itself_is_followed() -> None:
         figures = plant.figures()
         assert figures["vds_states"] + figures["vds_held"] >= k
         assert figures["vds_refused"] == 0
+        assert plant.not_repeatable() == (0, "its vehicle simulator runs by itself (mode free)")
         plant.close()
 
 
