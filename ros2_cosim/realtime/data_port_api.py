@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.realtime.controllable import Controllable
 from ros2_cosim.realtime.data_port_messages import (
     IoRequest,
     RunRequest,
@@ -21,7 +22,6 @@ from ros2_cosim.realtime.data_port_messages import (
 from ros2_cosim.realtime.data_port_schema import openapi
 from ros2_cosim.realtime.data_port_targets import Telemetry
 from ros2_cosim.realtime.data_port_view import CommandTarget, RunView, known_vehicle
-from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.vehicle_plant import VehicleCommand
 
 _PAGES = {
@@ -65,7 +65,7 @@ class DataPortApi:
     def __init__(
         self,
         name: str,
-        control: RunControl,
+        control: Controllable,
         view: RunView,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.realtime.controllable import FASTEST, MOST_STEPS, SLOWEST, RunStatus
 from ros2_cosim.realtime.data_port_view import plain_state
 from ros2_cosim.realtime.fleet_settings import fault_text
 from ros2_cosim.realtime.replay import plain_command
-from ros2_cosim.realtime.run_control import FASTEST, MOST_STEPS, SLOWEST, RunStatus
 from ros2_cosim.realtime.session import Output
 
 MAX_TARGETS = 16

@@ -2,7 +2,7 @@
 """What the data port needs of a run: a picture to show, and perhaps somebody to command.
 
 ``SessionView`` gives both for sessions. Any other run can be shown by a ``RunView`` of its own
-beside its ``RunControl``; ``picture_of`` makes the picture from vehicles.
+beside what is ``Controllable``; ``picture_of`` makes the picture from vehicles.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.run_control import ENDED, PAUSED, RUNNING, RunStatus, checked_steps
+from ros2_cosim.realtime.controllable import ENDED, PAUSED, RUNNING, RunStatus, checked_steps
 from ros2_cosim.realtime.session import Fleet, Output
 from ros2_cosim.realtime.vds_ports import Address, CommandPorts, StateSender
 
@@ -23,7 +23,7 @@ _REPEAT_S = 0.1
 
 
 class LockStep:
-    """Ticks each vehicle of a fleet by the commands on its port; also its ``RunControl``.
+    """Ticks each vehicle of a fleet by the commands on its port; it is ``Controllable``.
 
     :param fleet: what is ticked; each vehicle has a time of its own
     :param ports: where commands come in; read by this class alone

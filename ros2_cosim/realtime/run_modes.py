@@ -14,7 +14,7 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import MILLISECOND, SECOND
-from ros2_cosim.realtime.run_control import (
+from ros2_cosim.realtime.controllable import (
     ENDED,
     PAUSED,
     RUNNING,
@@ -57,7 +57,7 @@ class FreeRunSettings:
 
 
 class FreeRun:
-    """Ticks a fleet at the pace of a clock; also its ``RunControl``.
+    """Ticks a fleet at the pace of a clock; it is ``Controllable``.
 
     :param fleet: what is ticked
     :param settings: pace and watchdog

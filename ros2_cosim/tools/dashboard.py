@@ -17,10 +17,7 @@ from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.run_control import Command, Request
-from ros2_cosim.realtime.data_port import DataPort
-from ros2_cosim.realtime.data_port_api import DataPortApi
-from ros2_cosim.realtime.records_view import Footprint, RecordsView
-from ros2_cosim.realtime.run_control import (
+from ros2_cosim.realtime.controllable import (
     ENDED,
     PAUSED,
     RUNNING,
@@ -28,6 +25,9 @@ from ros2_cosim.realtime.run_control import (
     checked_rate,
     checked_steps,
 )
+from ros2_cosim.realtime.data_port import DataPort
+from ros2_cosim.realtime.data_port_api import DataPortApi
+from ros2_cosim.realtime.records_view import Footprint, RecordsView
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.tools.control import find_run, joined
@@ -52,7 +52,7 @@ _LATCHED = "ros2_cosim/msg/StaticObjects"
 
 
 class RequestedControl:
-    """A ``RunControl`` whose requests somebody else takes to the run."""
+    """A ``Controllable`` whose requests somebody else takes to the run."""
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[Request] = queue.SimpleQueue()

@@ -10,10 +10,10 @@ import pytest
 from support.browser import Browser, BrowserError, find_browser
 from support.vds_serving import data_port
 
+from ros2_cosim.realtime.controllable import RunStatus
 from ros2_cosim.realtime.data_port import DataPort
 from ros2_cosim.realtime.data_port_api import DataPortApi
 from ros2_cosim.realtime.data_port_view import BoxView, VehicleView, picture_of
-from ros2_cosim.realtime.run_control import RunStatus
 from ros2_cosim.realtime.vds_server import VdsServer
 
 PROGRAM = find_browser()

@@ -10,9 +10,9 @@ import pytest
 from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.realtime.controllable import RunStatus
 from ros2_cosim.realtime.data_port_api import DataPortApi
 from ros2_cosim.realtime.data_port_view import BoxView, VehicleView, gap_ahead, picture_of
-from ros2_cosim.realtime.run_control import RunStatus
 
 
 class Watched:

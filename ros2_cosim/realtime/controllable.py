@@ -28,8 +28,8 @@ class RunStatus(NamedTuple):
     may_change_rate: bool = True
 
 
-class RunControl(Protocol):
-    """The controls of a run; every method may be called from any thread and returns at once."""
+class Controllable(Protocol):
+    """A run that can be controlled; any thread may call, every method returns at once."""
 
     def pause(self) -> None:
         """Stop before the next step."""
