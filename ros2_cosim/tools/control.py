@@ -23,11 +23,13 @@ _ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 def find_run(domain: int | None) -> ActiveRun:
     """The run that is meant.
 
-    :param domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``, or the only one there is
+    :param domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``; not set either: the only run
+        there is
     :raises ConfigurationError: there is none, or there are several
     """
     runs = active_runs()
-    if domain is None and len(runs) > 1 and os.environ.get("ROS_DOMAIN_ID"):
+    if domain is None and os.environ.get("ROS_DOMAIN_ID"):
+        # Whoever has set it means it: a run of somebody else must not be taken for it.
         domain = own_domain()
     if domain is not None:
         runs = [run for run in runs if run.domain == domain]
