@@ -49,7 +49,9 @@ def user_environment(logs: Path) -> Iterator[dict[str, str]]:
     """The environment of a user who has set nothing but a ROS domain that nobody else uses."""
     chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
     environment = {k: v for k, v in os.environ.items() if k not in chosen}
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Scenarios of the tests name models in test/support.
+    paths = [str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join(filter(None, paths))
     with _claimed_domain() as domain:
         yield {
             **environment,
@@ -139,6 +141,11 @@ class Running:
         if self._process.poll() is None:
             self._process.kill()
         self._process.communicate()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command has come to its end."""
+        return self._process.poll() is not None
 
     def result(self) -> Result:
         """Wait for the end."""

@@ -40,8 +40,9 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Controlled:
     """A run under way and the commands that talk to it."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], running: Running | None = None) -> None:
         self._environment = environment
+        self._running = running
 
     def command(self, *words: str) -> Result:
         """Run ``cosim`` with these words beside the run."""
@@ -69,6 +70,8 @@ class Controlled:
         """Wait until the run, which begins paused, stands at time 0."""
         deadline = time.monotonic() + HANG_S
         while (found := self.command("control", "status")).stdout.strip() != "paused at 0s":
+            if self._running is not None:
+                assert not self._running.has_ended, self._running.result()
             assert time.monotonic() < deadline, found
 
 
@@ -91,7 +94,7 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
     with user_environment(tmp_path / "log") as environment:
         arguments = (scenario, "--shape", shape, "--out", output, "--paused")
         with Running(environment, *arguments) as running:
-            run = Controlled(environment)
+            run = Controlled(environment, running)
             run.wait_for_run()
             assert run.control("status") == "paused at 0s"
             assert run.control("step") == "paused at 50ms"
@@ -127,7 +130,7 @@ def test_nothing_happens_to_whoever_is_stopped_during_a_pause(
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, scenario, "--out", output, "--paused") as running:
-            run = Controlled(environment)
+            run = Controlled(environment, running)
             run.wait_for_run()
             assert run.control("until", "1s") == "paused at 1s"
             children = running.children()
@@ -161,7 +164,7 @@ def test_a_stop_ends_the_run_in_order(shape: str, tmp_path: Path) -> None:
         with Running(
             environment, scenario, "--shape", shape, "--out", output, "--paused"
         ) as running:
-            run = Controlled(environment)
+            run = Controlled(environment, running)
             run.wait_for_run()
             run.control("until", "500ms")
             run.end("stop", "--reason", "seen enough")
@@ -183,7 +186,7 @@ def test_an_abort_ends_everything_with_one_line(shape: str, tmp_path: Path) -> N
         with Running(
             environment, scenario, "--shape", shape, "--out", output, "--paused"
         ) as running:
-            run = Controlled(environment)
+            run = Controlled(environment, running)
             run.wait_for_run()
             run.control("step", "2")
             run.end("abort", "--reason", "wrong scene")
@@ -217,7 +220,7 @@ def test_a_reset_begins_a_paused_run_anew(reference: str, tmp_path: Path) -> Non
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, scenario, "--out", output, "--paused") as running:
-            run = Controlled(environment)
+            run = Controlled(environment, running)
             run.wait_for_run()
             assert run.control("until", "1s") == "paused at 1s"
             before = running.children()

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runs.cosim_process import ROOT, user_environment
+from runs.cosim_process import user_environment
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
@@ -96,7 +95,6 @@ def run_directed(
     save_scenario(made, output / RESOLVED_SCENARIO)
     plan = make_plan(made, RunOptions(output, record=bag))
     with user_environment(directory / "log") as user:
-        user["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'test'}"
         environment = loopback_environment(user, output)
         heard: list[tuple[str, str]] = []
         with ProcessGroup(
