@@ -14,8 +14,11 @@ import pytest
 from hypothesis import settings
 
 # How long an example takes says nothing on a machine that does other work, too.
-settings.register_profile("project", deadline=None)
-settings.load_profile("project")
+# Property tests take the same examples in every run, so that a change is judged by itself;
+# ``HYPOTHESIS_PROFILE=explore`` looks for new ones.
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 # Domains whose ports stay below the range that Linux hands out to clients.
 ROS_DOMAINS = range(1, 102)

@@ -112,6 +112,8 @@ def as_message(name: str, frame: str, stamp: int, seq: int, record: Any) -> Any:
 
 
 def convert(field: Any, value: Any) -> Any:
+    if field.length == SEQUENCE and field.type == "string":
+        return list(value)
     if field.length == SEQUENCE and "/" not in field.type:
         return np.array(value, dtype=field.type)
     if field.length == SEQUENCE:
