@@ -3,6 +3,9 @@
 
 Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
 loopback is as fast for messages of this size and leaves nothing.
+
+The processes of a run come up one after the other within seconds. By default a process announces
+itself five times in half a second and then every three: whoever comes in between is found late.
 """
 
 from __future__ import annotations
@@ -35,6 +38,15 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
       <rtps>
         <userTransports><transport_id>loopback</transport_id></userTransports>
         <useBuiltinTransports>false</useBuiltinTransports>
+        <builtin>
+          <discovery_config>
+            <leaseAnnouncement><sec>1</sec></leaseAnnouncement>
+            <initialAnnouncements>
+              <count>50</count>
+              <period><sec>0</sec><nanosec>100000000</nanosec></period>
+            </initialAnnouncements>
+          </discovery_config>
+        </builtin>
       </rtps>
     </participant>
   </profiles>
