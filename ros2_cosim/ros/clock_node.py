@@ -226,13 +226,13 @@ class ClockNode:
         stands = control.update(coordinator.time, self._timer())
         if control.stop_reason is not None:
             coordinator.stop_at(max(control.granted, 0), control.stop_reason)
-        told = control.describe(coordinator.time)
         if stands:
+            told = control.describe(coordinator.time)
             if self._own.state is State.RUNNING:
                 self._own.enter(State.PAUSED, told)
             self._system.note(told)
         elif self._own.state is State.PAUSED and not control.resting:
-            self._own.enter(State.RUNNING, told)
+            self._own.enter(State.RUNNING, control.describe(coordinator.time))
 
     def _show_time(self) -> None:
         time = min(self._coordinator.time, self._control.limit)
