@@ -8,7 +8,6 @@ import random
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.vds_peer import pack_command, unpack_state
+from support.vds_serving import served, until
 from typer.testing import CliRunner
 
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
@@ -71,23 +71,8 @@ def serving(
     receivers: list[tuple[str, int]], fleet: FleetSettings = ONE, **settings: Any
 ) -> Iterator[VdsServer]:
     made = ServerSettings(fleet, command_port=0, receivers=tuple(receivers), **settings)
-    server = VdsServer(made)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
+    with served(VdsServer(made)) as server:
         yield server
-    finally:
-        server.stop()
-        thread.join(PATIENCE_S)
-        server.close()
-        assert not thread.is_alive()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.002)
 
 
 # -- lock-step ------------------------------------------------------------------------------------

@@ -23,6 +23,20 @@ NO_WATCHDOG = FreeRunSettings(command_timeout_ns=0)
 
 
 @contextmanager
+def served(server: VdsServer) -> Iterator[VdsServer]:
+    """Run a server in a thread, and end it."""
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join(PATIENCE_S)
+        server.close()
+        assert not thread.is_alive()
+
+
+@contextmanager
 def data_port(
     vehicles: dict[str, Any] | None = None,
     free_run: FreeRunSettings = NO_WATCHDOG,
@@ -40,15 +54,8 @@ def data_port(
         )
     )
     server.mode.pause()
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
+    with served(server):
         yield server
-    finally:
-        server.stop()
-        thread.join(PATIENCE_S)
-        server.close()
-        assert not thread.is_alive()
 
 
 def until(condition: Callable[[], bool]) -> None:
