@@ -95,7 +95,7 @@ OWN_DEFINITIONS: dict[str, str] = {
         "std_msgs/Header header\nstring participant\nuint8 state\nstring reason\n"
     ),
     "ros2_cosim/msg/SystemState": (
-        "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\n"
+        "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\nstring[] required\n"
     ),
     "ros2_cosim/msg/Heartbeat": (
         "string participant\n"

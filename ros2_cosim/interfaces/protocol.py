@@ -65,11 +65,15 @@ class ParticipantState(NamedTuple):
 
 
 class SystemState(NamedTuple):
-    """State derived from all participants (ros2_cosim/msg/SystemState)."""
+    """State derived from all participants (ros2_cosim/msg/SystemState).
+
+    ``required`` holds those whom the system controller has named; empty: as the scenario says.
+    """
 
     state: int
     reason: str
     run_id: str
+    required: tuple[str, ...] = ()
 
 
 class Heartbeat(NamedTuple):

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
@@ -50,6 +52,8 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     )
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    if kept:
+        control.required = kept[-1].control.required
     former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Behaviour] = {}
     again = False
@@ -84,6 +88,9 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             started.run_id(),
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
+        if control.required:
+            lives.require(control.required)
+        control.on_require = partial(_require, graph, lives)
         with lives.during(session.wait, lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
@@ -112,11 +119,25 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
-    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
+    facts = RunFacts(
+        "composed",
+        end,
+        reason,
+        wall_ns,
+        began - created,
+        realtime=realtime.facts(),
+        required=control.required or None,
+    )
     write_results(output, scenario, reports, facts)
     if again:
         kept.append(Kept(control, behaviours))
     return again
+
+
+def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
+    """Take from the system controller who is required: all are there, and stay."""
+    check_required(graph, names)
+    lives.require(names)
 
 
 _told = 0

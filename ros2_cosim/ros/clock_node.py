@@ -51,6 +51,7 @@ class ClockNode:
     :param control: what limits how far the run goes: pauses, steps, rate
     :param muster: who takes part
     :param losses: participants whose processes ended before their time, and how
+    :param on_required: told whom the system controller has named, for who watches the processes
     :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -72,6 +73,7 @@ class ClockNode:
         control: RunControl,
         muster: Muster,
         losses: Callable[[], Mapping[str, str]] = dict,
+        on_required: Callable[[Collection[str]], None] = lambda names: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -87,10 +89,12 @@ class ClockNode:
         self._coordinator = coordinator
         self._muster = muster
         self._losses = losses
+        self._on_required = on_required
         self._awaited_since: int | None = None
         self._run_id = run_id
         self._again = again
         self._control = control
+        control.on_require = self._require
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
@@ -103,6 +107,8 @@ class ClockNode:
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
         self._system = SystemStateTopic(session, run_id)
+        if control.required:
+            self._system.require(control.required)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -201,7 +207,7 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            resting = self._control.resting or self._system.state is State.PAUSED
+            resting = self._control.resting or self._roll.somebody_paused
             if time > last_time or time >= self._sent_horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
@@ -286,9 +292,7 @@ class ClockNode:
         roll, ready = self._roll, State.READY_TO_RUN
         while True:
             try:
-                self._wait_for(
-                    lambda: roll.all_in(ready, roll.at_start), TO_BE_READY, self._startup_ns
-                )
+                self._wait_for(self._all_ready, TO_BE_READY, self._startup_ns)
                 return
             except DeadlockError:
                 missing = [name for name in roll.at_start if not roll.all_in(ready, [name])]
@@ -296,6 +300,23 @@ class ClockNode:
                 if not spared:
                     raise
                 self._give_up(spared)
+
+    def _all_ready(self) -> bool:
+        """Whether all that are waited for are ready; who is not, and is in the way, is left."""
+        roll = self._roll
+        for name, reason in roll.in_the_way().items():
+            self._lose(name, reason)
+        return roll.all_in(State.READY_TO_RUN, roll.at_start)
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        """Take from the system controller who is required.
+
+        :raises ConfigurationError: that cannot be
+        """
+        self._muster.require(names, begun=self._own.state >= State.RUNNING)
+        self._on_required(names)
+        self._system.require(names)
+        self._update(f"required: {', '.join(names)}")
 
     def _await_arrivals(self) -> None:
         """Watch how long the run has stood at the entry of those who have not come."""
@@ -365,7 +386,9 @@ class ClockNode:
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
             raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
-        for name, reason in self._losses().items():
+        for name, reason in self._losses().items() if self._muster.may_lose else ():
+            if not self._muster.can_spare(name):
+                raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")

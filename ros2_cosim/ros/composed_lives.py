@@ -7,7 +7,7 @@ at a run from outside sees the same participants in shapes ``composed`` and ``ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
@@ -59,6 +59,11 @@ class LivesOnRos(Lives):
             for name, node in nodes.items()
         }
 
+    def require(self, names: Collection[str]) -> None:
+        """Derive the state of the system from these participants, and tell who they are."""
+        super().require(names)
+        self._publish_system(self.system, f"required: {', '.join(sorted(names))}")
+
     def leave(self) -> None:
         """Wait until everybody who listens has heard the last words."""
         self._states.flush()
@@ -93,4 +98,6 @@ class LivesOnRos(Lives):
         self._scheduler.suspended = bool(self.paused)
 
     def _publish_system(self, state: State, reason: str) -> None:
-        self._systems.send(SystemState(int(state), reason, self._run_id))
+        self._systems.send(
+            SystemState(int(state), reason, self._run_id, tuple(sorted(self.required)))
+        )

@@ -168,7 +168,8 @@ class ParticipantNode:
         except Stopped:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
-            self._silent = self._spec.required
+            named = self._named
+            self._silent = self._name in named if named else self._spec.required
             life.abort("was asked to end")
             if not self._silent:
                 self._states.flush()  # nobody else says it: the process ends in order
@@ -389,11 +390,14 @@ class ParticipantNode:
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = State(state.state)
+        self._named = state.required
         self._clock_seen = True
         if self._system is State.ABORTING:
             self._abort_reason = state.reason
 
     _abort_reason = ""
+    #: Whom the system controller has named as required.
+    _named: tuple[str, ...] = ()
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
