@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.errors import ConfigurationError, Interruption, RunError
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 
 
@@ -60,8 +60,8 @@ class Answer(NamedTuple):
     message: str
 
 
-class AbortRequestedError(RunError):
-    """Somebody asked for the end of the run at once."""
+class AbortRequestedError(RunError, Interruption):
+    """Somebody asked for the end of the run at once; it ends a step that is open, too."""
 
 
 class Pace:

@@ -85,13 +85,14 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             session,
             behaviours,
             scheduler,
+            partial(node.wait, scheduler),
             started.run_id(),
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
         if control.required:
             lives.require(control.required)
         control.on_require = partial(_require, graph, lives)
-        with lives.during(session.wait, lambda: scheduler.active):
+        with lives.during(partial(node.wait, scheduler), lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,

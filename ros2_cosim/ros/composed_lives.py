@@ -28,6 +28,7 @@ class LivesOnRos(Lives):
     :param session: the ROS node of the process
     :param behaviours: participant name -> model
     :param scheduler: runs them
+    :param wait: handles what arrives, for so many seconds, while a step or a handler is open
     :param run_id: names this run in every message
     """
 
@@ -36,6 +37,7 @@ class LivesOnRos(Lives):
         session: Session,
         behaviours: Mapping[str, Any],
         scheduler: SequentialScheduler,
+        wait: Callable[[float], None],
         run_id: str,
         operations: Mapping[str, Operation] | None = None,
     ) -> None:
@@ -52,7 +54,7 @@ class LivesOnRos(Lives):
             operations=operations,
             on_change=self._publish_change,
             on_system=self._publish_system,
-            host=lambda name: Host(session.wait, session.wake, nodes[name]),
+            host=lambda name: Host(wait, session.wake, nodes[name]),
         )
         self._services = {
             name: LifecycleServices(node, self._state_of(name), self._wish(name))
