@@ -57,11 +57,15 @@ class Horizon(NamedTuple):
 
 
 class ParticipantState(NamedTuple):
-    """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState)."""
+    """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState).
+
+    ``cannot_reset`` says why it cannot begin anew in its process; empty: nothing is against it.
+    """
 
     participant: str
     state: int
     reason: str
+    cannot_reset: str = ""
 
 
 class SystemState(NamedTuple):

@@ -124,7 +124,9 @@ class RunControl:
         self.granted = NEVER
         self._pace = Pace(rate)
         self._step = step_ns
-        self.can_reset = can_reset
+        self._can_reset = can_reset
+        #: Why the run cannot begin anew, where that is known.
+        self.no_reset = ""
         self.is_over = False
         #: Where steps count from, and how many instants are still to come.
         self._base = 0
@@ -135,6 +137,11 @@ class RunControl:
     def rate(self) -> float | None:
         """Wanted real-time factor, None for as fast as possible."""
         return self._pace.rate
+
+    @property
+    def can_reset(self) -> bool:
+        """Whether the run can begin anew in the same processes."""
+        return self._can_reset and not self.no_reset
 
     @property
     def paused(self) -> bool:
@@ -262,7 +269,8 @@ class RunControl:
                 "system is RUNNING, or while a run that began paused stands at 0s"
             )
         if command is Command.RESET and not self.can_reset:
-            return "this run cannot begin anew: it was not started with the means for it"
+            why = self.no_reset or "it was not started with the means for it"
+            return f"this run cannot begin anew: {why}"
         return None
 
     def _stand(self, request: Request, now: int) -> None:

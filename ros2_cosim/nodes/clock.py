@@ -41,8 +41,11 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         paused=controls[-1].reset_paused
         if controls
         else session.parameter("paused", "false") == "true",
-        can_reset=not any(spec.is_late or spec.leave_ns < FOREVER for spec in specs.values()),
+        can_reset=True,
     )
+    passing = [n for n, s in specs.items() if s.is_late or s.leave_ns < FOREVER]
+    if passing:
+        control.no_reset = f"participant '{passing[0]}' enters or leaves while it goes on"
     if controls:
         control.required = controls[-1].required
     controls.append(control)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
@@ -16,11 +17,12 @@ from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, realtime_of, renewed, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.scenario.system import bare_model, with_adapters
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
 _SECOND = 1_000_000_000
@@ -70,8 +72,14 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             timer=time.perf_counter_ns,
         )
         for name in graph.order:
-            make = partial(build_model, scenario, name, "composed", realtime)
-            behaviours[name] = renewed(former[name], name, make) if former else make()
+            make = partial(bare_model, scenario, name, "composed")
+            model = renewed(former[name], name, make) if former else make()
+            behaviours[name] = with_adapters(scenario, name, model, realtime)
+            obstacle = cannot_begin_anew(model)
+            if obstacle and not control.no_reset:
+                control.no_reset = f"participant '{name}': {obstacle}"
+        if session.repetition + 1 < repeat and control.no_reset:
+            raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = SequentialScheduler(
             graph,
             behaviours,

@@ -17,7 +17,7 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
@@ -154,6 +154,7 @@ class ClockNode:
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
         :raises AbortRequestedError: somebody asked for the end at once
+        :raises RunError: the run is to be repeated, which somebody cannot
         :raises Stopped: the process was asked to end
         """
         try:
@@ -162,6 +163,8 @@ class ClockNode:
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
+            if self._again and self._control.no_reset:
+                raise RunError(f"--repeat: this run cannot begin anew: {self._control.no_reset}")
             self._started = self._timer()
             self._control.started(self._started)
             self._view.started()
@@ -417,6 +420,8 @@ class ClockNode:
         if state.participant in self._roll.states:
             self._roll.states[state.participant] = state
             self._table.on_state(state, self._timer())
+            if state.cannot_reset and not self._control.no_reset:
+                self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
             if state.state in (State.READY_TO_RUN, State.RUNNING):
                 self._muster.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (

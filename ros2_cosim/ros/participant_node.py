@@ -65,6 +65,7 @@ class ParticipantNode:
     :param unsynchronised: input ports read from outside of the simulated time -> topic
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     :param operation: whether it starts and stops together with the others
+    :param cannot_reset: why its behaviour cannot take part in another run; empty if it can
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class ParticipantNode:
         unsynchronised: Mapping[str, str] | None = None,
         timer: Callable[[], int],
         operation: Operation = Operation.COORDINATED,
+        cannot_reset: str = "",
     ) -> None:
+        self._cannot_reset = cannot_reset
         self._session = session
         self._name = name
         self._timer = timer
@@ -348,7 +351,8 @@ class ParticipantNode:
     def _changed(self, change: Change) -> None:
         if self._silent:
             return
-        self._states.send(ParticipantState(self._name, int(change.state), change.reason))
+        told = ParticipantState(self._name, int(change.state), change.reason, self._cannot_reset)
+        self._states.send(told)
         self._services.changed(change)
 
     def _grant(self, wish: Wish, reason: str) -> None:
