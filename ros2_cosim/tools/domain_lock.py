@@ -72,12 +72,12 @@ def _locked(file: IO[str]) -> bool:
     return False
 
 
-def own_domain() -> int:
-    """The ROS domain of this process.
+def own_domain(environment: Mapping[str, str] = os.environ) -> int:
+    """The ROS domain of this process, or of one with another environment.
 
     :raises ConfigurationError: ``ROS_DOMAIN_ID`` is no domain
     """
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    domain = environment.get("ROS_DOMAIN_ID") or "0"
     if not domain.isdecimal() or int(domain) > 232:
         raise ConfigurationError(f"ROS_DOMAIN_ID: found '{domain}'; allowed is 0 to 232")
     return int(domain)
