@@ -22,6 +22,7 @@ from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.tools.domain_lock import own_domain
 from ros2_cosim.tools.report import REPORT_FILE
 from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.study_plan import (
@@ -68,14 +69,15 @@ def run_study(
 
     :param tell: takes the lines about what is under way, and the table in the end
     :param on_line: called with (run and process, line) of what the processes print
-    :raises ConfigurationError: ROS is not installed, the output directory is not ours, or the
-        study in it is another one than that which shall be resumed
+    :raises ConfigurationError: ROS is not installed, ``ROS_DOMAIN_ID`` is no domain, the output
+        directory is not ours, or the study in it is another than the one to be resumed
     :raises RunError: a process failed, or a synchronised run has a violation
     """
     if find_spec("rclpy") is None:
         raise ConfigurationError("the study needs rclpy, which is not installed")
     scenario = load_scenario(share_file(SCENARIO), [f"duration={options.duration_ns}"])
     build_graph(scenario)
+    own_domain()
     study = _resumed(scenario, options) if options.resume else _begun(scenario, options)
     tell(
         f"{scenario.name}: {format_ns(options.duration_ns)} simulated, "
