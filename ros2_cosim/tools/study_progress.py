@@ -96,7 +96,8 @@ class StudyBars(StudyProgress):
     """The same on a terminal: bars of what is under way below the lines."""
 
     def __init__(self, together: float, most: int) -> None:
-        self._bars = Progress(
+        #: One task for each run under way.
+        self.bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
@@ -105,29 +106,29 @@ class StudyBars(StudyProgress):
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}
-        tell = partial(self._bars.console.print, markup=False, highlight=False, soft_wrap=True)
+        tell = partial(self.bars.console.print, markup=False, highlight=False, soft_wrap=True)
         super().__init__(tell, together, most)
 
     def __enter__(self) -> StudyBars:
-        self._bars.start()
+        self.bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bars.stop()
+        self.bars.stop()
 
     def started(self, job: Job[Any]) -> None:
         """A run begins."""
-        self._tasks[job.name] = self._bars.add_task(job.name, total=1.0)
+        self._tasks[job.name] = self.bars.add_task(job.name, total=1.0)
         super().started(job)
 
     def reached(self, name: str, share: float) -> None:
         """A run has come so far, from 0 to 1."""
         if (task := self._tasks.get(name)) is not None:
-            self._bars.update(task, completed=share)
+            self.bars.update(task, completed=share)
 
     def done(self, job: Job[Any], run: StudyRun) -> None:
         """A run is done."""
-        self._bars.remove_task(self._tasks.pop(job.name))
+        self.bars.remove_task(self._tasks.pop(job.name))
         super().done(job, run)
 
 

@@ -190,8 +190,8 @@ def run_free(
             on_poll()
             failure = group.failure()
             if failure is not None:
-                raise RunError(f"at factor {factor:g}: {failure}")
+                raise RunError(failure)
             time.sleep(_POLL_S)
     if not result.is_file():
-        raise RunError(f"at factor {factor:g}: the clock ended without a result")
+        raise RunError("the clock ended without a result")
     return FreeRun(**json.loads(result.read_text(encoding="utf-8")))

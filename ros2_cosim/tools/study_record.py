@@ -200,7 +200,8 @@ def read_study(output: Path) -> Study:
             runs,
             content["complete"],
             content["reference_trace_sha256"],
-            content["together"],
+            # Not there in studies that ran one after the other only.
+            content.get("together", 0.0),
         )
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: {error.strerror}") from None

@@ -7,8 +7,10 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.scenario.output_directory import prepare_output
 from ros2_cosim.scenario.plan import RunOptions
 from ros2_cosim.scenario.schema import Scenario
@@ -23,6 +25,14 @@ from ros2_cosim.tools.study_schedule import Control
 
 #: The topic whose track is compared.
 WATCHED = "/ego/odometry"
+
+
+class _Watch(NamedTuple):
+    """What a run calls while it is under way."""
+
+    progress: Callable[[int], None]
+    on_line: Callable[[str, str], None]
+    on_poll: Callable[[], None]
 
 
 def perform(
@@ -53,52 +63,57 @@ def perform(
     def said(name: str, line: str) -> None:
         on_line(f"{key.label}: {name}", line)
 
-    load = _load()
-    domains = domains_from(own_domain())
+    watch = _Watch(told, said, control.check)
     prepare_output(output)
-    if key.mode == "HDE":
-        summary = run_ros(
-            scenario,
-            RunOptions(output, rate=key.factor),
-            progress=told,
-            on_line=said,
-            on_poll=control.check,
-            domains=domains,
-        )
-        readers, track = _count(scenario, output / BAG)
-        if key.factor is not None:
-            shutil.rmtree(output / BAG)
-        for participant in summary.participants:
-            readers[participant.name]["activations"] = participant.activations
-        counts = summary.causality
-        return StudyRun(
-            **key._asdict(),
-            timing=counts.timing,
-            order=counts.order,
-            loss=counts.loss,
-            messages=sum(reader["messages"] for reader in readers.values()),
-            rtf=summary.rtf,
-            wall_time_s=summary.wall_time_s,
-            kept_up=key.factor is None or summary.rtf >= KEEPS_UP * key.factor,
-            trace_sha256=summary.trace_sha256,
-            load=load,
-            readers=readers,
-            track={"times": track.times, "way": track.way},
-        )
-    assert key.factor is not None
+    try:
+        if key.factor is None or key.mode == "HDE":
+            return _synchronised(key, scenario, output, watch)
+        return _free(key, key.factor, scenario, output, watch)
+    except RunError as error:
+        raise RunError(f"{key.label}: {error}") from None
+
+
+def _synchronised(key: RunKey, scenario: Scenario, output: Path, watch: _Watch) -> StudyRun:
+    load = _load()
+    summary = run_ros(
+        scenario,
+        RunOptions(output, rate=key.factor),
+        domains=domains_from(own_domain()),
+        **watch._asdict(),
+    )
+    readers, track = _count(scenario, output / BAG)
+    if key.factor is not None:
+        shutil.rmtree(output / BAG)
+    for participant in summary.participants:
+        readers[participant.name]["activations"] = participant.activations
+    counts = summary.causality
+    return StudyRun(
+        **key._asdict(),
+        timing=counts.timing,
+        order=counts.order,
+        loss=counts.loss,
+        messages=sum(reader["messages"] for reader in readers.values()),
+        rtf=summary.rtf,
+        wall_time_s=summary.wall_time_s,
+        kept_up=key.factor is None or summary.rtf >= KEEPS_UP * key.factor,
+        trace_sha256=summary.trace_sha256,
+        load=load,
+        readers=readers,
+        track={"times": track.times, "way": track.way},
+    )
+
+
+def _free(key: RunKey, factor: float, scenario: Scenario, output: Path, watch: _Watch) -> StudyRun:
+    load = _load()
     result = run_free(
         scenario,
         output,
-        key.factor,
+        factor,
         watched=WATCHED,
-        progress=told,
-        on_line=said,
-        on_poll=control.check,
-        domains=domains,
+        domains=domains_from(own_domain()),
+        **watch._asdict(),
     )
-    found = result._asdict()
-    del found["factor"]
-    return StudyRun(**key._asdict(), load=load, **found)
+    return StudyRun(**{**key._asdict(), **result._asdict()}, load=load)
 
 
 def _count(scenario: Scenario, bag: Path) -> tuple[dict[str, dict[str, int]], Track]:

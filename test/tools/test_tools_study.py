@@ -26,7 +26,7 @@ from ros2_cosim.tools.study_plan import (
     runs_beyond,
     study_options,
 )
-from ros2_cosim.tools.study_progress import StudyProgress
+from ros2_cosim.tools.study_progress import StudyBars, StudyProgress
 from ros2_cosim.tools.study_prt import FreeRun, Track, make_free_plan, write_free_run
 from ros2_cosim.tools.study_record import Study, StudyRun, read_study
 from ros2_cosim.tools.study_report import company_text, deviation, render_study
@@ -271,6 +271,24 @@ def test_progress_tells_what_is_under_way_and_how_long_it_takes(study: Study) ->
     # One that takes longer than it should is done at any moment.
     now = 900.0
     assert progress.left_s() == 300.0
+
+
+def test_bars_on_a_terminal_are_those_of_what_is_under_way(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = Job("PRT 0.1", 0.1, 10.0, lambda control: study.runs[0])
+    with StudyBars(2.0, 8) as progress:
+        progress.expect([job])
+        progress.started(job)
+        progress.reached("PRT 0.1", 0.25)
+        progress.reached("not under way", 0.5)
+        shown = [(task.description, task.percentage) for task in progress.bars.tasks]
+        progress.done(job, study.runs[0])
+        assert progress.bars.tasks == []
+    assert shown == [("PRT 0.1", 25.0)]
+    # The lines are written as they are, brackets and long ones included.
+    lines = capsys.readouterr().out.splitlines()
+    assert "PRT 0.1 begins (0 of 1 done; under way: PRT 0.1; about 10 s left)" in lines
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6])

@@ -180,7 +180,7 @@ def test_failing_run_ends_the_study_and_is_named(
         os.kill(victim, signal.SIGKILL)
         _, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 1
-    assert "cosim: process 'driving' was killed by SIGKILL" in stderr
+    assert "cosim: HDE 0.01: process 'driving' was killed by SIGKILL" in stderr
     assert [run["purpose"] for run in runs_of(output)] == ["synchronised"]
 
 
