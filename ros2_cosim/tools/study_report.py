@@ -87,7 +87,7 @@ def violation_charts(study: Study) -> list[Chart]:
         lines.append(Line(f"PRT {label}", _factors(runs), shares, number))
     runs = [run for run in hde if run.purpose == "sweep"]
     shares = [100.0 * run.share(run.violations) for run in runs]
-    lines.append(Line("HDE, all kinds", _factors(runs), shares, _HDE_COLOUR, True))
+    lines.append(Line("HDE, all kinds", _factors(runs), shares, _HDE_COLOUR, dots=True))
     if max(len(line.times) for line in lines) > 1:
         charts.append(
             Chart(
@@ -100,13 +100,16 @@ def violation_charts(study: Study) -> list[Chart]:
         )
     if max(len(free), len(hde)) > 1:
         reached = [
-            Line(mode, _factors(runs), [run.rtf for run in runs], number, mode == "HDE")
+            Line(mode, _factors(runs), [run.rtf for run in runs], number, dots=mode == "HDE")
             for number, mode, runs in ((0, "PRT", free), (_HDE_COLOUR, "HDE", hde))
         ]
+        note = "Factor reached over the factor wanted."
+        if study.broke_at("HDE") is not None and study.hde_is_clean:
+            note += " HDE falls behind, without a violation."
         charts.append(
             Chart(
                 "How far it goes",
-                "Factor reached over the factor wanted. HDE falls behind, and stays right.",
+                note,
                 Markup(
                     line_chart(
                         reached,
