@@ -29,6 +29,7 @@ from ros2_cosim.tools.study_plan import (
     MODES,
     StudyOptions,
     directory_of,
+    job_of,
     planned_runs,
     runs_beyond,
 )
@@ -49,14 +50,6 @@ from ros2_cosim.tools.study_table import TABLE_FILE, text_table
 SCENARIO = "config/car_following.yaml"
 #: At most so many runs at once, each of 6 or 7 processes with about 75 MB of memory.
 MOST_TOGETHER = 8
-#: Wall time [s] that a run takes beside that of its simulated time, to come up and to end.
-_AROUND_S = 6.0
-#: Processes that come up keep all processors busy for seconds. A run without synchronisation that
-#: is faster than this has less than 10 ms for the 5 ms of simulated time within which a message
-#: must be there: beside it nothing comes up.
-_UNDISTURBED = 0.5
-#: Real-time factor of a run as fast as possible, to tell how long it may take.
-_FASTEST = 15.0
 
 
 def run_study(
@@ -154,8 +147,6 @@ def _run_all(
     on_line: Callable[[str, str], None],
 ) -> None:
     def job(key: RunKey) -> Job[StudyRun]:
-        seconds = options.duration_ns / 1e9
-
         def run(control: Control) -> StudyRun:
             return perform(
                 key,
@@ -166,11 +157,7 @@ def _run_all(
                 on_line=on_line,
             )
 
-        # Those whose speed nobody knows beforehand need the machine for themselves.
-        alone = key.purpose in ("synchronised", "beyond")
-        factor = min(key.factor or _FASTEST, _FASTEST) if alone else key.factor or _FASTEST
-        quiet = key.mode == "PRT" and factor > _UNDISTURBED
-        return Job(key.label, factor, seconds / factor + _AROUND_S, run, alone, quiet)
+        return job_of(key, options.duration_ns, run)
 
     def done(job: Job[StudyRun], run: StudyRun, company: Company) -> None:
         study.add(replace(run, beside=company.weight, starts=company.starts))

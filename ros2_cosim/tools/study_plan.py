@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.tools.study_record import RunKey
+from ros2_cosim.tools.study_record import RunKey, StudyRun
+from ros2_cosim.tools.study_schedule import Control, Job
 
 FULL_FACTORS = "0.1:2.0:0.1"
 QUICK_FACTORS = "1.0:2.0:1.0"
@@ -24,6 +26,14 @@ QUICK_DOUBLINGS = 1
 MODES = ("PRT", "HDE")
 _MOST_FACTORS = 200
 _HIGHEST = 1000.0
+#: Wall time [s] that a run takes beside that of its simulated time, to come up and to end.
+_AROUND_S = 6.0
+#: Processes that come up keep all processors busy for seconds. A run without synchronisation that
+#: is faster than this has less than 10 ms for the 5 ms of simulated time within which a message
+#: must be there: beside it nothing comes up.
+_UNDISTURBED = 0.5
+#: Real-time factor of a run as fast as possible, to tell how long it may take.
+_FASTEST = 15.0
 
 
 @dataclass(frozen=True)
@@ -134,3 +144,15 @@ def directory_of(key: RunKey) -> str:
     # Exactly, so that no two have the same.
     name = f"{key.mode.lower()}-{repr(key.factor).removesuffix('.0')}"
     return f"runs/{name}-{key.repetition}" if key.repetition else f"runs/{name}"
+
+
+def job_of(key: RunKey, duration_ns: int, run: Callable[[Control], StudyRun]) -> Job[StudyRun]:
+    """A run as a job beside others: what it needs of the machine, and for how long."""
+    # Those whose speed nobody knows beforehand need the machine for themselves.
+    alone = key.purpose in ("synchronised", "beyond")
+    factor = _FASTEST if key.factor is None else key.factor
+    if alone:
+        factor = min(factor, _FASTEST)
+    seconds = duration_ns / 1e9 / factor + _AROUND_S
+    quiet = key.mode == "PRT" and factor > _UNDISTURBED
+    return Job(key.label, factor, seconds, run, alone, quiet)

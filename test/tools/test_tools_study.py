@@ -21,6 +21,7 @@ from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.study import SCENARIO, prepare_study, run_study
 from ros2_cosim.tools.study_plan import (
     directory_of,
+    job_of,
     parse_factors,
     planned_runs,
     runs_beyond,
@@ -30,10 +31,11 @@ from ros2_cosim.tools.study_progress import StudyBars, StudyProgress
 from ros2_cosim.tools.study_prt import FreeRun, Track, make_free_plan, write_free_run
 from ros2_cosim.tools.study_record import Study, StudyRun, read_study
 from ros2_cosim.tools.study_report import company_text, deviation, render_study
-from ros2_cosim.tools.study_schedule import Job
+from ros2_cosim.tools.study_schedule import Control, Job, expected_s
 from ros2_cosim.tools.study_table import markdown_table, row_of, table_head
 
 SECOND = 1_000_000_000
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def a_run(mode: str, purpose: str, factor: float | None, shift: float, **changes: Any) -> StudyRun:
@@ -118,6 +120,34 @@ def test_both_modes_run_at_every_factor_and_each_run_has_its_own_files() -> None
     assert len({directory_of(key) for key in keys}) == len(keys)
     assert len({key.label for key in keys}) == len(keys)
     assert sorted(keys, key=lambda key: key.place)[: len(planned)] == planned
+
+
+@pytest.mark.parametrize(("together", "minutes"), [(0.0, 140), (2.0, 57), (3.0, 45)])
+def test_full_study_is_expected_to_take_what_its_page_says(together: float, minutes: int) -> None:
+    options = study_options(Path("x"), together=together)
+    beyond = [key for mode in ("PRT", "HDE") for key in runs_beyond(options, mode)[:4]]
+    keys = [*planned_runs(options), *beyond]
+    jobs = [job_of(key, options.duration_ns, run_of_no_job) for key in keys]
+    assert expected_s(jobs, [], together, 8) / 60 == pytest.approx(minutes, abs=2.5)
+    page = (ROOT / "docs" / "study.md").read_text()
+    text = f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    rows = [line for line in page.splitlines() if line.endswith(f"| {text} |")]
+    assert [row.split()[1] for row in rows] == [f"{together:g}"]
+
+
+def test_who_runs_alone_and_who_must_not_be_disturbed() -> None:
+    options = study_options(Path("x"))
+    keys = [*planned_runs(options), *runs_beyond(options, "PRT")]
+    jobs = {key: job_of(key, options.duration_ns, run_of_no_job) for key in keys}
+    for key, job in jobs.items():
+        assert job.alone == (key.purpose in ("synchronised", "beyond"))
+        if not job.alone:
+            assert job.weight == key.factor
+            assert job.quiet == (key.mode == "PRT" and job.weight > 0.5)
+
+
+def run_of_no_job(control: Control) -> StudyRun:
+    raise AssertionError("nothing is run here")
 
 
 @pytest.mark.parametrize(
