@@ -54,7 +54,7 @@ def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
     again = {ending.member.name for ending in endings if ending.again}
     for name in behaviours.keys() - again:
         del behaviours[name]
-    failures.check()
+    failures.check(all_of=len(names))
     if session.stop_signal is not None:
         raise Stopped("the process was asked to end")
     for ending in endings:
@@ -92,7 +92,7 @@ def _members(
                 _close({name: behaviours.pop(name)} if name in behaviours else {})
                 if required:
                     _close(behaviours)
-                failures.check()
+                failures.check(all_of=len(names))
             else:
                 stack.push(member.session)
                 members.append(Member(name, member.session, node.run, required))
@@ -106,7 +106,8 @@ class _Failures:
     def __init__(self, session: Session) -> None:
         self._process = session.node.get_name()
         self._directory = Path(session.node.get_parameter("scenario_file").value).parent
-        self._failed = False
+        self._count = 0
+        self._fatal = False
 
     def tell(self, name: str, required: bool, error: BaseException) -> None:
         """Say on behalf of a participant why it failed."""
@@ -115,19 +116,22 @@ class _Failures:
             traceback.print_exception(error)
             text = f"{name}: {type(error).__name__}: {error}"
         if not required:
+            # The process goes on: nobody else tells the clock.
             tell_loss(self._directory, name, text)
             text = f"process {self._process} goes on without {text}"
-        elif self._failed:
+        elif self._fatal:
             text = f"and {text}"
-        self._failed = self._failed or required
+        self._fatal = self._fatal or required
+        self._count += 1
         print(text, file=sys.stderr, flush=True)
 
-    def check(self) -> None:
-        """Raise if the run cannot go on without what has failed.
+    def check(self, *, all_of: int) -> None:
+        """See whether the process has failed: with a participant that is required, or with all.
 
-        :raises ToldError: if so
+        :param all_of: how many there were
+        :raises ToldError: it has
         """
-        if self._failed:
+        if self._fatal or self._count == all_of:
             raise ToldError
 
 

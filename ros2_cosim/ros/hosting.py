@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import NamedTuple
 
+from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Stopped
 
@@ -70,7 +71,9 @@ def run_members(
             if error is not None and not isinstance(error, (Stopped, Aborted)):
                 on_failure(member.name, member.required, error)
                 if member.required and deadline is None:
-                    deadline = time.monotonic() + _AFTERMATH_S
+                    # Of anything else the clock has not been told.
+                    patience = _AFTERMATH_S if isinstance(error, RunError) else 0.0
+                    deadline = time.monotonic() + patience
         number = process.stop_signal
         if number is None and deadline is not None and time.monotonic() > deadline:
             number = signal.SIGTERM

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from ros2_cosim.interfaces.foreign import FOREIGN_MODEL
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.dcp_slaves import DCP_MASTER_MODEL
 from ros2_cosim.scenario.schema import Scenario
 
 #: Nodes of this package that are nothing but a participant: they can share a process.
 HOSTABLE = ("cacc_controller", "object_sensor", "participant", "referee", "v2v_channel")
 #: Models that have a process, or servers, of their own beside them.
-_ACCOMPANIED = {FOREIGN_MODEL: "a foreign node", "dcp_master": "DCP slaves"}
+_ACCOMPANIED = {FOREIGN_MODEL: "a foreign node", DCP_MASTER_MODEL: "DCP slaves"}
 
 
 def hosted(scenario: Scenario) -> dict[str, list[str]]:
