@@ -6,15 +6,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.cosim_process import Running, cosim, left_processes, user_environment
+import yaml
+from runs.cosim_process import HANG_S, ROOT, Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
 from support.held_runs import Direction, participant, reference, run_directed, scenario
 
 from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.scenario.plan import Process
+from ros2_cosim.tools import processes
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -85,8 +90,9 @@ def test_a_hosted_participant_that_fails_ends_the_run_with_its_name(tmp_path: Pa
         run_directed(tmp_path, data)
     # The process says so itself, unless the clock, which has heard of it, is faster.
     text = str(caught.value).removeprefix("clock: ")
-    assert text.startswith("extra: participant 'extra' failed in its activation at 300000000 ns: "), text
-    assert text.endswith("ValueError: fell over")
+    assert text == (
+        "extra: participant 'extra' failed in its activation at 300000000 ns: ValueError: fell over"
+    )
     assert (tmp_path / "extra").exists()
 
 
@@ -178,3 +184,43 @@ def test_a_run_is_repeated_in_the_same_processes(tmp_path: Path) -> None:
         assert result.code == 0, result
         assert left_processes(environment) == []
     assert result.stdout.count(f"trace {expected}") == 3
+
+
+def test_each_has_its_own_node_also_as_launch_starts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launch gives the node's name on the command line, and parameters in a file."""
+    ordinary = processes.command_of
+
+    def as_launch(process: Process) -> list[str]:
+        if process.name != "left":
+            return ordinary(process)
+        file = tmp_path / "parameters.yaml"
+        file.write_text(yaml.safe_dump({"/left": {"ros__parameters": dict(process.parameters)}}))
+        words = ["--ros-args", "-r", "__node:=left", "--params-file", str(file)]
+        return [sys.executable, "-m", "ros2_cosim.nodes.participants", *words]
+
+    monkeypatch.setattr(processes, "command_of", as_launch)
+    expected = {"source", "leaver", "sparse", "behind", "after"}
+    nodes: list[str] = []
+
+    def look(direction: Direction) -> None:
+        if direction.said("clock", "time 1.000 s") and direction.once("look"):
+            script = ROOT / "test" / "support" / "list_nodes.py"
+            done = subprocess.run(
+                [sys.executable, str(script), *sorted(expected)],
+                env=direction.environment,
+                stdout=subprocess.PIPE,
+                text=True,
+                timeout=HANG_S,
+            )
+            assert done.returncode == 0, done.stdout
+            nodes.extend(done.stdout.split())
+            direction.start("late")
+
+    data = held(mixed())
+    found = run_directed(tmp_path, data, ["late"], look)
+    assert found.trace_sha256 == reference(tmp_path, data).trace_sha256
+    # Each once, beside those of the processes.
+    beside = {"left", "right", "recorder", "clock", "list_nodes"}
+    assert sorted(nodes) == sorted(beside | expected)
