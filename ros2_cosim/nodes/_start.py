@@ -7,10 +7,11 @@ import itertools
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, ParticipantError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
@@ -27,6 +28,10 @@ from ros2_cosim.scenario.system import build_graph, build_model, with_adapters
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
 EXIT_FAILED = 1
 EXIT_ABORTED = 3
+
+
+class ToldError(RunError):
+    """Something failed, and what has been said already."""
 
 
 class Started(NamedTuple):
@@ -95,6 +100,8 @@ def _run_once(
         return 0
     except Aborted:
         return EXIT_ABORTED
+    except ToldError:
+        return EXIT_FAILED
     except CosimError as error:
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return EXIT_FAILED
@@ -128,12 +135,35 @@ def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
 
     :param floating: another process does the pacing
     """
+    return realtime_maker(session, floating=floating)()
+
+
+def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], RealtimeRun]:
+    """Makes the wall clock of each participant of a process, see :func:`realtime_of`."""
     arrivals = session.parameter("arrivals", "")
-    return realtime_run(
+    return partial(
+        realtime_run,
         parse_rate(session.parameter("rate", "max")),
         hard=session.parameter("hard", "false") == "true",
         arrivals=Path(arrivals) if arrivals else None,
         floating=floating,
+    )
+
+
+def participant_node(started: Started, name: str, behaviour: Behaviour) -> ParticipantNode:
+    """The participant named, on the node of ``started``."""
+    settings = started.scenario.participants[name]
+    return ParticipantNode(
+        started.session,
+        started.graph,
+        name,
+        behaviour,
+        topic_of=started.topic_of,
+        recorded=True,
+        quantum_ns=started.scenario.clock_step,
+        unsynchronised=settings.unsynchronised,
+        timer=time.perf_counter_ns,
+        operation=Operation(settings.mode),
     )
 
 
@@ -147,7 +177,7 @@ def run_participant(
     kept: list[Behaviour] = []
 
     def body(started: Started) -> bool:
-        session, scenario, graph = started
+        session, scenario, _ = started
         name = session.parameter("participant", default_name)
         if name not in scenario.participants:
             raise ConfigurationError(
@@ -162,18 +192,7 @@ def run_participant(
             return build_model(scenario, name, "ros", realtime)
 
         behaviour = renewed(kept.pop(), name, make) if kept else make()
-        again = ParticipantNode(
-            session,
-            graph,
-            name,
-            behaviour,
-            topic_of=started.topic_of,
-            recorded=True,
-            quantum_ns=scenario.clock_step,
-            unsynchronised=scenario.participants[name].unsynchronised,
-            timer=time.perf_counter_ns,
-            operation=Operation(scenario.participants[name].mode),
-        ).run()
+        again = participant_node(started, name, behaviour).run()
         if again:
             kept.append(behaviour)
         return again

@@ -6,6 +6,15 @@ loopback is as fast for messages of this size and leaves nothing.
 
 The processes of a run come up one after the other within seconds. By default a process announces
 itself five times in half a second and then every three: whoever comes in between is found late.
+
+A writer asks its readers with a heartbeat whether they have everything: by default with every
+message once its history is full, and every three seconds. The first is most of the traffic where
+thousands of small messages a second cross, of which loopback hardly ever loses one; the second is
+how long a lost message is missing, and how long those wait who want their last words to arrive. Ten
+times a second is enough for the one and soon enough for the other. By default a timer is started
+for each reader of each message, too; here, at most as often.
+
+The horizon, which everybody reads, is sent once, by multicast.
 """
 
 from __future__ import annotations
