@@ -33,6 +33,7 @@ class Muster:
         self._graph = graph
         self._coordinator = coordinator
         self._named = frozenset(named)
+        self._has_optional = any(not spec.required for spec in graph.participants.values())
         self._ready: set[str] = set()
         self._waiting: list[str] = []
         self._entered: dict[str, int] = {}
@@ -79,8 +80,7 @@ class Muster:
     @property
     def may_lose(self) -> bool:
         """Whether the run can spare somebody, or could before the system controller said no."""
-        specs = self._graph.participants.values()
-        return bool(self._named) or any(not spec.required for spec in specs)
+        return self._has_optional or bool(self._named)
 
     def require(self, names: Collection[str], *, begun: bool = False) -> None:
         """From now on these participants are required, and no others, whatever the scenario says.

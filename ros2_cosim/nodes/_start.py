@@ -7,10 +7,11 @@ import itertools
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
@@ -28,6 +29,10 @@ from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
 EXIT_FAILED = 1
 EXIT_ABORTED = 3
+
+
+class ToldError(RunError):
+    """Something failed, and what has been said already."""
 
 
 class Started(NamedTuple):
@@ -96,6 +101,8 @@ def _run_once(
         return 0
     except Aborted:
         return EXIT_ABORTED
+    except ToldError:
+        return EXIT_FAILED
     except CosimError as error:
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return EXIT_FAILED
@@ -107,12 +114,36 @@ def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
 
     :param floating: another process does the pacing
     """
+    return realtime_maker(session, floating=floating)()
+
+
+def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], RealtimeRun]:
+    """Makes the wall clock of each participant of a process, see :func:`realtime_of`."""
     arrivals = session.parameter("arrivals", "")
-    return realtime_run(
+    return partial(
+        realtime_run,
         parse_rate(session.parameter("rate", "max")),
         hard=session.parameter("hard", "false") == "true",
         arrivals=Path(arrivals) if arrivals else None,
         floating=floating,
+    )
+
+
+def participant_node(started: Started, name: str, behaviour: Behaviour) -> ParticipantNode:
+    """The participant named, on the node of ``started``."""
+    settings = started.scenario.participants[name]
+    return ParticipantNode(
+        started.session,
+        started.graph,
+        name,
+        behaviour,
+        topic_of=started.topic_of,
+        recorded=True,
+        quantum_ns=started.scenario.clock_step,
+        unsynchronised=settings.unsynchronised,
+        timer=time.perf_counter_ns,
+        operation=Operation(settings.mode),
+        cannot_reset=cannot_begin_anew(behaviour),
     )
 
 
@@ -126,7 +157,7 @@ def run_participant(
     kept: list[Behaviour] = []
 
     def body(started: Started) -> bool:
-        session, scenario, graph = started
+        session, scenario, _ = started
         name = session.parameter("participant", default_name)
         if name not in scenario.participants:
             raise ConfigurationError(
@@ -140,19 +171,7 @@ def run_participant(
 
         model = renewed(kept.pop(), name, make) if kept else make()
         behaviour = with_adapters(scenario, name, model, realtime)
-        again = ParticipantNode(
-            session,
-            graph,
-            name,
-            behaviour,
-            topic_of=started.topic_of,
-            recorded=True,
-            quantum_ns=scenario.clock_step,
-            unsynchronised=scenario.participants[name].unsynchronised,
-            timer=time.perf_counter_ns,
-            operation=Operation(scenario.participants[name].mode),
-            cannot_reset=cannot_begin_anew(behaviour),
-        ).run()
+        again = participant_node(started, name, behaviour).run()
         if again:
             kept.append(behaviour)
         return again

@@ -104,6 +104,7 @@ class ClockNode:
             session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
         )
         self._failure: ParticipantState | None = None
+        self._somebody_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
         self._system = SystemStateTopic(session, run_id)
@@ -206,11 +207,11 @@ class ClockNode:
             self._admit()
             self._show_time()
             self._move_horizon()
-            self._session.wait(self._patience_s())
+            self._wait_for_news()
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            resting = self._control.resting or self._roll.somebody_paused
+            resting = self._control.resting or self._somebody_paused
             if time > last_time or time >= self._sent_horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
@@ -219,6 +220,23 @@ class ClockNode:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
         self._move_horizon()
+
+    def _wait_for_news(self) -> None:
+        """Handle messages until there may be something to do, or it is time to look anyway.
+
+        In lockstep every participant completes every step, and only the last one moves time.
+        """
+        patience_s = self._patience_s()
+        until = self._timer() + int(patience_s * 1e9)
+        while True:
+            self._no_news = False
+            self._session.wait(patience_s)
+            left_ns = until - self._timer()
+            if not self._no_news or left_ns <= 0:
+                return
+            patience_s = left_ns / 1e9
+
+    _no_news = False
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
@@ -353,6 +371,7 @@ class ClockNode:
         """Go on without a participant that the run can spare."""
         if self._muster.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
+            self._somebody_paused = self._roll.somebody_paused
             self._update(f"the run goes on without {name}")
             self._send_horizon()
 
@@ -431,6 +450,7 @@ class ClockNode:
             # The clock learns last who has been told to abort: whoever says so before wants it.
             elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
+            self._somebody_paused = self._roll.somebody_paused
             self._update(f"{state.participant}: {state.reason}")
 
     def _on_completion(self, completion: Completion) -> None:
@@ -440,7 +460,8 @@ class ClockNode:
             coordinator.stop_requested(
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
-        coordinator.completed(completion.participant, completion.bound_ns)
+        moved = coordinator.completed(completion.participant, completion.bound_ns)
+        self._no_news = not moved and not completion.stop_reason
 
 
 def _tell(line: str) -> None:

@@ -30,6 +30,8 @@ from ros2_cosim.ros import topics
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
+#: The end of a session takes some hundredths of a second.
+_TEARDOWN_S = 20.0
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -112,23 +114,36 @@ class Session:
     Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
     its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
     for Linux may send it several times when the process dies that started this one.
+
+    :param name: of the node, if the arguments give it no other one
+    :param arguments: of the process
+    :param host: the session of a process that has several; this one then gets no signals, and
+        its node has its name whatever that of the process is
     """
 
-    def __init__(self, name: str, arguments: list[str] | None = None) -> None:
+    def __init__(
+        self, name: str, arguments: list[str] | None = None, *, host: Session | None = None
+    ) -> None:
         #: How often this process has taken part in the run before.
-        self.repetition = 0
-        self._stop_signal: int | None = None
+        self.repetition: int = host.repetition if host else 0
+        #: The signal that asked the process to end.
+        self.stop_signal: int | None = None
         self._failure: Exception | None = None
-        # rclpy's own handlers would tear the context down under a node that is closing.
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
-        self.node = Node(name, enable_rosout=False, start_parameter_services=False)
+        self._is_hosted = host is not None
+        own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
+        if host is None:
+            # rclpy's own handlers would tear the context down under a node that is closing.
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._on_signal)
+        self.node = Node(
+            name, cli_args=own_name, enable_rosout=False, start_parameter_services=False
+        )
         self._executor = _make_executor(self.node)
         self._further: list[Node] = []
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._stop_signal = number
+        self.stop(number)
         if number == signal.SIGINT:
             signal.signal(number, signal.SIG_DFL)
 
@@ -199,21 +214,38 @@ class Session:
         # An executor has no wake() of its own everywhere; a task that does nothing is one.
         self._executor.create_task(_nothing)
 
+    def stop(self, number: int) -> None:
+        """Raise :class:`Stopped` at the next :meth:`wait`; any thread may call it.
+
+        :param number: the signal that asked for it
+        """
+        self.stop_signal = number
+
     def _raise_pending(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        if self._stop_signal is not None:
-            raise Stopped(signal.Signals(self._stop_signal).name)
+        if self.stop_signal is not None:
+            raise Stopped(signal.Signals(self.stop_signal).name)
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Fast DDS can block for ever in here (its listener and its discovery wait for each
+        # other), with Python's lock held: then the kernel ends the process.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, _TEARDOWN_S)
+        self.close()
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    def close(self) -> None:
+        """Give up the node, and ROS itself if nobody else in this process uses it."""
         self._executor.shutdown(timeout_sec=0.5)
         for node in (*self._further, self.node):
             node.destroy_node()
-        rclpy.try_shutdown()
+        if not self._is_hosted:
+            rclpy.try_shutdown()
 
 
 def _nothing() -> None:

@@ -42,12 +42,13 @@ def slave_commands(scenario: Scenario) -> Iterator[tuple[str, str, tuple[str, ..
     :raises ConfigurationError: an entry is wrong, or two processes would have one name
     """
     plain = {name: p.model_dump() for name, p in scenario.participants.items()}
+    shared = {p.process for p in scenario.participants.values()}
     for participant, slave, entry in started_slaves(plain):
         name = f"{participant}_{slave}"
-        if name in scenario.participants:
+        if name in scenario.participants or name in shared:
             raise ConfigurationError(
                 f"participants.{participant}.parameters.slaves.{slave}: its process would be named "
-                f"'{name}', as a participant is; give another name"
+                f"'{name}', as a participant is or a process that several share; give another name"
             )
         yield participant, name, _command(scenario, participant, entry)
 

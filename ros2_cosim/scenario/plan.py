@@ -19,6 +19,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.dcp_slaves import LOOPBACK, slave_commands, started_slaves
 from ros2_cosim.scenario.executables import PACKAGE, find_node
+from ros2_cosim.scenario.hosting import check_hosting, hosted
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.share import share_file
 
@@ -35,7 +36,8 @@ class Process:
     the modules of ``ros2_cosim.nodes``. Without a package it is the path of a Python script, or
     the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
-    unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves.
+    unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves;
+    if there are several in it, ``hosts`` names them.
     """
 
     name: str
@@ -47,6 +49,17 @@ class Process:
     package: str = PACKAGE
     leaves: bool = False
     participant: str = ""
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Those that are lost with the process."""
+        return self.hosts or (self.participant,) * bool(self.participant)
+
+    @property
+    def whom(self) -> str:
+        """Behind its name in messages: who is in it, if there may be several."""
+        return f" ({', '.join(self.hosts)})" if self.hosts else ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class RunOptions:
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
     repeat: int = 1
-    #: Participants whose processes the user starts.
+    #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
 
 
@@ -79,8 +92,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     The resolved scenario must have been written to ``options.output``; servers first, the
     clock last.
 
-    :raises ConfigurationError: a participant's node, or RViz, is not there; or there is no such
-        participant to be started by hand
+    :raises ConfigurationError: a participant's node, or RViz, is not there; there is no such
+        process to be started by hand; or a participant cannot run in the process named for it
     """
     _check_by_hand(scenario, options)
     if options.shape == "ros":
@@ -126,17 +139,11 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             Process(name, program, arguments=tuple(words), is_ros=False, package="", **part)
         )
     if options.shape == "ros":
-        for name, participant in scenario.participants.items():
-            if name in options.by_hand:
-                continue
-            package, executable = find_node(
-                participant.node, Path(scenario.base_directory), f"participants.{name}.node"
-            )
-            parameters = {**common, "participant": name, **realtime}
-            part = _part_in_run(scenario, name, options.shape)
-            processes.append(
-                Process(name, executable, parameters=parameters, package=package, **part)
-            )
+        processes += [
+            process
+            for process in _participants(scenario, {**common, **realtime})
+            if process.name not in options.by_hand
+        ]
     record = {"output": str(options.output), "bag": str(options.record).lower()}
     if options.shape == "ros":
         processes.append(Process("recorder", "recorder", parameters={**common, **record}))
@@ -154,6 +161,45 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     return processes
 
 
+def _participants(scenario: Scenario, common: Mapping[str, str]) -> list[Process]:
+    """The processes of the participants in shape ``ros``; one of several where its first is."""
+    check_hosting(scenario)
+    groups = hosted(scenario)
+    processes = []
+    for name, participant in scenario.participants.items():
+        group = groups.get(participant.process or "", [])
+        if not group:
+            package, executable = find_node(
+                participant.node, Path(scenario.base_directory), f"participants.{name}.node"
+            )
+            parameters = {**common, "participant": name}
+            part = _part_in_run(scenario, name, "ros")
+            processes.append(
+                Process(name, executable, parameters=parameters, package=package, **part)
+            )
+        elif participant.process and name == group[0]:
+            parameters = {**common, "process": participant.process}
+            processes.append(
+                Process(
+                    participant.process,
+                    "participants",
+                    parameters=parameters,
+                    **_part_of_group(scenario, group),
+                )
+            )
+    return processes
+
+
+def _part_of_group(scenario: Scenario, group: list[str]) -> dict[str, Any]:
+    """What the end of a process of several participants means: all of them have ended."""
+    needed = [s for s in map(scenario.participants.__getitem__, group) if s.is_required]
+    return {
+        "hosts": tuple(group),
+        "required": bool(needed),
+        "leaves": all(settings.leave is not None for settings in needed),
+    }
+
+
 def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
     for name in options.by_hand:
         if options.shape != "ros":
@@ -161,10 +207,18 @@ def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
                 f"--by-hand {name}: in shape {options.shape} participants have no processes of "
                 "their own; allowed is --shape ros"
             )
+        if name in hosted(scenario):
+            continue
         if name not in scenario.participants:
             raise ConfigurationError(
                 f"--by-hand {name}: the scenario '{scenario.name}' has no such participant; it has "
-                f"{', '.join(scenario.participants)}"
+                f"{', '.join([*scenario.participants, *hosted(scenario)])}"
+            )
+        process = scenario.participants[name].process
+        if process is not None:
+            raise ConfigurationError(
+                f"--by-hand {name}: it shares the process '{process}' with others "
+                f"({', '.join(hosted(scenario)[process])}); allowed is --by-hand {process}"
             )
 
 

@@ -70,6 +70,8 @@ class ParticipantSettings(Section):
 
     model: str
     node: str = "participant"
+    #: In shape ``ros``: the process that it shares with all others that name it.
+    process: Name | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     period: PositiveDuration | None = None
     offset: Duration = 0
@@ -175,6 +177,13 @@ def _check(scenario: Scenario, origin: str) -> None:
                 f"scenario {origin}: participants.{name}: another process of a run has this name; "
                 f"not allowed are {', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
             )
+        process = scenario.participants[name].process
+        if process is not None and _is_taken(process, scenario):
+            raise ConfigurationError(
+                f"scenario {origin}: participants.{name}.process: found '{process}'; another "
+                f"process or node of a run has this name; not allowed are those of participants, "
+                f"{', '.join(sorted(RESERVED_NAMES))} and PARTICIPANT_slave"
+            )
     if scenario.run_ahead > scenario.stop_latency:
         raise ConfigurationError(
             f"scenario {origin}: run_ahead: found {format_ns(scenario.run_ahead)}; it must be at "
@@ -185,6 +194,11 @@ def _check(scenario: Scenario, origin: str) -> None:
             f"scenario {origin}: clock_step: found {format_ns(scenario.clock_step)}; it must be "
             f"at most half of run_ahead ({format_ns(scenario.run_ahead)})"
         )
+
+
+def _is_taken(process: str, scenario: Scenario) -> bool:
+    names = RESERVED_NAMES | scenario.participants.keys()
+    return process in names or process.removesuffix("_slave") in scenario.participants
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:

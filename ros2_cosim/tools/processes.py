@@ -131,8 +131,12 @@ class ProcessGroup:
         return self._watch.complete or (self._watch.clock_done and late)
 
     def stopped(self) -> list[str]:
-        """Names of the processes that somebody has stopped (SIGSTOP); only Linux tells."""
-        return [child.process.name for child in self._children if _is_stopped(child.popen.pid)]
+        """The processes that somebody has stopped (SIGSTOP), by name; only Linux tells."""
+        return [
+            child.process.name + child.process.whom
+            for child in self._children
+            if _is_stopped(child.popen.pid)
+        ]
 
     def _hear_out(self) -> None:
         """Read what the processes said before they ended."""

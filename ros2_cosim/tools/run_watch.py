@@ -48,6 +48,9 @@ class RunWatch:
             if line.startswith(prefix):
                 self._own_words[name] = f"{name}: {line.removeprefix(prefix)}"
                 return True
+        if line.startswith(tuple(f"{participant}: " for participant in process.hosts)):
+            self._own_words[name] = line
+            return True
         return False
 
     def ended(self, name: str, code: int) -> None:
@@ -106,7 +109,8 @@ class RunWatch:
             if self._ended_early(name):
                 hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
-                    f"process '{name}' ended before the run was over: {self._last_line(name)}{hint}"
+                    f"process '{name}'{process.whom} ended before the run was over: "
+                    f"{self._last_line(name)}{hint}"
                 )
         return None
 
@@ -115,9 +119,10 @@ class RunWatch:
         found = []
         for name, process in self._processes.items():
             failed = self._codes.get(name, 0) != 0 and not self._needs(process)
-            if failed and process.participant and name not in self._told_lost:
+            if failed and name not in self._told_lost:
                 self._told_lost.add(name)
-                found.append((process.participant, self._describe(name)))
+                how = self._describe(name)
+                found += [(participant, how) for participant in process.participants]
         return found
 
     def _ended_early(self, name: str) -> bool:
@@ -127,8 +132,10 @@ class RunWatch:
 
     def _needs(self, process: Process) -> bool:
         """Whether the run cannot go on without a process."""
-        named = self._named() if process.participant else None
-        return process.required if named is None else process.participant in named
+        named = self._named() if process.participants else None
+        if named is None:
+            return process.required
+        return any(participant in named for participant in process.participants)
 
     def _failed(self) -> list[str]:
         return [
@@ -138,12 +145,12 @@ class RunWatch:
         ]
 
     def _describe(self, name: str) -> str:
-        code = self._codes[name]
+        code, process = self._codes[name], f"process '{name}'{self._processes[name].whom}"
         if code < 0:
-            return f"process '{name}' was killed by {signal.Signals(-code).name}"
+            return f"{process} was killed by {signal.Signals(-code).name}"
         if name in self._own_words:
             return self._own_words[name]
-        return f"process '{name}' ended with exit code {code}: {self._last_line(name)}"
+        return f"{process} ended with exit code {code}: {self._last_line(name)}"
 
     def _last_line(self, name: str) -> str:
         return self._last_lines.get(name, "it printed nothing")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import strategies as st
 from runs.cosim_process import ROOT, cosim, user_environment
 from support.graph_scenarios import CannotBeWrittenError, scenario_of
 from support.kernel_systems import System, systems
@@ -58,10 +59,17 @@ def in_processes(data: dict[str, Any], directory: Path, shape: str) -> str:
 
 @pytest.mark.parametrize("shape", ["composed", "ros"])
 @FEW
-@given(system=systems(max_participants=6))
-def test_random_graphs_give_the_trace_of_the_reference(system: System, shape: str) -> None:
+@given(
+    system=systems(max_participants=6),
+    processes=st.lists(st.sampled_from([None, "left", "right"]), min_size=6, max_size=6),
+)
+def test_random_graphs_give_the_trace_of_the_reference(
+    system: System, processes: list[str | None], shape: str
+) -> None:
     slow = shape == "ros"
     data = written(system, 0.005 if slow else 0.0)
+    for settings_, process in zip(data["participants"].values(), processes, strict=False):
+        settings_["process"] = process
     directory = Path(tempfile.mkdtemp(prefix="cosim_random_"))
     try:
         expected = reference(written(system, 0.0), directory)

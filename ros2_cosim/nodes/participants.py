@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several participants in one process: those whose ``process`` in the scenario is this one."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.nodes._start import (
+    Started,
+    ToldError,
+    participant_node,
+    realtime_maker,
+    run_node,
+)
+from ros2_cosim.realtime.around import renewed
+from ros2_cosim.ros.hosting import Member, run_members
+from ros2_cosim.ros.participant_node import Aborted
+from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.scenario.hosting import hosted
+from ros2_cosim.scenario.system import bare_model, with_adapters
+from ros2_cosim.tools.losses import read_required, tell_loss
+
+
+def main() -> int:
+    """Run the node; which process it is says the ROS parameter ``process``."""
+    return run_node("participants", partial(_host, {}))
+
+
+def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
+    """Run all participants of the process.
+
+    :param behaviours: of those that take part again; changed to those that will
+    """
+    session, scenario, _ = started
+    process = session.parameter("process", session.node.get_name())
+    names = hosted(scenario).get(process, [])
+    if not names:
+        raise ConfigurationError(
+            f"parameter process: found '{process}'; the scenario has "
+            f"{', '.join(hosted(scenario)) or 'no participant with the key process'}"
+        )
+    if session.repetition:
+        names = [name for name in names if name in behaviours]
+    failures = _Failures(session)
+    members = _members(started, names, behaviours, failures)
+    endings = run_members(session, members, failures.tell)
+    again = {ending.member.name for ending in endings if ending.again}
+    for name in behaviours.keys() - again:
+        del behaviours[name]
+    failures.check(all_of=len(names))
+    if session.stop_signal is not None:
+        raise Stopped("the process was asked to end")
+    for ending in endings:
+        if isinstance(ending.error, (Aborted, Stopped)):
+            raise ending.error
+    return bool(again)
+
+
+def _members(
+    started: Started, names: list[str], behaviours: dict[str, Behaviour], failures: _Failures
+) -> list[Member]:
+    """Make the participants one after the other, without those that fail and can be spared.
+
+    :param behaviours: those of the run before; then those of this one
+    :raises ToldError: one failed that the run needs; nothing is left of the others
+    """
+    _, scenario, _ = started
+    realtime = realtime_maker(started.session, floating=True)
+    members = []
+    with ExitStack() as stack:
+        for name in names:
+            required = partial(failures.minds, name, scenario.participants[name].is_required)
+            member = started._replace(session=Session(name, host=started.session))
+
+            def make(name: str = name) -> Behaviour:
+                return bare_model(scenario, name, "ros")
+
+            try:
+                former = behaviours.pop(name, None)
+                model = renewed(former, name, make) if former is not None else make()
+                behaviours[name] = with_adapters(scenario, name, model, realtime())
+                node = participant_node(member, name, behaviours[name])
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
+                member.session.close()
+                failures.tell(name, required(), error)
+                _close({name: behaviours.pop(name)} if name in behaviours else {})
+                if required():
+                    _close(behaviours)
+                failures.check(all_of=len(names))
+            else:
+                stack.push(member.session)
+                members.append(Member(name, member.session, node.run, required))
+        stack.pop_all()
+    return members
+
+
+class _Failures:
+    """Tells each failure once: that of the process, or what the run goes on without."""
+
+    def __init__(self, session: Session) -> None:
+        self._process = session.node.get_name()
+        self._directory = Path(session.node.get_parameter("scenario_file").value).parent
+        self._count = 0
+        self._fatal = False
+
+    def tell(self, name: str, required: bool, error: BaseException) -> None:
+        """Say on behalf of a participant why it failed."""
+        text = f"{name}: {error}"
+        if not isinstance(error, CosimError):
+            traceback.print_exception(error)
+            text = f"{name}: {type(error).__name__}: {error}"
+        if not required:
+            # The process goes on: nobody else tells the clock.
+            tell_loss(self._directory, name, text)
+            text = f"process {self._process} goes on without {text}"
+        elif self._fatal:
+            text = f"and {text}"
+        self._fatal = self._fatal or required
+        self._count += 1
+        print(text, file=sys.stderr, flush=True)
+
+    def minds(self, name: str, declared: bool) -> bool:
+        """Whether the run cannot go on without a participant.
+
+        :param declared: what the scenario says of it; the system controller may say otherwise
+        """
+        named = read_required(self._directory)
+        return declared if named is None else name in named
+
+    def check(self, *, all_of: int) -> None:
+        """See whether the process has failed: with a participant that is required, or with all.
+
+        :param all_of: how many there were
+        :raises ToldError: it has
+        """
+        if self._fatal or self._count == all_of:
+            raise ToldError
+
+
+def _close(behaviours: dict[str, Behaviour]) -> None:
+    Lives(behaviours).close()
+    behaviours.clear()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several participants in one process: each with a node of its own, in a thread of its own.
+
+Each goes its way as if it were alone: it stops, leaves or fails by itself, and what it had on
+ROS goes with it. The main thread has the signals and hears how each of them ended.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import NamedTuple
+
+from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.ros.participant_node import Aborted
+from ros2_cosim.ros.session import Session, Stopped
+
+#: So long [s] the others may take to hear from the clock that one of them has failed.
+_AFTERMATH_S = 5.0
+_POLL_S = 0.1
+
+
+class Member(NamedTuple):
+    """A participant of the process: ``run`` tells whether the run begins anew.
+
+    ``required`` tells whether the run minds its failure, once there is one.
+    """
+
+    name: str
+    session: Session
+    run: Callable[[], bool]
+    required: Callable[[], bool]
+
+
+class Ending(NamedTuple):
+    """How a participant ended: with an error, or in order, perhaps to begin anew."""
+
+    member: Member
+    again: bool = False
+    error: BaseException | None = None
+
+
+def run_members(
+    process: Session,
+    members: Sequence[Member],
+    on_failure: Callable[[str, bool, BaseException], None],
+) -> list[Ending]:
+    """Run all participants of a process to their ends; each closes its session itself.
+
+    Signals of the process reach all of them. When one fails that the run cannot do without, the
+    clock ends the others as it ends those in other processes; if it does not, they are stopped.
+
+    :param process: the session that gets the signals
+    :param on_failure: called in this thread when a participant has failed on its own account:
+        its name, whether it is required, and the error
+    :returns: how they ended, in this order
+    """
+    done: SimpleQueue[Ending] = SimpleQueue()
+    for member in members:
+        Thread(target=_run, args=(member, done), name=member.name).start()
+    endings: list[Ending] = []
+    deadline: float | None = None
+    while len(endings) < len(members):
+        try:
+            ending = done.get(timeout=_POLL_S)
+        except Empty:
+            pass
+        else:
+            endings.append(ending)
+            error, member = ending.error, ending.member
+            if error is not None and not isinstance(error, (Stopped, Aborted)):
+                required = member.required()
+                on_failure(member.name, required, error)
+                if required and deadline is None:
+                    # Of anything else the clock has not been told.
+                    patience = _AFTERMATH_S if isinstance(error, RunError) else 0.0
+                    deadline = time.monotonic() + patience
+        number = process.stop_signal
+        if number is None and deadline is not None and time.monotonic() > deadline:
+            number = signal.SIGTERM
+        if number is not None:
+            for member in members:
+                member.session.stop(number)
+    return endings
+
+
+def _run(member: Member, done: SimpleQueue[Ending]) -> None:
+    try:
+        with member.session:
+            ending = Ending(member, again=member.run())
+    except BaseException as error:  # noqa: BLE001 - an error ends the participant alone
+        ending = Ending(member, error=error)
+    done.put(ending)

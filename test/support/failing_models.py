@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that fails when it is told to: when it is made, at a time, or by ending its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from support.control_scenarios import Counter
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext, Step
+
+
+class Failing(Counter):
+    """Counts until its time has come; leaves a file when it is closed."""
+
+    def __init__(self, context: ModelContext) -> None:
+        super().__init__(list(context.output_types), 0.0, 0)
+        self._parameters = context.parameters
+        self._name = context.name
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        if step.time >= self._parameters.get("fail_at_ns", 1 << 62):
+            raise ValueError("fell over")
+        if step.time >= self._parameters.get("exit_at_ns", 1 << 62):
+            raise SystemExit(0)
+        return super().activate(step)
+
+    def close(self) -> None:
+        if "closed" in self._parameters:
+            Path(self._parameters["closed"], self._name).touch()
+
+
+def make_failing(context: ModelContext) -> Failing:
+    if context.parameters.get("cannot_be_made"):
+        raise ConfigurationError("there is no such thing")
+    return Failing(context)
