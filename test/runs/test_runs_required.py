@@ -7,14 +7,19 @@ import json
 import os
 import signal
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
 from runs.cosim_process import HANG_S, Running, left_processes, user_environment
 from support.controlled_run import Controlled
-from support.held_runs import participant, scenario
+from support.held_runs import participant, reference, scenario
 
+from ros2_cosim.scenario.plan import RunOptions, make_plan
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.tools.processes import command_of
 from ros2_cosim.tools.summary import read_summary
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
@@ -82,6 +87,38 @@ def test_who_has_become_required_ends_the_run_when_it_dies(tmp_path: Path) -> No
             error = running.result().error()
         assert left_processes(environment) == []
     assert error == "cosim: process 'extra' was killed by SIGKILL"
+
+
+def test_one_that_comes_freely_is_waited_for_if_it_is_named(tmp_path: Path) -> None:
+    data = system()
+    data["participants"]["extra"]["mode"] = "autonomous"
+    del data["participants"]["extra"]["required"]
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    output = tmp_path / "out"
+    by_hand = ("source", "extra")
+    plan = make_plan(make_scenario(data, "required"), RunOptions(output))
+    commands = {process.name: command_of(process) for process in plan}
+    with user_environment(tmp_path / "log") as environment, ExitStack() as started:
+        options = [word for name in by_hand for word in ("--by-hand", name)]
+        with Running(environment, file, "--out", output, "--no-bag", *options) as running:
+            run = Controlled(environment, running)
+            while run.command("control", "status").code != 0:
+                assert not running.has_ended, running.result()
+            # Without ``source`` it cannot have begun.
+            run.control("require", "extra", "source", "reader")
+            for name in by_hand:
+                process = started.enter_context(Popen(commands[name], env=environment))
+                started.callback(process.kill)
+            result = running.result()
+    assert result.code == 0, result
+    summary = read_summary(output)
+    assert summary.repeatable
+    assert summary.required == ("extra", "reader", "source")
+    assert {p.name: p.entered_s for p in summary.participants} == dict.fromkeys(
+        ("extra", "reader", "source"), 0.0
+    )
+    assert summary.trace_sha256 == reference(tmp_path, data).trace_sha256
 
 
 def test_names_are_needed(tmp_path: Path) -> None:
