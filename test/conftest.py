@@ -43,23 +43,47 @@ def _domain_in_use(domain: int) -> bool:
     return False
 
 
-def _claim_domain() -> tuple[int, socket.socket]:
-    """Claim a ROS domain that nobody else on this host uses.
+def _claim_domains(count: int) -> tuple[int, list[socket.socket]]:
+    """Claim consecutive ROS domains that nobody else on this host uses; returns the first.
 
-    The claim is a socket with an abstract name: it excludes other claims, leaves no file, and
-    ends with this process at the latest.
+    The claims are sockets with abstract names: they exclude other claims, leave no file, and
+    end with this process at the latest.
     """
+    claims: list[socket.socket] = []
     for domain in ROS_DOMAINS:
         claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        claims.append(claim)
         try:
             claim.bind(f"\0ros2_cosim-test-domain-{domain}")
+            free = not _domain_in_use(domain)
         except OSError:
-            claim.close()
-            continue
-        if not _domain_in_use(domain):
-            return domain, claim
-        claim.close()
-    raise RuntimeError(f"no free ROS domain among {ROS_DOMAINS[0]}..{ROS_DOMAINS[-1]}")
+            free = False
+        if not free:
+            _close(claims)
+            claims = []
+        elif len(claims) == count:
+            return domain - count + 1, claims
+    _close(claims)
+    raise RuntimeError(
+        f"no {count} free ROS domains side by side among {ROS_DOMAINS[0]}..{ROS_DOMAINS[-1]}"
+    )
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
+
+
+def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
+    domain, claims = _claim_domains(count)
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
+    monkeypatch.setenv("ROS_LOG_DIR", str(directory / "ros-log"))
+    try:
+        yield domain
+    finally:
+        _close(claims)
 
 
 @pytest.fixture
@@ -68,13 +92,13 @@ def ros_domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]
 
     Discovery stays on this host, and logs go to the test's temporary directory.
     """
-    domain, claim = _claim_domain()
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
-    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path / "ros-log"))
-    with claim:
-        yield domain
+    yield from _use_domains(monkeypatch, tmp_path, 1)
+
+
+@pytest.fixture
+def ros_domains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
+    """The same with the two domains above it, for what runs side by side; yields the first."""
+    yield from _use_domains(monkeypatch, tmp_path, 3)
 
 
 def _marked_processes(mark: str) -> dict[int, str]:

@@ -35,6 +35,7 @@ class Piece(Protocol):
         """Append the bound values of this piece to ``out``."""
 
 
+@lru_cache(maxsize=1024)  # names and frame ids are the same in every message
 def text_block(value: str) -> bytes:
     """A string with its length prefix, for a 4-aligned place.
 

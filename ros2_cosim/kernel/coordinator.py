@@ -56,6 +56,9 @@ class Coordinator:
         self._awaited = dict(enters or {})
         self._bounds.update(self._awaited)
         self._bounds.update(dict.fromkeys(free, FOREVER))
+        #: The smallest bound, None: it has to be looked for again; and how many have it.
+        self._least: int | None = None
+        self._at_least = 0
         # The horizon is exclusive: one nanosecond lets run what is due now.
         self.window_ns = max(run_ahead_ns, 1)
         self._duration_ns = duration_ns
@@ -67,7 +70,11 @@ class Coordinator:
     @property
     def time(self) -> int:
         """Every activation before this time is complete, everywhere."""
-        return min(min(self._bounds.values()), self.end)
+        if self._least is None:
+            bounds = self._bounds.values()
+            self._least = min(bounds)
+            self._at_least = list(bounds).count(self._least)
+        return min(self._least, self.end)
 
     @property
     def horizon(self) -> int:
@@ -120,16 +127,27 @@ class Coordinator:
     def admit(self, participant: str, enter_ns: int) -> None:
         """A participant with free entry takes part from that time on."""
         self._bounds[participant] = enter_ns
+        self._least = None
 
     def dropped(self, participant: str) -> None:
         """A participant is gone for good; what it asked for before still counts."""
         self._awaited.pop(participant, None)
         self._bounds[participant] = FOREVER
+        self._least = None
 
-    def completed(self, participant: str, bound: int) -> None:
-        """A participant has no further activation before ``bound``."""
-        if bound > self._bounds[participant]:
+    def completed(self, participant: str, bound: int) -> bool:
+        """A participant has no further activation before ``bound``.
+
+        :returns: whether time may have moved: nobody else holds it back at the same bound
+        """
+        before = self._bounds[participant]
+        if bound > before:
             self._bounds[participant] = bound
+            if before == self._least:
+                self._at_least -= 1
+                if not self._at_least:
+                    self._least = None
+        return self._least is None
 
     def stop_requested(self, participant: str, time: int, reason: str) -> None:
         """A participant asked at ``time`` to end the run; the earliest request counts.

@@ -197,7 +197,7 @@ class ClockNode:
             self._admit()
             self._show_time()
             self._move_horizon()
-            self._session.wait(self._patience_s())
+            self._wait_for_news()
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
@@ -210,6 +210,23 @@ class ClockNode:
                 raise DeadlockError(self._explain_standstill())
         self._show_time()
         self._move_horizon()
+
+    def _wait_for_news(self) -> None:
+        """Handle messages until there may be something to do, or it is time to look anyway.
+
+        In lockstep every participant completes every step, and only the last one moves time.
+        """
+        patience_s = self._patience_s()
+        until = self._timer() + int(patience_s * 1e9)
+        while True:
+            self._no_news = False
+            self._session.wait(patience_s)
+            left_ns = until - self._timer()
+            if not self._no_news or left_ns <= 0:
+                return
+            patience_s = left_ns / 1e9
+
+    _no_news = False
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
@@ -412,7 +429,8 @@ class ClockNode:
             coordinator.stop_requested(
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
-        coordinator.completed(completion.participant, completion.bound_ns)
+        moved = coordinator.completed(completion.participant, completion.bound_ns)
+        self._no_news = not moved and not completion.stop_reason
 
 
 def _tell(line: str) -> None:

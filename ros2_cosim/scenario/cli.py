@@ -263,17 +263,36 @@ def study(
     repetitions: Annotated[
         int | None, typer.Option(help="Runs that are compared with the synchronised one.")
     ] = None,
+    together: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest sum of the factors of runs side by side; 0: one after the other. "
+            "Default: the highest of the factors."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the study in the output directory.")
+    ] = False,
 ) -> None:
     """Compare runs without synchronisation, at growing speed, with the synchronised run."""
-    from ros2_cosim.tools.study import run_study, study_options
+    from ros2_cosim.tools.study import run_study
+    from ros2_cosim.tools.study_plan import study_options
 
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         options = study_options(
-            out, quick=quick, duration=duration, factors=factors, repetitions=repetitions
+            out,
+            quick=quick,
+            duration=duration,
+            factors=factors,
+            repetitions=repetitions,
+            together=together,
+            resume=resume,
         )
         found = run_study(options, tell=_tell_now, on_line=_print_line)
-    if found.broke_at is not None:
-        print(f"without synchronisation the run breaks at factor {found.broke_at:g}")
+    for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
+        broke = found.broke_at(mode)
+        if broke is not None:
+            print(f"{words} the run does not keep up with factor {broke:g}")
     print(f"results in {out}")
 
 

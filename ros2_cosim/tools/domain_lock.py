@@ -7,9 +7,10 @@ import contextlib
 import fcntl
 import json
 import os
+import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -17,6 +18,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 _PREFIX = "ros2_cosim_run_"
 _ATTEMPTS = 5
+#: The last domain whose ports lie below those that Linux hands out to clients.
+_LAST_DOMAIN = 101
 
 
 class ActiveRun(NamedTuple):
@@ -30,22 +33,36 @@ class ActiveRun(NamedTuple):
 
 @contextlib.contextmanager
 def domain_lock(
-    scenario: str = "", output: Path = Path(), environment: Mapping[str, str] | None = None
-) -> Iterator[None]:
-    """Hold the ROS domain of this process (``ROS_DOMAIN_ID``, 0 by default) for a run.
+    scenario: str = "",
+    output: Path = Path(),
+    environment: Mapping[str, str] | None = None,
+    domains: Sequence[int] | None = None,
+) -> Iterator[int]:
+    """Hold a ROS domain for a run; yields its number.
 
     What is known of the run is left in the lock file, for :func:`active_runs`.
 
     :param environment: DDS settings that others need to talk to the run
-    :raises ConfigurationError: another run on this machine uses the domain
+    :param domains: the first of them that is free is taken; None: only the domain of this
+        process (``ROS_DOMAIN_ID``, 0 by default)
+    :raises ConfigurationError: other runs on this machine use all of them
     """
-    domain = own_domain()
-    path = _path(domain)
-    with path.open("a") as file:
-        if not _locked(file):
+    candidates = domains or (own_domain(),)
+    with contextlib.ExitStack() as stack:
+        for domain in candidates:
+            # A domain that nobody asked for must be free of everybody, not just of runs.
+            if domain == candidates[0] or not _listened_to(domain):
+                file = stack.enter_context(_path(domain).open("a"))
+                if _locked(file):
+                    break
+        else:
+            if len(candidates) > 1:
+                raise ConfigurationError(
+                    f"other programs use all of {len(candidates)} ROS domains; wait for them"
+                )
             raise ConfigurationError(
-                f"another run uses ROS domain {domain}; wait for it, or set ROS_DOMAIN_ID to "
-                "another number from 0 to 101"
+                f"another run uses ROS domain {candidates[0]}; wait for it, or set ROS_DOMAIN_ID "
+                f"to another number from 0 to {_LAST_DOMAIN}"
             )
         file.truncate(0)
         facts = {
@@ -56,8 +73,27 @@ def domain_lock(
         }
         file.write(json.dumps(facts))
         file.flush()
-        yield
+        yield domain
         file.truncate(0)
+
+
+def domains_from(first: int) -> tuple[int, ...]:
+    """``first`` and what may be taken instead: those above it, then those from 1 on."""
+    others = (*range(first + 1, _LAST_DOMAIN + 1), *range(1, min(first, _LAST_DOMAIN + 1)))
+    return (first, *others)
+
+
+def _listened_to(domain: int) -> bool:
+    """Whether a program listens in a domain, be it none of this project.
+
+    The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
+        except OSError:
+            return True
+    return False
 
 
 def _locked(file: IO[str]) -> bool:
@@ -72,12 +108,12 @@ def _locked(file: IO[str]) -> bool:
     return False
 
 
-def own_domain() -> int:
-    """The ROS domain of this process.
+def own_domain(environment: Mapping[str, str] = os.environ) -> int:
+    """The ROS domain of this process, or of one with another environment.
 
     :raises ConfigurationError: ``ROS_DOMAIN_ID`` is no domain
     """
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    domain = environment.get("ROS_DOMAIN_ID") or "0"
     if not domain.isdecimal() or int(domain) > 232:
         raise ConfigurationError(f"ROS_DOMAIN_ID: found '{domain}'; allowed is 0 to 232")
     return int(domain)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf
@@ -48,12 +48,17 @@ def run_ros(
     progress: Callable[[int], None] = lambda time_ns: None,
     on_line: Callable[[str, str], None] = lambda name, line: None,
     on_started: Callable[[dict[str, int]], None] = lambda pids: None,
+    on_poll: Callable[[], None] = lambda: None,
+    domains: Sequence[int] | None = None,
 ) -> Summary:
     """Run a scenario to its end in processes of its own.
 
     :param progress: called with the simulated time [ns] about once per simulated second
     :param on_line: called with (process name, line) of everything the processes print
     :param on_started: called with the process ids by name
+    :param on_poll: called again and again; what it raises ends the run
+    :param domains: ROS domains of which the first that is free is taken; None: that of this
+        process
     :raises ConfigurationError: the scenario is wrong, or ROS is not installed
     :raises RunError: a process ended before its time; it is named. The bag is readable.
     """
@@ -83,11 +88,19 @@ def run_ros(
     environment = loopback_environment(os.environ, options.output)
     try:
         with (
-            domain_lock(scenario.name, options.output, dds_settings(environment)),
-            ProcessGroup(plan, environment, listen, partial(tell_loss, options.output)) as group,
+            domain_lock(
+                scenario.name, options.output, dds_settings(environment), domains
+            ) as domain,
+            ProcessGroup(
+                plan,
+                environment | {"ROS_DOMAIN_ID": str(domain)},
+                listen,
+                partial(tell_loss, options.output),
+            ) as group,
         ):
             on_started(group.pids())
             while not group.ended():
+                on_poll()
                 _check(group)
                 silence = time.monotonic() - heard
                 if silence > patience:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ KEEPS_UP = 0.9
 #: Distance of two points of a track [ns].
 TRACK_STEP_NS = 100_000_000
 _POLL_S = 0.05
+#: How the clock node tells its progress.
+_TIME = re.compile(r"time ([0-9.]+) s")
 
 
 @dataclass
@@ -150,27 +153,45 @@ def run_free(
     factor: float,
     *,
     watched: str,
+    progress: Callable[[int], None] = lambda time_ns: None,
     on_line: Callable[[str, str], None] = lambda name, line: None,
+    on_poll: Callable[[], None] = lambda: None,
+    domains: Sequence[int] | None = None,
 ) -> FreeRun:
     """Run a scenario in paced real time without synchronisation.
 
     :param output: existing directory for the files that the processes share
     :param factor: wanted real-time factor
     :param watched: topic of the odometry whose track is kept
-    :param on_line: called with (process name, line) of everything the processes print
+    :param progress: called with the planned time [ns] about once per second
+    :param on_line: called with (process name, line) of everything else the processes print
+    :param on_poll: called again and again; what it raises ends the run
+    :param domains: ROS domains of which the first that is free is taken; None: that of this
+        process
     :raises RunError: a process failed or ended before its time
     """
     save_scenario(scenario, output / RESOLVED_SCENARIO)
     result = output / RESULT_FILE
     result.unlink(missing_ok=True)
     plan = make_free_plan(scenario, output, factor, watched)
+
+    def listen(name: str, line: str) -> None:
+        if match := _TIME.fullmatch(line):
+            progress(round(float(match[1]) * 1e9))
+        else:
+            on_line(name, line)
+
     environment = loopback_environment(os.environ, output)
-    with domain_lock(), ProcessGroup(plan, environment, on_line) as group:
+    with (
+        domain_lock(domains=domains) as domain,
+        ProcessGroup(plan, environment | {"ROS_DOMAIN_ID": str(domain)}, listen) as group,
+    ):
         while not group.ended():
+            on_poll()
             failure = group.failure()
             if failure is not None:
-                raise RunError(f"at factor {factor:g}: {failure}")
+                raise RunError(failure)
             time.sleep(_POLL_S)
     if not result.is_file():
-        raise RunError(f"at factor {factor:g}: the clock ended without a result")
+        raise RunError("the clock ended without a result")
     return FreeRun(**json.loads(result.read_text(encoding="utf-8")))

@@ -8,13 +8,44 @@ import os
 import platform
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ros2_cosim
 from ros2_cosim.kernel.errors import ConfigurationError
 
 STUDY_FILE = "study.json"
 TRACKS_FILE = "tracks.json"
+
+
+#: In the order in which they are listed.
+PURPOSES = ("synchronised", "repetition", "sweep", "beyond")
+
+
+class RunKey(NamedTuple):
+    """What tells the runs of a study apart; the fields are those of :class:`StudyRun`."""
+
+    mode: str
+    purpose: str
+    factor: float | None
+    repetition: int
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
+        # Exactly, so that no two have the same.
+        speed = "max" if self.factor is None else repr(self.factor).removesuffix(".0")
+        text = f"{self.mode} {speed}"
+        return f"{text}, {self.purpose} {self.repetition}" if self.repetition else text
+
+    @property
+    def place(self) -> tuple[int, float, int, bool]:
+        """Sorts the runs as they are listed, whichever was done first."""
+        return (
+            PURPOSES.index(self.purpose),
+            self.factor or 0.0,
+            self.repetition,
+            self.mode == "HDE",
+        )
 
 
 @dataclass(frozen=True)
@@ -25,8 +56,10 @@ class StudyRun:
     of ``synchronised``, ``repetition``, ``sweep`` and ``beyond``. ``factor`` is the wanted
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
     each message once per reader, as ``timing``, ``order`` and ``loss`` do. ``load`` is what the
-    machine did when the run began (processes that want to run, mean of a minute). ``track``
-    holds ``times`` [s] and ``way`` [m] of the ego vehicle.
+    machine did when the run began (processes that want to run, mean of a minute), ``beside`` the
+    largest sum of the factors of other runs of the study at one time during this one, ``starts``
+    how many of them came up meanwhile. ``track`` holds ``times`` [s] and ``way`` [m] of the ego
+    vehicle.
     """
 
     mode: str
@@ -45,6 +78,8 @@ class StudyRun:
     max_lag_s: float | None = None
     kept_up: bool = True
     load: float | None = None
+    beside: float = 0.0
+    starts: int = 0
     readers: dict[str, dict[str, int]] = field(default_factory=dict)
     track: dict[str, list[float]] = field(default_factory=dict)
 
@@ -57,22 +92,41 @@ class StudyRun:
         """All violations together."""
         return self.timing + self.order + self.loss
 
+    @property
+    def key(self) -> RunKey:
+        """What run it is."""
+        return RunKey(self.mode, self.purpose, self.factor, self.repetition)
+
 
 @dataclass
 class Study:
-    """All runs of a study.
+    """All runs of a study, in the order in which they are listed.
 
-    ``broke_at`` is the first factor that was not kept up with, ``reference_sha256`` the trace of
-    the sequential reference of the kernel (shape ``inproc``).
+    ``together`` is the largest sum of the factors of runs under way at once (0: one after the
+    other), ``reference_sha256`` the trace of the sequential reference of the kernel (shape
+    ``inproc``).
     """
 
     scenario: str
     seed: int
     duration_s: float
     runs: list[StudyRun] = field(default_factory=list)
-    broke_at: float | None = None
     complete: bool = False
     reference_sha256: str = ""
+    together: float = 0.0
+
+    def add(self, run: StudyRun) -> None:
+        """Put a run in its place; the same run of an earlier attempt is replaced."""
+        self.runs = [other for other in self.runs if other.key != run.key]
+        self.runs.append(run)
+        self.runs.sort(key=lambda run: run.key.place)
+
+    def broke_at(self, mode: str) -> float | None:
+        """The first factor that the runs of a mode did not keep up with."""
+        return min(
+            (run.factor for run in self.sweep(mode) if run.factor and not run.kept_up),
+            default=None,
+        )
 
     @property
     def hde_is_clean(self) -> bool:
@@ -83,18 +137,22 @@ class Study:
 
     @property
     def hde(self) -> list[StudyRun]:
-        """The synchronised runs."""
+        """The synchronised runs, those as fast as possible first."""
         return [run for run in self.runs if run.mode == "HDE"]
+
+    @property
+    def unpaced(self) -> list[StudyRun]:
+        """The synchronised runs as fast as possible."""
+        return [run for run in self.runs if run.purpose == "synchronised"]
 
     @property
     def repetitions(self) -> list[StudyRun]:
         """The runs without synchronisation at one factor."""
         return [run for run in self.runs if run.purpose == "repetition"]
 
-    @property
-    def sweep(self) -> list[StudyRun]:
-        """The runs over the factor, those beyond the last one included."""
-        return [run for run in self.runs if run.purpose in ("sweep", "beyond")]
+    def sweep(self, mode: str) -> list[StudyRun]:
+        """The runs of a mode over the factor, those beyond the last one included."""
+        return [run for run in self.runs if run.mode == mode and run.purpose in ("sweep", "beyond")]
 
     def save(self, output: Path) -> None:
         """Write both files; each is replaced in one go."""
@@ -111,7 +169,9 @@ class Study:
             "seed": self.seed,
             "duration_s": self.duration_s,
             "complete": self.complete,
-            "broke_at": self.broke_at,
+            "broke_at": self.broke_at("PRT"),
+            "hde_broke_at": self.broke_at("HDE"),
+            "together": self.together,
             "reference_trace_sha256": self.reference_sha256,
             "versions": {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()},
             "processors": os.cpu_count(),
@@ -138,9 +198,10 @@ def read_study(output: Path) -> Study:
             content["seed"],
             content["duration_s"],
             runs,
-            content["broke_at"],
             content["complete"],
             content["reference_trace_sha256"],
+            # Not there in studies that ran one after the other only.
+            content.get("together", 0.0),
         )
     except OSError as error:
         raise ConfigurationError(f"{error.filename}: {error.strerror}") from None

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from ros2_cosim.tools.report import REPORT_FILE, Chart, Tile
 from ros2_cosim.tools.study_record import Study, StudyRun
+from ros2_cosim.tools.study_table import write_table
 from ros2_cosim.tools.svg_plot import Bar, Line, line_chart, stacked_bars
 
 KINDS = ("timing: late", "timing: early", "order", "loss")
@@ -18,7 +19,7 @@ _HDE_COLOUR = 7
 
 
 def render_study(output: Path, study: Study) -> Path:
-    """Write ``report.html`` of the runs that there are.
+    """Write ``report.html`` of the runs that there are, and ``table.md``.
 
     :returns: the path of the page
     """
@@ -34,12 +35,14 @@ def render_study(output: Path, study: Study) -> Path:
         tiles=study_tiles(study),
         violations=violation_charts(study),
         tracks=track_charts(study),
+        company=company_text(study),
         factor=f"{study.repetitions[0].factor:g}" if study.repetitions else "",
     )
     path = output / REPORT_FILE
     part = path.with_name(f".{REPORT_FILE}.part")
     part.write_text(page, "utf-8")
     part.replace(path)
+    write_table(output, study)
     return path
 
 
@@ -49,18 +52,20 @@ def study_tiles(study: Study) -> list[Tile]:
     hde = study.hde
     if hde:
         count = sum(run.violations for run in hde)
-        tiles.append(Tile("violations, HDE", str(count), count == 0))
+        tiles.append(Tile(f"violations in {len(hde)} HDE runs", str(count), count == 0))
         same = all(run.trace_sha256 == study.reference_sha256 for run in hde)
-        tiles.append(Tile("HDE has the reference trace", "yes" if same else "no", same))
+        tiles.append(Tile("all HDE runs have the reference trace", "yes" if same else "no", same))
         tiles.append(Tile("real-time factor, HDE", f"{max(run.rtf for run in hde):.3g}"))
     free = [run for run in study.runs if run.mode == "PRT"]
     if free:
         worst = max(run.share(run.violations) for run in free)
         tiles.append(Tile("most violations, PRT", _percent(worst), worst == 0.0))
-    if study.sweep:
-        broke = study.broke_at
-        text = f"factor {broke:g}" if broke else f"above {study.sweep[-1].factor:g}"
-        tiles.append(Tile("PRT breaks at", text))
+    for mode, words in (("PRT", "PRT breaks at"), ("HDE", "HDE is too slow at")):
+        runs = study.sweep(mode)
+        if runs:
+            broke = study.broke_at(mode)
+            text = f"factor {broke:g}" if broke else f"above {runs[-1].factor:g}"
+            tiles.append(Tile(words, text))
     deviations = [abs(d) for run in study.repetitions for d in deviation(run, study)[1]]
     if deviations:
         tiles.append(Tile("largest deviation of the track", f"{max(deviations):.3f} m"))
@@ -68,20 +73,22 @@ def study_tiles(study: Study) -> list[Tile]:
 
 
 def violation_charts(study: Study) -> list[Chart]:
-    """Shares of violations over the wanted real-time factor."""
+    """Shares of violations over the wanted real-time factor, and how far both modes go."""
     charts: list[Chart] = []
-    runs = [run for run in study.sweep if run.purpose == "sweep" and run.factor is not None]
-    factors = [float(run.factor or 0.0) for run in runs]
-    if len(runs) > 1:
-        lines = [
-            Line("PRT timing", factors, [100.0 * r.share(r.timing) for r in runs], 0),
-            Line("PRT order", factors, [100.0 * r.share(r.order) for r in runs], 2),
-            Line("PRT loss", factors, [100.0 * r.share(r.loss) for r in runs], 3),
-        ]
-        if study.hde:
-            share = 100.0 * max(r.share(r.violations) for r in study.hde)
-            ends = [factors[0], factors[-1]]
-            lines.append(Line("HDE, all kinds", ends, [share] * 2, _HDE_COLOUR, True))
+    free, hde = study.sweep("PRT"), study.sweep("HDE")
+    lines = []
+    for number, label, kind in (
+        (0, "timing", "timing"),
+        (2, "order", "order"),
+        (3, "loss", "loss"),
+    ):
+        runs = [run for run in free if run.purpose == "sweep"]
+        shares = [100.0 * run.share(getattr(run, kind)) for run in runs]
+        lines.append(Line(f"PRT {label}", _factors(runs), shares, number))
+    runs = [run for run in hde if run.purpose == "sweep"]
+    shares = [100.0 * run.share(run.violations) for run in runs]
+    lines.append(Line("HDE, all kinds", _factors(runs), shares, _HDE_COLOUR, dots=True))
+    if max(len(line.times) for line in lines) > 1:
         charts.append(
             Chart(
                 "Violations of causality over the real-time factor",
@@ -91,10 +98,33 @@ def violation_charts(study: Study) -> list[Chart]:
                 ),
             )
         )
-    bars = [_bar(f"PRT {run.factor:g}", run) for run in study.sweep]
+    if max(len(free), len(hde)) > 1:
+        reached = [
+            Line(mode, _factors(runs), [run.rtf for run in runs], number, dots=mode == "HDE")
+            for number, mode, runs in ((0, "PRT", free), (_HDE_COLOUR, "HDE", hde))
+        ]
+        note = "Factor reached over the factor wanted."
+        if study.broke_at("HDE") is not None and study.hde_is_clean:
+            note += " HDE falls behind, without a violation."
+        charts.append(
+            Chart(
+                "How far it goes",
+                note,
+                Markup(
+                    line_chart(
+                        reached,
+                        y_label="real-time factor reached",
+                        x_label="real-time factor wanted",
+                    )
+                ),
+            )
+        )
+    bars = [_bar(f"PRT {run.factor:g}", run) for run in free]
     if study.hde:
-        bars.append(_bar("HDE", study.hde[0]))
-    if study.sweep:
+        # All of them in one: the worst.
+        worst = max(study.hde, key=lambda run: run.share(run.violations))
+        bars.append(_bar(f"HDE, {len(study.hde)} runs", worst))
+    if free:
         charts.append(
             Chart(
                 "Until it breaks",
@@ -103,6 +133,20 @@ def violation_charts(study: Study) -> list[Chart]:
             )
         )
     return charts
+
+
+def company_text(study: Study) -> str:
+    """What ran side by side, in a sentence or two; empty if nothing did."""
+    beside = [run for run in study.runs if run.beside > 0.0]
+    if not beside:
+        return ""
+    most = max(beside, key=lambda run: run.beside)
+    return (
+        f"{len(beside)} of {len(study.runs)} runs had others of the study beside them, with "
+        f"factors of at most {most.beside:.3g} together ({most.key.label}; see the column Beside, "
+        "with the number of runs that came up meanwhile). Runs without synchronisation feel what "
+        "runs beside them."
+    )
 
 
 def track_charts(study: Study) -> list[Chart]:
@@ -149,6 +193,10 @@ def deviation(run: StudyRun, study: Study) -> tuple[list[float], list[float]]:
         if time in expected
     ]
     return [time for time, _ in pairs], [value for _, value in pairs]
+
+
+def _factors(runs: list[StudyRun]) -> list[float]:
+    return [run.factor for run in runs if run.factor is not None]
 
 
 def _bar(label: str, run: StudyRun) -> Bar:

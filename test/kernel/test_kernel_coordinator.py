@@ -41,6 +41,32 @@ def test_time_is_that_of_the_slowest_and_the_horizon_one_window_beyond() -> None
     assert (clock.time, clock.slowest()) == (40, "a")  # by name when equal
 
 
+def test_only_the_last_one_of_those_at_the_same_bound_moves_time() -> None:
+    clock = coordinator("a", "b", "c")
+    assert clock.time == NEVER
+    assert [clock.completed(name, 10) for name in "abc"] == [False, False, True]
+    assert clock.time == 10
+    assert [clock.completed(name, 20) for name in "ab"] == [False, False]
+    assert not clock.completed("c", 10)  # again
+    clock.dropped("c")
+    assert (clock.time, clock.completed("b", 30), clock.time) == (20, False, 20)
+    assert (clock.completed("a", 40), clock.time) == (True, 30)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30)), max_size=60))
+def test_time_is_the_smallest_bound_and_moves_only_when_that_is_said(
+    reports: list[tuple[str, int]],
+) -> None:
+    clock = coordinator(*"abcd")
+    bounds = dict.fromkeys("abcd", NEVER)
+    for name, bound in reports:
+        before = clock.time
+        moved = clock.completed(name, bound)
+        bounds[name] = max(bounds[name], bound)
+        assert clock.time == min(bounds.values())
+        assert moved or clock.time == before
+
+
 def test_an_overtaken_report_takes_nothing_back() -> None:
     clock = coordinator("a")
     clock.completed("a", 40)

@@ -21,17 +21,19 @@ from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.share import share_file
 from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.study import SCENARIO
+from ros2_cosim.tools.study_record import read_study
 from ros2_cosim.tools.summary import read_summary
 
 ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 250.0
+MODES = ("prt", "hde")
 
 
 @pytest.fixture
 def environment(
-    ros_domain: int, nothing_left: None, monkeypatch: pytest.MonkeyPatch
+    ros_domains: int, nothing_left: None, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, str]:
-    """The environment of a user with a ROS domain of his own."""
+    """The environment of a user with ROS domains of his own."""
     pytest.importorskip("rclpy")
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -58,10 +60,10 @@ def check_counts(run: dict[str, Any]) -> None:
     assert len(run["trace_sha256"]) == 64
 
 
-def test_quick_study(environment: dict[str, str], tmp_path: Path) -> None:
-    output = tmp_path / "study"
+def study(environment: dict[str, str], *arguments: object) -> str:
+    """Run the command to its end; returns what it printed."""
     done = subprocess.run(
-        command("study", "causality", "--quick", "--duration", "1s", "--out", output),
+        command("study", "causality", *arguments),
         env=environment,
         capture_output=True,
         text=True,
@@ -69,56 +71,129 @@ def test_quick_study(environment: dict[str, str], tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_quick_study_and_what_is_missing_in_it(environment: dict[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "study"
+    arguments = ("--quick", "--duration", "1s", "--out", output)
+    stdout = study(environment, *arguments)
     content = json.loads((output / "study.json").read_text())
     assert content["complete"] is True
     runs = runs_of(output)
     for run in runs:
         check_counts(run)
+        assert run["beside"] <= content["together"] == 2.0
+    reference = content["reference_trace_sha256"]
     hde = [run for run in runs if run["mode"] == "HDE"]
     free = [run for run in runs if run["mode"] == "PRT"]
-    assert [(run["timing"], run["order"], run["loss"]) for run in hde] == [(0, 0, 0)]
-    assert hde[0]["trace_sha256"] == content["reference_trace_sha256"]
-    assert hde[0]["factor"] is None
-    assert [run["factor"] for run in free][:4] == [1.0, 1.0, 1.0, 2.0]
-    # 100 messages of each of five connections from the traffic, 25 of each sensor, all fed back;
-    # without synchronisation, too, unless activations had to be given up.
-    assert hde[0]["messages"] == 600
+    # As fast as possible, at each factor, and beyond.
+    assert [run["factor"] for run in hde][:3] == [None, 1.0, 2.0]
+    for run in hde:
+        assert (run["timing"], run["order"], run["loss"]) == (0, 0, 0)
+        assert run["trace_sha256"] == reference
+        # 100 messages of each of five connections from the traffic, 25 of each sensor, all fed
+        # back; without synchronisation, too, unless activations had to be given up.
+        assert run["messages"] == 600
+    assert [run["factor"] for run in free][:3] == [1.0, 1.0, 2.0]
     for run in free:
         assert run["messages"] == 600 or not run["kept_up"]
         if run["timing"] + run["order"] + run["loss"] == 0:
-            assert run["trace_sha256"] == hde[0]["trace_sha256"]
+            assert run["trace_sha256"] == reference
+    for mode, broke in (("PRT", content["broke_at"]), ("HDE", content["hde_broke_at"])):
+        beyond = [r["factor"] for r in runs if (r["mode"], r["purpose"]) == (mode, "beyond")]
+        # Whoever keeps up with the factors asked for goes beyond them.
+        assert beyond == ([4.0] if broke in (None, 4.0) else [])
     tracks = json.loads((output / "tracks.json").read_text())
     assert len(tracks) == len(runs)
     assert tracks[0]["times"] == [n / 10 for n in range(10)]
+    assert [track["way"] for track, run in zip(tracks, runs, strict=True) if run in hde] == [
+        tracks[0]["way"]
+    ] * len(hde)
     assert "Study of causality" in (output / "report.html").read_text()
     for run in runs:
-        assert run["trace_sha256"][:12] in done.stdout
+        assert run["trace_sha256"][:12] in stdout
+
+    # One run is done once more, in its place; the others are as they were.
+    record = read_study(output)
+    lost = next(run for run in record.runs if (run.mode, run.purpose) == ("HDE", "sweep"))
+    record.runs.remove(lost)
+    record.save(output)
+    kept = runs_of(output)
+    stdout = study(environment, *arguments, "--resume")
+    assert f"{lost.key.label} begins" in stdout
+    again = runs_of(output)
+    place = next(n for n, run in enumerate(again) if run not in kept)
+    redone = again.pop(place)
+    assert again == kept
+    assert redone["trace_sha256"] == reference
+    assert (redone["mode"], redone["factor"]) == ("HDE", lost.factor)
+    assert json.loads((output / "study.json").read_text())["complete"] is True
 
 
 def test_interrupted_study_keeps_what_is_finished(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     output = tmp_path / "study"
-    arguments = ("--quick", "--duration", "1s", "--factors", "0.01", "--repetitions", 0)
+    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
     with subprocess.Popen(
-        command("study", "causality", *arguments, "--out", output),
+        command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         deadline = time.monotonic() + HANG_S
-        while not (output / "prt" / "scenario.json").exists():
+        # Two runs are under way, each in a ROS domain of its own.
+        while not all((output / "runs" / f"{m}-0.01/scenario.json").exists() for m in MODES):
             assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline, "no run without synchronisation was started"
+            assert time.monotonic() < deadline, "no two runs were started side by side"
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=HANG_S)
+        stdout, stderr = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert stderr == "cosim: ended by SIGINT\n"
     assert [run["mode"] for run in runs_of(output)] == ["HDE"]
+    assert runs_of(output)[0]["trace_sha256"][:12] in stdout
     assert json.loads((output / "study.json").read_text())["complete"] is False
     assert "not complete" in (output / "report.html").read_text()
+
+
+def test_failing_run_ends_the_study_and_is_named(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A participant of one of two runs under way is killed."""
+    output = tmp_path / "study"
+    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
+    with subprocess.Popen(
+        command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + HANG_S
+        while not (victim := process_of(output / "runs" / "hde-0.01", "driving")):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "the second run was not started"
+            time.sleep(0.05)
+        os.kill(victim, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=HANG_S)
+    assert process.returncode == 1
+    assert "cosim: HDE 0.01: process 'driving' was killed by SIGKILL" in stderr
+    assert [run["purpose"] for run in runs_of(output)] == ["synchronised"]
+
+
+def process_of(output: Path, name: str) -> int:
+    """The process of a node of the run in this directory; 0: there is none yet."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (directory / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue  # ended meanwhile, or another user's
+        if f"__node:={name}" in words and any(str(output / "scenario.json") in w for w in words):
+            return int(directory.name)
+    return 0
 
 
 @pytest.mark.parametrize("shape", ["composed", "ros"])
