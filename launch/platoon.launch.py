@@ -6,6 +6,7 @@ the run: when the clock is done, or when a process ends that the run cannot do w
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
@@ -31,7 +32,7 @@ from ros2_cosim.tools.launch_request import (
     launch_arguments,
     prepare_launch,
 )
-from ros2_cosim.tools.losses import tell_loss
+from ros2_cosim.tools.losses import read_required, tell_loss
 from ros2_cosim.tools.processes import command_of
 from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
 
@@ -86,7 +87,7 @@ class Run:
 
     def __init__(self, request: LaunchRequest) -> None:
         self._request = request
-        self._watch = RunWatch(request.plan)
+        self._watch = RunWatch(request.plan, partial(read_required, request.output))
         self._waiting = False
         self._patience = int(EARLY_S / GATHER_S)
 

@@ -92,10 +92,14 @@ OWN_DEFINITIONS: dict[str, str] = {
         "string run_id\nint64 time_ns\nint64 end_ns\nPresence[] presences\n"
     ),
     "ros2_cosim/msg/ParticipantState": (
-        "std_msgs/Header header\nstring participant\nuint8 state\nstring reason\n"
+        "std_msgs/Header header\n"
+        "string participant\n"
+        "uint8 state\n"
+        "string reason\n"
+        "string cannot_reset\n"
     ),
     "ros2_cosim/msg/SystemState": (
-        "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\n"
+        "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\nstring[] required\n"
     ),
     "ros2_cosim/msg/Heartbeat": (
         "string participant\n"

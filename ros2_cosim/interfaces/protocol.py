@@ -57,19 +57,27 @@ class Horizon(NamedTuple):
 
 
 class ParticipantState(NamedTuple):
-    """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState)."""
+    """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState).
+
+    ``cannot_reset`` says why it cannot begin anew in its process; empty: nothing is against it.
+    """
 
     participant: str
     state: int
     reason: str
+    cannot_reset: str = ""
 
 
 class SystemState(NamedTuple):
-    """State derived from all participants (ros2_cosim/msg/SystemState)."""
+    """State derived from all participants (ros2_cosim/msg/SystemState).
+
+    ``required`` holds those whom the system controller has named; empty: as the scenario says.
+    """
 
     state: int
     reason: str
     run_id: str
+    required: tuple[str, ...] = ()
 
 
 class Heartbeat(NamedTuple):

@@ -39,27 +39,26 @@ class Attendance:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._writers = {
-            name: _Writer(entered=not spec.free_entry)
-            for name, spec in graph.participants.items()
-            if spec.free_entry or not spec.required
+            name: _Writer(entered=not spec.free_entry) for name, spec in graph.participants.items()
         }
+        self._awaited = [w for w in self._writers.values() if not w.entered]
         #: Participants that the run goes on without.
         self.gone: set[str] = set()
 
     def watch(self, source: str, port: str, channel: Channel) -> None:
         """Keep a channel informed of its writer's presence."""
-        if source in self._writers:
-            self._writers[source].channels.append((port, channel))
+        self._writers[source].channels.append((port, channel))
 
     def guard(
         self, source: str, numbering: Numbering | None, receive: Callable[..., None]
     ) -> Callable[..., None]:
         """Wrap a receiver of a writer's messages so that it hears them in their time only.
 
-        Receivers of those who are certainly there are left as they are.
+        Receivers of those whom the scenario requires are left as they are; should the system
+        controller have spared one, its channels close.
         """
-        writer = self._writers.get(source)
-        if writer is None:
+        spec, writer = self._graph.participants[source], self._writers[source]
+        if spec.required and not spec.free_entry:
             return receive
         if numbering is not None:
             writer.numberings.append(numbering)
@@ -89,7 +88,7 @@ class Attendance:
                 self._leave(name, writer)
             elif not writer.entered:
                 self._enter(name, writer, enter)
-        for writer in self._writers.values():
+        for writer in self._awaited:
             if not writer.entered:
                 for _, channel in writer.channels:
                     channel.silent_until(horizon)
@@ -111,4 +110,4 @@ class Attendance:
         writer.entered = True
         writer.early.clear()
         for _, channel in writer.channels:
-            channel.silent_until(FOREVER)
+            channel.close()

@@ -68,6 +68,7 @@ class Channel:
     """
 
     __slots__ = (
+        "_closed",
         "_enter",
         "_explicit",
         "_explicit_needed",
@@ -97,6 +98,7 @@ class Channel:
             self._separation = FOREVER
         self._silent_from = graph.silent_from(source, port)
         self._explicit = Promise(0, NEVER)
+        self._closed = False
         self._enter = enter_ns
         #: The first message, if others were sent before it; until it may be judged.
         self._missed: Sample | None = None
@@ -117,6 +119,8 @@ class Channel:
             or one is stamped before what its writer had promised
         """
         if sample.seq != self.received or sample.stamp < self.promise:
+            if self._closed:
+                return
             if not self._begins_late(sample):
                 self._violated(sample, reader, counts)
         self._receive(sample)
@@ -132,6 +136,11 @@ class Channel:
     def silent_until(self, time: int) -> None:
         """Learn from the owner of the clock that nothing comes before ``time``."""
         self._raise(time)
+
+    def close(self) -> None:
+        """The writer is gone, and the run goes on as if nothing more came."""
+        self._closed = True
+        self._raise(FOREVER)
 
     def reader_enters(self, time: int, reader: str, counts: CausalityCounts) -> None:
         """Learn when the reader enters, which was not known when it connected.

@@ -7,7 +7,7 @@ each follows the state of the system, which is derived from all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,6 +43,8 @@ class Lives:
         self.system = State.INVALID
         #: Whether the behaviours are wanted for another run: they are not closed then.
         self.kept = False
+        #: Whom the system controller has named as required; nobody: all are.
+        self.required: frozenset[str] = frozenset()
         self._active: str | None = None
         self._on_change = on_change
         self._on_system = on_system
@@ -91,13 +93,20 @@ class Lives:
         """
         for life in self.of.values():
             life.create()
-        while self.system is not State.RUNNING:
+        while self.system is not State.RUNNING or any(
+            life.state < State.RUNNING for life in self.of.values()
+        ):
             before = [life.state for life in self.of.values()]
             for name, life in self.of.items():
                 self._active = name
                 life.follow(self.system, connected=True)
             if [life.state for life in self.of.values()] == before:
                 wait(_POLL_S)
+
+    def require(self, names: Collection[str]) -> None:
+        """Derive the state of the system from these participants; all are there, and run."""
+        self.required = frozenset(names)
+        self._derive(f"required: {', '.join(sorted(names))}")
 
     @property
     def paused(self) -> list[str]:
@@ -158,7 +167,11 @@ class Lives:
 
     def _changed(self, change: Change) -> None:
         self._on_change(change)
-        state = system_state(life.state for life in self.of.values())
+        self._derive(f"{change.participant}: {change.reason}")
+
+    def _derive(self, reason: str) -> None:
+        names = self.required or self.of.keys()
+        state = system_state(life.state for name, life in self.of.items() if name in names)
         if state is not self.system:
             self.system = state
-            self._on_system(state, f"{change.participant}: {change.reason}")
+            self._on_system(state, reason)

@@ -8,12 +8,15 @@ from when on the record can therefore not be repeated.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.presence import Presence, can_enter
+from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 
 
@@ -22,11 +25,15 @@ class Muster:
 
     :param graph: the checked system
     :param coordinator: what decides about time
+    :param named: whom the system controller has named for a run before this one, in the same
+        processes; nobody: the scenario says who is required
     """
 
-    def __init__(self, graph: Graph, coordinator: Coordinator) -> None:
+    def __init__(self, graph: Graph, coordinator: Coordinator, named: Collection[str] = ()) -> None:
         self._graph = graph
         self._coordinator = coordinator
+        self._named = frozenset(named)
+        self._has_optional = any(not spec.required for spec in graph.participants.values())
         self._ready: set[str] = set()
         self._waiting: list[str] = []
         self._entered: dict[str, int] = {}
@@ -37,7 +44,20 @@ class Muster:
     def at_start(self) -> set[str]:
         """Those that must be ready before time 0 is left."""
         specs = self._graph.participants
-        return {name for name, spec in specs.items() if not spec.is_late} - self.lost.keys()
+        if self._named:
+            found = {name for name in self._named if specs[name].enter_ns == 0}
+        else:
+            found = {name for name, spec in specs.items() if not spec.is_late}
+        return found - self.lost.keys()
+
+    @property
+    def dispensable(self) -> set[str]:
+        """Those that could be there from the start, but nobody waits for: they were not named."""
+        if not self._named:
+            return set()
+        specs = self._graph.participants
+        early = {name for name, spec in specs.items() if not spec.is_late}
+        return early - self._named - self.lost.keys()
 
     @property
     def taking_part(self) -> set[str]:
@@ -56,6 +76,38 @@ class Muster:
             )
             for name in names
         )
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether the run can spare somebody, or could before the system controller said no."""
+        return self._has_optional or bool(self._named)
+
+    def require(self, names: Collection[str], *, begun: bool = False) -> None:
+        """From now on these participants are required, and no others, whatever the scenario says.
+
+        :param begun: whether all that were waited for have come; time 0 has not been left
+        :raises ConfigurationError: that cannot be (see :func:`check_required`), or one of them is
+            not there any more, or not yet
+        """
+        check_required(self._graph, names)
+        specs = self._graph.participants
+        for name in sorted(names):
+            if name in self.lost:
+                raise ConfigurationError(
+                    f"require: the run goes on without '{name}' already ({self.lost[name][1]})"
+                )
+            if begun and name not in self._ready and specs[name].enter_ns == 0:
+                raise ConfigurationError(
+                    f"require: too late, the run has begun, and '{name}' is not there; allowed is "
+                    "that before the system is RUNNING"
+                )
+        self._named = frozenset(names)
+
+    def is_required(self, name: str) -> bool:
+        """Whether the run cannot go on without a participant."""
+        if self._named:
+            return name in self._named
+        return self._graph.participants[name].required
 
     def ready(self, name: str) -> None:
         """A participant is ready to run."""
@@ -87,24 +139,25 @@ class Muster:
 
     def can_spare(self, name: str) -> bool:
         """Whether the run goes on without a participant."""
-        spec = self._graph.participants.get(name)
-        return spec is not None and not spec.required
+        return name in self._graph.participants and not self.is_required(name)
 
     def defines_system(self, name: str, state: State | None, ending: bool) -> bool:
         """Whether the state of a participant enters into that of the system.
 
         That of one who comes late does once it runs, that of one who leaves early until it
-        stops, that of one that is lost no more: none of them takes the system along.
+        stops, that of one that is lost no more: none of them takes the system along. If the
+        system controller has named who is required, nobody else's does.
 
         :param state: what the participant says of itself; None: it has not been seen
         :param ending: whether all are stopping
         """
         spec = self._graph.participants[name]
-        if name in self.lost:
+        if name in self.lost or (self._named and name not in self._named):
             return False
-        if spec.is_late and not ending:
+        late = spec.is_late and not (spec.enter_ns == 0 and name in self._named)
+        if late and not ending:
             return state in (State.RUNNING, State.PAUSED)
-        if spec.is_late and name not in self.taking_part:
+        if late and name not in self.taking_part:
             return False
         leaves = spec.leave_ns < FOREVER
         return not leaves or (state or State.INVALID) < State.STOPPING
@@ -117,7 +170,7 @@ class Muster:
         if name in self.lost or not self.can_spare(name):
             return False
         # Everything before the present time is complete: it had what it needed.
-        self.lost[name] = max(self._coordinator.time, 0), reason
+        self.lost[name] = max(self._coordinator.time, 0), reason + self._instead(name)
         if name in self._waiting:
             self._waiting.remove(name)
         self._coordinator.dropped(name)
@@ -127,7 +180,8 @@ class Muster:
         """What the summary says of it: JSON types, times in ns.
 
         ``presence`` (name -> [entered, left], None where it did not), ``absent`` (no report comes
-        of these), and ``not_repeatable`` ([since, why] or None).
+        of these), ``required`` (whom the system controller has named, or None), and
+        ``not_repeatable`` ([since, why] or None).
         """
         end = self._coordinator.end
         presence = {name: self._presence(name, end) for name in self._graph.participants}
@@ -139,6 +193,8 @@ class Muster:
             if not spec.free_entry:
                 continue
             if name in self._entered:
+                if name in self._named and self._entered[name] == 0:
+                    continue  # the run waited for it, and does so each time
                 since = self._entered[name]
                 fixed = format_ns(since)
                 why = f"'{name}' entered when it was ready (with enter: {fixed} it repeats)"
@@ -149,10 +205,20 @@ class Muster:
         return {
             "presence": presence,
             "absent": sorted(self._graph.participants.keys() - self.taking_part),
+            "required": sorted(self._named) or None,
             "not_repeatable": [reasons[0][0], "; ".join(why for _, why in reasons)]
             if reasons
             else None,
         }
+
+    def _instead(self, name: str) -> str:
+        """How to have the same run again, for one that never took part."""
+        spec = self._graph.participants[name]
+        if name in self._ready or spec.is_late or spec.leave_ns < FOREVER:
+            return ""
+        if self._coordinator.time > 0:
+            return ""
+        return f" (with enter: {format_ns(self._coordinator.end)} it repeats)"
 
     def _takes_part(self, name: str) -> bool:
         spec = self._graph.participants[name]

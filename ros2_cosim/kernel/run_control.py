@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control of a run: pause, resume, step, run until, rate, stop, abort, reset.
+"""Control of a run: pause, resume, step, run until, rate, stop, abort, reset, require.
 
 Pure logic beside the clock's: it only ever limits how far participants may run, so that a
 controlled run has the trace of one that was left alone. Wall time comes in as a number; who
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.errors import ConfigurationError, Interruption, RunError
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 
 
@@ -33,6 +33,7 @@ class Command(IntEnum):
     ABORT = 7
     RESET = 8
     INSTANT = 9
+    REQUIRE = 10
 
 
 class Request(NamedTuple):
@@ -40,7 +41,8 @@ class Request(NamedTuple):
 
     ``steps`` counts steps or instants (0 is 1); ``time_ns`` is the length of a step (0: the step
     of the clock) or the time to run to; ``rate`` a real-time factor, 0: as fast as possible. A
-    reset begins anew paused if the run is paused, or with any ``steps``.
+    reset begins anew paused if the run is paused, or with any ``steps``. ``participants`` are those
+    that the run is to require.
     """
 
     command: Command
@@ -48,6 +50,7 @@ class Request(NamedTuple):
     time_ns: int = 0
     rate: float = 0.0
     reason: str = ""
+    participants: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple):
@@ -57,8 +60,8 @@ class Answer(NamedTuple):
     message: str
 
 
-class AbortRequestedError(RunError):
-    """Somebody asked for the end of the run at once."""
+class AbortRequestedError(RunError, Interruption):
+    """Somebody asked for the end of the run at once; it ends a step that is open, too."""
 
 
 class Pace:
@@ -113,11 +116,17 @@ class RunControl:
         self.resting = paused
         #: Whether it is to begin anew paused.
         self.reset_paused = False
+        #: Whom the system controller has named as required; nobody: as the scenario says.
+        self.required: tuple[str, ...] = ()
+        #: Makes them the required ones; raises a ConfigurationError that says why not.
+        self.on_require: Callable[[tuple[str, ...]], None] = lambda names: None
         #: What was granted so far (exclusive bound, ns).
         self.granted = NEVER
         self._pace = Pace(rate)
         self._step = step_ns
-        self.can_reset = can_reset
+        self._can_reset = can_reset
+        #: Why the run cannot begin anew, where that is known.
+        self.no_reset = ""
         self.is_over = False
         #: Where steps count from, and how many instants are still to come.
         self._base = 0
@@ -128,6 +137,11 @@ class RunControl:
     def rate(self) -> float | None:
         """Wanted real-time factor, None for as fast as possible."""
         return self._pace.rate
+
+    @property
+    def can_reset(self) -> bool:
+        """Whether the run can begin anew in the same processes."""
+        return self._can_reset and not self.no_reset
 
     @property
     def paused(self) -> bool:
@@ -167,9 +181,12 @@ class RunControl:
         if request.command is Command.STATUS:
             reply(Answer(True, self.describe(time)))
             return
-        refusal = self._refusal(request)
+        refusal = self._refusal(request, time)
         if refusal:
             reply(Answer(False, refusal))
+            return
+        if request.command is Command.REQUIRE:
+            reply(self._require(request.participants))
             return
         if request.command is Command.RATE:
             self._pace.start(now, self.granted)
@@ -222,7 +239,16 @@ class RunControl:
             return f"running at {where} until {format_ns(self.limit)}"
         return f"paused at {where}"
 
-    def _refusal(self, request: Request) -> str | None:
+    def _require(self, participants: tuple[str, ...]) -> Answer:
+        names = tuple(sorted(set(participants)))
+        try:
+            self.on_require(names)
+        except ConfigurationError as error:
+            return Answer(False, str(error))
+        self.required = names
+        return Answer(True, f"required: {', '.join(names)}")
+
+    def _refusal(self, request: Request, time: int) -> str | None:
         command = request.command
         if self.is_over or self.stop_reason is not None or self.abort_reason is not None:
             return "the run is over" if self.is_over else "the run is ending already"
@@ -237,8 +263,14 @@ class RunControl:
             )
         if command is Command.RATE and not (request.rate == 0 or 0 < request.rate < 1e6):
             return f"rate: found {request.rate}; allowed is a number above 0, or 0: unlimited"
+        if command is Command.REQUIRE and self.granted > 0:
+            return (
+                f"require: too late, the run is {self.describe(time)}; allowed is that before the "
+                "system is RUNNING, or while a run that began paused stands at 0s"
+            )
         if command is Command.RESET and not self.can_reset:
-            return "this run cannot begin anew: it was not started with the means for it"
+            why = self.no_reset or "it was not started with the means for it"
+            return f"this run cannot begin anew: {why}"
         return None
 
     def _stand(self, request: Request, now: int) -> None:

@@ -115,8 +115,15 @@ class SequentialScheduler:
             if runtime.stop_reason is not None and self.stop_reason is None:
                 self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"
                 self._stop_end = saturating_add(time, self._stop_latency_ns)
-                end = min(end, self._stop_end)
+            if self._stop_end < end:
+                end = self._stop_end
         return end
+
+    def stop(self, reason: str) -> None:
+        """End the run after the activations of the present time; called within one of them."""
+        if self.now + 1 < self._stop_end:
+            self.stop_reason = reason
+            self._stop_end = self.now + 1
 
     @property
     def next_time(self) -> int:

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, ParticipantError, RunError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
@@ -23,7 +24,7 @@ from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph, build_model, with_adapters
+from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 
 #: Exit codes: an own failure, and the end of a run that somebody else caused.
 EXIT_FAILED = 1
@@ -108,28 +109,6 @@ def _run_once(
     return None if again else 0
 
 
-def renewed(behaviour: Behaviour, name: str, make: Callable[[], Behaviour]) -> Behaviour:
-    """A behaviour for a run that begins anew.
-
-    One with a method ``reset`` is kept; one that holds nothing that has to be closed is made
-    again.
-
-    :raises ParticipantError: it can be neither
-    """
-    reset = getattr(behaviour, "reset", None)
-    if reset is None:
-        if hasattr(behaviour, "close"):
-            raise ParticipantError(
-                f"participant '{name}' cannot begin anew: its model holds something open (it has "
-                "a method close) and has no method reset"
-            )
-        return make()
-    reset()
-    if getattr(behaviour, "stop_reason", None) is not None:
-        behaviour.stop_reason = None  # type: ignore[attr-defined]
-    return behaviour
-
-
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
     """The wall clock of the run, as the ROS parameters rate, hard and arrivals say.
 
@@ -164,6 +143,7 @@ def participant_node(started: Started, name: str, behaviour: Behaviour) -> Parti
         unsynchronised=settings.unsynchronised,
         timer=time.perf_counter_ns,
         operation=Operation(settings.mode),
+        cannot_reset=cannot_begin_anew(behaviour),
     )
 
 
@@ -187,11 +167,10 @@ def run_participant(
         realtime = realtime_of(session, floating=True)
 
         def make() -> Behaviour:
-            if build:
-                return with_adapters(scenario, name, build(started, name), realtime)
-            return build_model(scenario, name, "ros", realtime)
+            return build(started, name) if build else bare_model(scenario, name, "ros")
 
-        behaviour = renewed(kept.pop(), name, make) if kept else make()
+        model = renewed(kept.pop(), name, make) if kept else make()
+        behaviour = with_adapters(scenario, name, model, realtime)
         again = participant_node(started, name, behaviour).run()
         if again:
             kept.append(behaviour)

@@ -13,7 +13,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
-from ros2_cosim.tools.losses import read_losses
+from ros2_cosim.tools.losses import read_losses, tell_required
 
 
 def main() -> int:
@@ -41,11 +41,15 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         paused=controls[-1].reset_paused
         if controls
         else session.parameter("paused", "false") == "true",
-        can_reset=not any(spec.is_late or spec.leave_ns < FOREVER for spec in specs.values()),
+        can_reset=True,
     )
+    passing = [n for n, s in specs.items() if s.is_late or s.leave_ns < FOREVER]
+    if passing:
+        control.no_reset = f"participant '{passing[0]}' enters or leaves while it goes on"
+    if controls:
+        control.required = controls[-1].required
     controls.append(control)
     # Whoever started the processes tells here of those that the run can do without.
-    spared = any(not spec.required for spec in specs.values())
     directory = Path(session.node.get_parameter("scenario_file").value).parent
     repeat = int(session.parameter("repeat", "1"))
     return ClockNode(
@@ -54,8 +58,9 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         coordinator,
         graph=graph,
         control=control,
-        muster=Muster(graph, coordinator),
-        losses=partial(read_losses, directory) if spared else dict,
+        muster=Muster(graph, coordinator, control.required),
+        losses=partial(read_losses, directory),
+        on_required=partial(tell_required, directory),
         late=graph.has_late,
         run_id=started.run_id(),
         again=session.repetition + 1 < repeat,

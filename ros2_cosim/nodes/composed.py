@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.nodes._start import Started, realtime_of, renewed, run_node
+from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
-from ros2_cosim.scenario.system import build_model
+from ros2_cosim.scenario.system import bare_model, with_adapters
 from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
 _SECOND = 1_000_000_000
@@ -50,6 +54,8 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     )
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    if kept:
+        control.required = kept[-1].control.required
     former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Behaviour] = {}
     again = False
@@ -66,8 +72,14 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             timer=time.perf_counter_ns,
         )
         for name in graph.order:
-            make = partial(build_model, scenario, name, "composed", realtime)
-            behaviours[name] = renewed(former[name], name, make) if former else make()
+            make = partial(bare_model, scenario, name, "composed")
+            model = renewed(former[name], name, make) if former else make()
+            behaviours[name] = with_adapters(scenario, name, model, realtime)
+            obstacle = cannot_begin_anew(model)
+            if obstacle and not control.no_reset:
+                control.no_reset = f"participant '{name}': {obstacle}"
+        if session.repetition + 1 < repeat and control.no_reset:
+            raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = SequentialScheduler(
             graph,
             behaviours,
@@ -81,10 +93,14 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             session,
             behaviours,
             scheduler,
+            partial(node.wait, scheduler),
             started.run_id(),
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
-        with lives.during(session.wait, lambda: scheduler.active):
+        if control.required:
+            lives.require(control.required)
+        control.on_require = partial(_require, graph, lives)
+        with lives.during(partial(node.wait, scheduler), lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,
@@ -112,11 +128,25 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
-    facts = RunFacts("composed", end, reason, wall_ns, began - created, realtime=realtime.facts())
+    facts = RunFacts(
+        "composed",
+        end,
+        reason,
+        wall_ns,
+        began - created,
+        realtime=realtime.facts(),
+        required=control.required or None,
+    )
     write_results(output, scenario, reports, facts)
     if again:
         kept.append(Kept(control, behaviours))
     return again
+
+
+def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
+    """Take from the system controller who is required: all are there, and stay."""
+    check_required(graph, names)
+    lives.require(names)
 
 
 _told = 0

@@ -17,15 +17,15 @@ from ros2_cosim.nodes._start import (
     ToldError,
     participant_node,
     realtime_maker,
-    renewed,
     run_node,
 )
+from ros2_cosim.realtime.around import renewed
 from ros2_cosim.ros.hosting import Member, run_members
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Stopped
 from ros2_cosim.scenario.hosting import hosted
-from ros2_cosim.scenario.system import build_model
-from ros2_cosim.tools.losses import tell_loss
+from ros2_cosim.scenario.system import bare_model, with_adapters
+from ros2_cosim.tools.losses import read_required, tell_loss
 
 
 def main() -> int:
@@ -76,21 +76,22 @@ def _members(
     members = []
     with ExitStack() as stack:
         for name in names:
-            required = scenario.participants[name].is_required
+            required = partial(failures.minds, name, scenario.participants[name].is_required)
             member = started._replace(session=Session(name, host=started.session))
 
             def make(name: str = name) -> Behaviour:
-                return build_model(scenario, name, "ros", realtime())
+                return bare_model(scenario, name, "ros")
 
             try:
                 former = behaviours.pop(name, None)
-                behaviours[name] = renewed(former, name, make) if former is not None else make()
+                model = renewed(former, name, make) if former is not None else make()
+                behaviours[name] = with_adapters(scenario, name, model, realtime())
                 node = participant_node(member, name, behaviours[name])
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
-                failures.tell(name, required, error)
+                failures.tell(name, required(), error)
                 _close({name: behaviours.pop(name)} if name in behaviours else {})
-                if required:
+                if required():
                     _close(behaviours)
                 failures.check(all_of=len(names))
             else:
@@ -124,6 +125,14 @@ class _Failures:
         self._fatal = self._fatal or required
         self._count += 1
         print(text, file=sys.stderr, flush=True)
+
+    def minds(self, name: str, declared: bool) -> bool:
+        """Whether the run cannot go on without a participant.
+
+        :param declared: what the scenario says of it; the system controller may say otherwise
+        """
+        named = read_required(self._directory)
+        return declared if named is None else name in named
 
     def check(self, *, all_of: int) -> None:
         """See whether the process has failed: with a participant that is required, or with all.

@@ -45,6 +45,7 @@ def _record(started: Started) -> bool:
         presence=clock["presence"],
         not_repeatable=clock["not_repeatable"],
         realtime=clock.get("realtime"),
+        required=clock["required"],
     )
     write_results(output, scenario, reports, facts)
     return recorder.finish()

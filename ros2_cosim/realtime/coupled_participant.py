@@ -149,6 +149,11 @@ class CoupledParticipant(Around):
             if close:
                 close()
 
+    def release(self) -> Behaviour:
+        """End the computation; the model stays as it is, for a run that begins anew."""
+        self._computation.close()
+        return self._behaviour
+
     @property
     def transport_ns(self) -> int:
         """Wall time of activations that was spent on waiting for the slow part."""

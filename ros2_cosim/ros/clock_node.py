@@ -17,7 +17,7 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
@@ -51,6 +51,7 @@ class ClockNode:
     :param control: what limits how far the run goes: pauses, steps, rate
     :param muster: who takes part
     :param losses: participants whose processes ended before their time, and how
+    :param on_required: told whom the system controller has named, for who watches the processes
     :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -72,6 +73,7 @@ class ClockNode:
         control: RunControl,
         muster: Muster,
         losses: Callable[[], Mapping[str, str]] = dict,
+        on_required: Callable[[Collection[str]], None] = lambda names: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -87,10 +89,12 @@ class ClockNode:
         self._coordinator = coordinator
         self._muster = muster
         self._losses = losses
+        self._on_required = on_required
         self._awaited_since: int | None = None
         self._run_id = run_id
         self._again = again
         self._control = control
+        control.on_require = self._require
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
@@ -100,9 +104,12 @@ class ClockNode:
             session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
         )
         self._failure: ParticipantState | None = None
+        self._somebody_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
         self._system = SystemStateTopic(session, run_id)
+        if control.required:
+            self._system.require(control.required)
         self._created = timer()
         self._started = 0
         self._shown = NEVER
@@ -148,6 +155,7 @@ class ClockNode:
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: nobody made progress for the watchdog's time
         :raises AbortRequestedError: somebody asked for the end at once
+        :raises RunError: the run is to be repeated, which somebody cannot
         :raises Stopped: the process was asked to end
         """
         try:
@@ -156,6 +164,8 @@ class ClockNode:
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
+            if self._again and self._control.no_reset:
+                raise RunError(f"--repeat: this run cannot begin anew: {self._control.no_reset}")
             self._started = self._timer()
             self._control.started(self._started)
             self._view.started()
@@ -201,7 +211,7 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            resting = self._control.resting or self._system.state is State.PAUSED
+            resting = self._control.resting or self._somebody_paused
             if time > last_time or time >= self._sent_horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
@@ -303,9 +313,7 @@ class ClockNode:
         roll, ready = self._roll, State.READY_TO_RUN
         while True:
             try:
-                self._wait_for(
-                    lambda: roll.all_in(ready, roll.at_start), TO_BE_READY, self._startup_ns
-                )
+                self._wait_for(self._all_ready, TO_BE_READY, self._startup_ns)
                 return
             except DeadlockError:
                 missing = [name for name in roll.at_start if not roll.all_in(ready, [name])]
@@ -313,6 +321,23 @@ class ClockNode:
                 if not spared:
                     raise
                 self._give_up(spared)
+
+    def _all_ready(self) -> bool:
+        """Whether all that are waited for are ready; who is not, and is in the way, is left."""
+        roll = self._roll
+        for name, reason in roll.in_the_way().items():
+            self._lose(name, reason)
+        return roll.all_in(State.READY_TO_RUN, roll.at_start)
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        """Take from the system controller who is required.
+
+        :raises ConfigurationError: that cannot be
+        """
+        self._muster.require(names, begun=self._own.state >= State.RUNNING)
+        self._on_required(names)
+        self._system.require(names)
+        self._update(f"required: {', '.join(names)}")
 
     def _await_arrivals(self) -> None:
         """Watch how long the run has stood at the entry of those who have not come."""
@@ -346,6 +371,7 @@ class ClockNode:
         """Go on without a participant that the run can spare."""
         if self._muster.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
+            self._somebody_paused = self._roll.somebody_paused
             self._update(f"the run goes on without {name}")
             self._send_horizon()
 
@@ -382,7 +408,9 @@ class ClockNode:
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
             raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
-        for name, reason in self._losses().items():
+        for name, reason in self._losses().items() if self._muster.may_lose else ():
+            if not self._muster.can_spare(name):
+                raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
@@ -411,6 +439,8 @@ class ClockNode:
         if state.participant in self._roll.states:
             self._roll.states[state.participant] = state
             self._table.on_state(state, self._timer())
+            if state.cannot_reset and not self._control.no_reset:
+                self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
             if state.state in (State.READY_TO_RUN, State.RUNNING):
                 self._muster.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (
@@ -420,6 +450,7 @@ class ClockNode:
             # The clock learns last who has been told to abort: whoever says so before wants it.
             elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
+            self._somebody_paused = self._roll.somebody_paused
             self._update(f"{state.participant}: {state.reason}")
 
     def _on_completion(self, completion: Completion) -> None:

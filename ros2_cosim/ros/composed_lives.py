@@ -7,7 +7,7 @@ at a run from outside sees the same participants in shapes ``composed`` and ``ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
@@ -28,6 +28,7 @@ class LivesOnRos(Lives):
     :param session: the ROS node of the process
     :param behaviours: participant name -> model
     :param scheduler: runs them
+    :param wait: handles what arrives, for so many seconds, while a step or a handler is open
     :param run_id: names this run in every message
     """
 
@@ -36,6 +37,7 @@ class LivesOnRos(Lives):
         session: Session,
         behaviours: Mapping[str, Any],
         scheduler: SequentialScheduler,
+        wait: Callable[[float], None],
         run_id: str,
         operations: Mapping[str, Operation] | None = None,
     ) -> None:
@@ -52,12 +54,17 @@ class LivesOnRos(Lives):
             operations=operations,
             on_change=self._publish_change,
             on_system=self._publish_system,
-            host=lambda name: Host(session.wait, session.wake, nodes[name]),
+            host=lambda name: Host(wait, session.wake, nodes[name]),
         )
         self._services = {
             name: LifecycleServices(node, self._state_of(name), self._wish(name))
             for name, node in nodes.items()
         }
+
+    def require(self, names: Collection[str]) -> None:
+        """Derive the state of the system from these participants, and tell who they are."""
+        super().require(names)
+        self._publish_system(self.system, f"required: {', '.join(sorted(names))}")
 
     def leave(self) -> None:
         """Wait until everybody who listens has heard the last words."""
@@ -93,4 +100,6 @@ class LivesOnRos(Lives):
         self._scheduler.suspended = bool(self.paused)
 
     def _publish_system(self, state: State, reason: str) -> None:
-        self._systems.send(SystemState(int(state), reason, self._run_id))
+        self._systems.send(
+            SystemState(int(state), reason, self._run_id, tuple(sorted(self.required)))
+        )

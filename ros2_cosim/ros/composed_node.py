@@ -92,6 +92,19 @@ class ComposedNode:
         self._sink.write(writer.topic, sample.stamp, sample.seq, writer.plain(data))
         self.transport_ns += self._timer() - started
 
+    def wait(self, scheduler: SequentialScheduler, seconds: float) -> None:
+        """Handle what arrives while somebody's step, or handler, has yet to be completed.
+
+        A step that is open is part of the results of a run that is stopped; nothing follows it.
+
+        :raises AbortRequestedError: somebody asked for the end at once
+        :raises Stopped: the process was asked to end
+        """
+        self._session.wait(seconds)
+        self._check_abort()
+        if self._control.stop_reason is not None and scheduler.active is not None:
+            scheduler.stop(self._control.stop_reason)
+
     def run(
         self,
         scheduler: SequentialScheduler,

@@ -103,7 +103,9 @@ class ControlServices:
             known = ", ".join(f"{c.value} ({c.name})" for c in Command)
             reply(Answer(False, f"command: found {asked.command}; allowed are {known}"))
             return
-        self.ask(Request(command, asked.steps, asked.time_ns, asked.rate, asked.reason), reply)
+        names = tuple(asked.participants)
+        numbers = asked.steps, asked.time_ns, asked.rate
+        self.ask(Request(command, *numbers, asked.reason, names), reply)
 
     def _trigger(self, command: Command) -> Callable[[Any, Any, Callable[[], None]], None]:
         def handle(asked: Any, response: Any, send: Callable[[], None]) -> None:

@@ -24,12 +24,15 @@ _POLL_S = 0.1
 
 
 class Member(NamedTuple):
-    """A participant of the process: ``run`` tells whether the run begins anew."""
+    """A participant of the process: ``run`` tells whether the run begins anew.
+
+    ``required`` tells whether the run minds its failure, once there is one.
+    """
 
     name: str
     session: Session
     run: Callable[[], bool]
-    required: bool
+    required: Callable[[], bool]
 
 
 class Ending(NamedTuple):
@@ -69,8 +72,9 @@ def run_members(
             endings.append(ending)
             error, member = ending.error, ending.member
             if error is not None and not isinstance(error, (Stopped, Aborted)):
-                on_failure(member.name, member.required, error)
-                if member.required and deadline is None:
+                required = member.required()
+                on_failure(member.name, required, error)
+                if required and deadline is None:
                     # Of anything else the clock has not been told.
                     patience = _AFTERMATH_S if isinstance(error, RunError) else 0.0
                     deadline = time.monotonic() + patience

@@ -65,6 +65,7 @@ class ParticipantNode:
     :param unsynchronised: input ports read from outside of the simulated time -> topic
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     :param operation: whether it starts and stops together with the others
+    :param cannot_reset: why its behaviour cannot take part in another run; empty if it can
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class ParticipantNode:
         unsynchronised: Mapping[str, str] | None = None,
         timer: Callable[[], int],
         operation: Operation = Operation.COORDINATED,
+        cannot_reset: str = "",
     ) -> None:
+        self._cannot_reset = cannot_reset
         self._session = session
         self._name = name
         self._timer = timer
@@ -168,7 +171,8 @@ class ParticipantNode:
         except Stopped:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
-            self._silent = self._spec.required
+            named = self._named
+            self._silent = self._name in named if named else self._spec.required
             life.abort("was asked to end")
             if not self._silent:
                 self._states.flush()  # nobody else says it: the process ends in order
@@ -347,7 +351,8 @@ class ParticipantNode:
     def _changed(self, change: Change) -> None:
         if self._silent:
             return
-        self._states.send(ParticipantState(self._name, int(change.state), change.reason))
+        told = ParticipantState(self._name, int(change.state), change.reason, self._cannot_reset)
+        self._states.send(told)
         self._services.changed(change)
 
     def _grant(self, wish: Wish, reason: str) -> None:
@@ -389,11 +394,14 @@ class ParticipantNode:
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = State(state.state)
+        self._named = state.required
         self._clock_seen = True
         if self._system is State.ABORTING:
             self._abort_reason = state.reason
 
     _abort_reason = ""
+    #: Whom the system controller has named as required.
+    _named: tuple[str, ...] = ()
 
     def _clock_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""

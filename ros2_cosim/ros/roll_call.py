@@ -54,6 +54,31 @@ class RollCall:
         """Who has to be ready before the run begins."""
         return {*self._muster.at_start, *self.observers}
 
+    def in_the_way(self) -> dict[str, str]:
+        """Who is not required and not as far as all required ones, and what was missed.
+
+        Only where the system controller has said who is required: the others are not waited for.
+        """
+        spare = self._muster.dispensable
+        if not spare:
+            return {}
+        if self.all_in(State.READY_TO_RUN, self.at_start):
+            late = [name for name in spare if not self.all_in(State.READY_TO_RUN, [name])]
+            return dict.fromkeys(sorted(late), "was not ready when all required ones were")
+        if self.all_in(State.COMMUNICATION_INITIALISING, self.at_start):
+            # What they look for now is the others' readers: who is not there has none.
+            unseen = [name for name in spare if self.states[name] is None]
+            return dict.fromkeys(sorted(unseen), "was not there when all required ones were")
+        return {}
+
+    @property
+    def somebody_paused(self) -> bool:
+        """Whether somebody who takes part is paused, so that the others wait and rightly so."""
+        return any(
+            told is not None and told.state == State.PAUSED and name not in self._muster.lost
+            for name, told in self.states.items()
+        )
+
     @property
     def all_reported(self) -> bool:
         """Whether everybody who takes part has told its figures."""

@@ -10,6 +10,7 @@ GetSimulationState      playing or paused; stopped once the run is over
 SetSimulationState      playing: resume; paused: pause; stopped: begin anew, paused, where
                         the run can; quitting: end the run in order
 StepSimulation          so many steps of the clock; the run has to be paused
+SimulateSteps           the same as an action, with feedback, where the package has it
 ResetSimulation         begin anew, where the run can; scopes default, time and all
 ======================  ==================================================================
 """
@@ -23,6 +24,7 @@ from typing import Any
 from rclpy.node import Node
 
 from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.ros.simulate_steps import SimulateSteps
 
 #: The package, and where its services are offered.
 PACKAGE = "simulation_interfaces"
@@ -70,6 +72,14 @@ class SimulationServices:
             (srv.ResetSimulation, "reset_simulation", self._reset),
         ):
             deferred_service(node, kind, f"{PREFIX}/{name}", handle)
+        self._action = self._offer_action(node)
+
+    def _offer_action(self, node: Node) -> SimulateSteps | None:
+        try:
+            from simulation_interfaces.action import SimulateSteps as Kind
+        except ImportError:
+            return None  # the package is older than the action
+        return SimulateSteps(node, f"{PREFIX}/simulate_steps", Kind, self._ask, self._result)
 
     def _get_features(self, asked: Any, response: Any, send: Send) -> None:
         kinds = self._features
@@ -80,6 +90,8 @@ class SimulationServices:
             kinds.STEP_SIMULATION_SINGLE,
             kinds.STEP_SIMULATION_MULTIPLE,
         ]
+        if self._action is not None:
+            found.append(kinds.STEP_SIMULATION_ACTION)
         if self._control.can_reset:
             found += [kinds.SIMULATION_RESET, kinds.SIMULATION_RESET_TIME]
         response.features.features = [int(feature) for feature in found]

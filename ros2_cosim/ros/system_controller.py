@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system controller: commands to a whole run, from any rclpy node, also of a participant.
-
-Who is required is no command: the scenario says so, for a run is what its scenario says.
-"""
+"""The system controller: commands to a whole run, from any rclpy node, also of a participant."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rclpy.node import Node
@@ -15,7 +13,7 @@ from ros2_cosim.ros.control_services import CONTROL
 
 
 class SystemController:
-    """Ends a run in order, or at once.
+    """Says who is required, ends a run in order, or at once.
 
     The requests return futures: whoever spins the node gets them completed, with ``success`` and
     ``message``. A run that has ended may have done so before its answer was sent.
@@ -34,19 +32,31 @@ class SystemController:
         """Whether a run has been found that takes commands."""
         return bool(self._client.service_is_ready())
 
+    def require(self, participants: Iterable[str]) -> Any:
+        """Name the participants that the run requires, instead of those of the scenario.
+
+        The run begins when all of them are ready, and the state of the system is derived from
+        theirs; the others take part if they are there by then, and may be lost. Refused, with the
+        reason in ``message``: an unknown name; a participant left out on whose messages readers
+        count (``kernel/requirement.py``); and anything once an activation has been granted.
+
+        :param participants: their names
+        """
+        return self._ask(Command.REQUIRE, participants=sorted(set(participants)))
+
     def stop(self, reason: str) -> Any:
         """Ask for the end in order: handlers for it are called, results are written.
 
         :param reason: why, for the record and for whoever looks
         """
-        return self._ask(Command.STOP, reason)
+        return self._ask(Command.STOP, reason=reason)
 
     def abort(self, reason: str) -> Any:
         """Ask for the end at once: each participant's handler for that is called, if it has one.
 
         :param reason: why, for whoever looks
         """
-        return self._ask(Command.ABORT, reason)
+        return self._ask(Command.ABORT, reason=reason)
 
-    def _ask(self, command: Command, reason: str) -> Any:
-        return self._client.call_async(self._type.Request(command=int(command), reason=reason))
+    def _ask(self, command: Command, **details: Any) -> Any:
+        return self._client.call_async(self._type.Request(command=int(command), **details))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ros2_cosim.interfaces.protocol import SystemState
 from ros2_cosim.kernel.lifecycle import State
@@ -24,6 +24,7 @@ class SystemStateTopic:
         self._writer = session.writer(
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, data_qos(latched=True)
         )
+        self._required: tuple[str, ...] = ()
         self._derived: State | None = None
         self._closed = False
         #: What was told last; the reason may be newer.
@@ -44,6 +45,11 @@ class SystemStateTopic:
             self._derived = state
             self._tell(int(state), reason)
 
+    def require(self, names: Collection[str]) -> None:
+        """Tell whom the system controller has named as required."""
+        self._required = tuple(sorted(names))
+        self._tell(self.told.state, f"required: {', '.join(self._required)}")
+
     def note(self, reason: str) -> None:
         """Keep a new reason for the present state, for those who look at it."""
         self.told = self.told._replace(reason=reason)
@@ -58,5 +64,5 @@ class SystemStateTopic:
         self._writer.flush()
 
     def _tell(self, state: int, reason: str) -> None:
-        self.told = SystemState(state, reason, self._run_id)
+        self.told = SystemState(state, reason, self._run_id, self._required)
         self._writer.send(self.told)

@@ -93,6 +93,14 @@ def build_model(
     :param realtime: the wall clock of the run
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
+    return with_adapters(scenario, name, bare_model(scenario, name, shape), realtime)
+
+
+def bare_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
+    """Make the model of one participant, without anything around it.
+
+    :raises ConfigurationError: unknown model, or its parameters are wrong
+    """
     settings = scenario.participants[name]
     if settings.model == FOREIGN_MODEL and shape == "inproc":
         raise ConfigurationError(
@@ -103,7 +111,8 @@ def build_model(
     context = model_context(scenario, name, shape)
     if shape != "ros" and is_own(settings.node):
         context = replace(context, parameters=_law_of_node(scenario, name, shape))
-    return with_adapters(scenario, name, factory(context), realtime)
+    model: Behaviour = factory(context)
+    return model
 
 
 def with_adapters(

@@ -77,6 +77,7 @@ def ask(request: Request, domain: int | None = None, timeout_s: float = 0.0) -> 
             time_ns=request.time_ns,
             rate=request.rate,
             reason=request.reason,
+            participants=request.participants,
         )
         answer = client.call_async(asked)
         began = time.monotonic()

@@ -6,7 +6,7 @@ What they need of ROS is imported when they are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Literal
 
@@ -21,25 +21,43 @@ _UNSIGNED = 2**32
 
 Domain = Annotated[int | None, typer.Option(help="ROS domain of the run, if there are several.")]
 Word = Literal[
-    "status", "pause", "resume", "step", "instant", "until", "rate", "stop", "abort", "reset"
+    "status",
+    "pause",
+    "resume",
+    "step",
+    "instant",
+    "until",
+    "rate",
+    "stop",
+    "abort",
+    "reset",
+    "require",
 ]
 
 
-def make_request(word: str, value: str | None, by: str | None, reason: str) -> Request:
+def make_request(word: str, values: Sequence[str], by: str | None, reason: str) -> Request:
     """The request that a command line asks for.
 
-    :param value: count of steps or instants, time to run to, or rate
+    :param values: count of steps or instants, time to run to, or rate; names of participants
     :param by: length of a step
     :raises ConfigurationError: it makes no sense
     """
     command = Command[word.upper()]
+    if by is not None and command is not Command.STEP:
+        raise ConfigurationError(f"control {word}: --by is for steps only")
+    if command is Command.REQUIRE:
+        if not values:
+            raise ConfigurationError("control require: needs the names of participants")
+        return Request(command, reason=reason, participants=tuple(values))
+    if len(values) > 1:
+        found = " ".join(values)
+        raise ConfigurationError(f"control {word}: found '{found}'; it takes one value at most")
+    value = values[0] if values else None
     counted = command in (Command.STEP, Command.INSTANT)
     if value is None and command in (Command.UNTIL, Command.RATE):
         raise ConfigurationError(f"control {word}: needs a value, as in 'cosim control {word} 1s'")
     if value is not None and not counted and command not in (Command.UNTIL, Command.RATE):
         raise ConfigurationError(f"control {word}: found '{value}'; it takes no value")
-    if by is not None and command is not Command.STEP:
-        raise ConfigurationError(f"control {word}: --by is for steps only")
     request = Request(command, reason=reason)
     if command is Command.UNTIL:
         return request._replace(time_ns=parse_duration(value, "control until"))
@@ -66,8 +84,11 @@ def add_control_commands(
     def control(
         word: Annotated[Word, typer.Argument(help="What to do.")],
         value: Annotated[
-            str | None,
-            typer.Argument(help="step, instant: how many; until: a time; rate: a number or max."),
+            list[str] | None,
+            typer.Argument(
+                help="step, instant: how many; until: a time; rate: a number or max; require: "
+                "the participants."
+            ),
         ] = None,
         by: Annotated[
             str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
@@ -80,7 +101,7 @@ def add_control_commands(
     ) -> None:
         """Pause, step, pace or end a run under way; returns when that is done."""
         with clear_errors():
-            request = make_request(word, value, by, reason)
+            request = make_request(word, value or (), by, reason)
             from ros2_cosim.tools.control import ask
 
             answer = ask(request, domain, timeout)

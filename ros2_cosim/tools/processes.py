@@ -51,6 +51,7 @@ class ProcessGroup:
     :param on_lost: called with (participant, how) when a process has failed without which the
         run goes on
     :param held: processes that :meth:`start` starts later
+    :param named: which participants the system controller has named as required, if it has
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class ProcessGroup:
         on_line: Callable[[str, str], None] = lambda name, line: None,
         on_lost: Callable[[str, str], None] = lambda name, how: None,
         held: Collection[str] = (),
+        named: Callable[[], Collection[str] | None] = lambda: None,
     ) -> None:
         self._plan = plan
         self._environment = dict(environment)
@@ -67,7 +69,7 @@ class ProcessGroup:
         self._on_lost = on_lost
         self._held = held
         self._children: list[_Child] = []
-        self._watch = RunWatch(plan)
+        self._watch = RunWatch(plan, named)
         self._first_end: float | None = None
 
     def __enter__(self) -> ProcessGroup:

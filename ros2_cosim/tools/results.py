@@ -51,6 +51,8 @@ class RunFacts:
     not_repeatable: Sequence[Any] | None = None
     #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
     realtime: Mapping[str, Any] | None = None
+    #: Whom the system controller has named as required; None: as the scenario says.
+    required: Sequence[str] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -138,6 +140,7 @@ def write_results(
                 *late_results(parts),
             ]
         ),
+        required=None if facts.required is None else tuple(facts.required),
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),
         causality=counts,

@@ -14,6 +14,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
@@ -92,6 +93,7 @@ class InprocRun:
             rate=realtime.pacer.rate if realtime.pacer else None,
             paused=True,
         )
+        self.control.on_require = self._require
         self._end = scenario.duration
         self._reached = 0
         self._wall_ns = 0
@@ -141,8 +143,13 @@ class InprocRun:
             self._wall_ns,
             self._startup_ns,
             realtime=self._realtime.facts(),
+            required=self.control.required or None,
         )
         return write_results(self._output, self._scenario, reports, facts)
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        check_required(self._scheduler.graph, names)
+        self._lives.require(names)
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""

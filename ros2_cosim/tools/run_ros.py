@@ -24,7 +24,7 @@ from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.tools.bag_reader import is_complete, recover
 from ros2_cosim.tools.dds import dds_settings, loopback_environment
 from ros2_cosim.tools.domain_lock import domain_lock
-from ros2_cosim.tools.losses import tell_loss
+from ros2_cosim.tools.losses import read_required, tell_loss
 from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.results import BAG
 from ros2_cosim.tools.summary import Summary, read_summary
@@ -96,6 +96,7 @@ def run_ros(
                 environment | {"ROS_DOMAIN_ID": str(domain)},
                 listen,
                 partial(tell_loss, options.output),
+                named=partial(read_required, options.output),
             ) as group,
         ):
             on_started(group.pids())

@@ -9,7 +9,7 @@ its failure; it is the reason of the run's end, whatever is printed after it.
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ros2_cosim.scenario.plan import Process
 
@@ -25,9 +25,14 @@ class RunWatch:
     """The endings of the processes of one plan.
 
     :param plan: in order; those that come first are needed by those that follow
+    :param named: tells which participants the system controller has named as required; None: none,
+        and the plan says it
     """
 
-    def __init__(self, plan: Sequence[Process]) -> None:
+    def __init__(
+        self, plan: Sequence[Process], named: Callable[[], Collection[str] | None] = lambda: None
+    ) -> None:
+        self._named = named
         self._processes = {process.name: process for process in plan}
         self._codes: dict[str, int] = {}
         self._last_lines: dict[str, str] = {}
@@ -60,7 +65,10 @@ class RunWatch:
     @property
     def complete(self) -> bool:
         """Whether all required ROS nodes have ended; servers go on until they are told."""
-        return not any(name not in self._codes for name in self._nodes())
+        return not any(
+            p.is_ros and name not in self._codes and self._needs(p)
+            for name, p in self._processes.items()
+        )
 
     @property
     def cause_known(self) -> bool:
@@ -110,7 +118,7 @@ class RunWatch:
         """(participant, how its process failed) of those the run can spare; each one once."""
         found = []
         for name, process in self._processes.items():
-            failed = self._codes.get(name, 0) != 0 and not process.required
+            failed = self._codes.get(name, 0) != 0 and not self._needs(process)
             if failed and name not in self._told_lost:
                 self._told_lost.add(name)
                 how = self._describe(name)
@@ -120,16 +128,20 @@ class RunWatch:
     def _ended_early(self, name: str) -> bool:
         """Whether a process has ended that is needed to the end, as far as its code tells."""
         process = self._processes[name]
-        return process.required and not (process.leaves and self._codes[name] == 0)
+        return self._needs(process) and not (process.leaves and self._codes[name] == 0)
 
-    def _nodes(self) -> list[str]:
-        return [name for name, p in self._processes.items() if p.required and p.is_ros]
+    def _needs(self, process: Process) -> bool:
+        """Whether the run cannot go on without a process."""
+        named = self._named() if process.participants else None
+        if named is None:
+            return process.required
+        return any(participant in named for participant in process.participants)
 
     def _failed(self) -> list[str]:
         return [
             name
             for name, process in self._processes.items()
-            if process.required and self._codes.get(name, 0) != 0
+            if self._codes.get(name, 0) != 0 and self._needs(process)
         ]
 
     def _describe(self, name: str) -> str:

@@ -106,6 +106,9 @@ class Summary(_Model):
     repeatable: bool
     not_repeatable_since_s: float | None = None
     not_repeatable_reason: str | None = None
+    required: tuple[str, ...] | None = Field(
+        default=None, description="whom the system controller has named as required"
+    )
     causality: Causality
     participants: tuple[ParticipantSummary, ...] = ()
     breakdown: Breakdown = Breakdown()

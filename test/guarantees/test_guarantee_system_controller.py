@@ -16,7 +16,8 @@ from ros2_cosim.tools.dds import loopback_environment
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
 
-@pytest.mark.parametrize(("shape", "command"), [("ros", "abort"), ("composed", "stop")])
+@pytest.mark.parametrize("command", ["abort", "stop"])
+@pytest.mark.parametrize("shape", ["ros", "composed"])
 def test_all_hear_of_it(
     shape: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +49,10 @@ def test_all_hear_of_it(
                 onlooker.until(lambda: release(False), "the step at 100 ms")
                 answer = getattr(controller, command)("had enough")
                 if command == "stop":
-                    release(True)
+                    # It is answered while the step is open, and the step is part of the results.
+                    onlooker.until(answer.done, "the answer")
+                    assert answer.result().success
+                    assert release(True)
                 onlooker.until(lambda: answer.done() or end.done(), "the answer")
                 onlooker.until(end.done, "the end of the run")
                 result = end.result()
@@ -66,3 +70,8 @@ def test_all_hear_of_it(
         assert all(lines[-2:] == ["on_stop", "on_shutdown"] for lines in calls.values())
         # The end is earlier than that of a run left alone.
         assert "step 280" not in calls["asker"]
+        if shape == "composed":
+            # Nobody has gone on to a later time.
+            steps = [line for lines in calls.values() for line in lines if line.startswith("step")]
+            assert "step 100" in steps
+            assert "step 110" not in steps

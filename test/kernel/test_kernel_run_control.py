@@ -241,3 +241,13 @@ def test_however_it_is_controlled_the_result_is_the_same(
     system: System, seed: int, requests: list[Request], paused: bool
 ) -> None:
     assert ControlledRun(system, seed, requests, paused).run() == run_sequential(system, UNTIL)
+
+
+def test_a_reset_is_refused_with_the_reason_where_one_is_known() -> None:
+    driver = Driver(can_reset=True)
+    driver.control.no_reset = "participant 'a': holds something open"
+    assert not driver.control.can_reset
+    assert driver.ask(Command.RESET) == [
+        Answer(False, "this run cannot begin anew: participant 'a': holds something open")
+    ]
+    assert driver.control.stop_reason is None

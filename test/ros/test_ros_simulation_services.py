@@ -11,7 +11,10 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("simulation_interfaces", reason="needs the package simulation_interfaces")
 
+from action_msgs.msg import GoalStatus  # noqa: E402
+from rclpy.action import ActionClient  # noqa: E402
 from simulation_interfaces import msg, srv  # noqa: E402
+from simulation_interfaces.action import SimulateSteps  # noqa: E402
 
 from ros2_cosim.kernel.run_control import Answer, Request, RunControl  # noqa: E402
 from ros2_cosim.ros.session import Session  # noqa: E402
@@ -38,12 +41,19 @@ class Run:
         while not client.service_is_ready():
             self.session.wait(0.05)
         answer = client.call_async(kind.Request(**fields))
-        while not answer.done():
-            self.session.wait(0.05)
-            if self.control.paused:
-                self.control.granted = self.time = max(self.control.granted, self.control.limit)
-            self.control.update(self.time, 0)
+        self.until(answer.done)
         return answer.result()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Let the run do what it is granted until something holds."""
+        while not condition():
+            self.session.wait(0.05)
+            self.work()
+
+    def work(self) -> None:
+        if self.control.paused:
+            self.control.granted = self.time = max(self.control.granted, self.control.limit)
+        self.control.update(self.time, 0)
 
     def set_state(self, state: int) -> int:
         wanted = msg.SimulationState(state=state)
@@ -98,5 +108,104 @@ def test_features_are_those_that_work(run: Run) -> None:
     found = run.call(srv.GetSimulatorFeatures, "get_simulator_features").features.features
     kinds = msg.SimulatorFeatures
     assert kinds.STEP_SIMULATION_MULTIPLE in found
+    assert kinds.STEP_SIMULATION_ACTION in found
     assert kinds.SIMULATION_RESET in found
     assert kinds.SPAWNING not in found
+
+
+class Goal:
+    """A goal of the action, from sending to result."""
+
+    def __init__(self, run: Run, steps: int) -> None:
+        self._run = run
+        self._client = ActionClient(run.session.node, SimulateSteps, "/cosim/simulate_steps")
+        run.until(self._client.server_is_ready)
+        #: (completed, remaining) as it was told.
+        self.feedback: list[tuple[int, int]] = []
+
+        def hear(message: Any) -> None:
+            told = message.feedback
+            self.feedback.append((told.completed_steps, told.remaining_steps))
+
+        sent = self._client.send_goal_async(SimulateSteps.Goal(steps=steps), feedback_callback=hear)
+        run.until(sent.done)
+        self.handle = sent.result()
+
+    def result(self) -> tuple[int, int, str]:
+        """Status of the goal; code and message of its result."""
+        future = self.handle.get_result_async()
+        self._run.until(future.done)
+        found = future.result()
+        return found.status, found.result.result.result, found.result.result.error_message
+
+    def cancel(self) -> None:
+        self.handle.cancel_goal_async()
+
+
+def test_the_action_tells_each_step(run: Run) -> None:
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    began = run.time
+    goal = Goal(run, 3)
+    assert goal.result() == (GoalStatus.STATUS_SUCCEEDED, msg.Result.RESULT_OK, "")
+    run.until(lambda: len(goal.feedback) == 3)
+    assert goal.feedback == [(1, 2), (2, 1), (3, 0)]
+    assert run.time == began + 3 * STEP_NS
+    assert Goal(run, 0).result()[:2] == (GoalStatus.STATUS_SUCCEEDED, msg.Result.RESULT_OK)
+    assert run.time == began + 3 * STEP_NS
+
+
+def test_a_step_is_told_when_all_have_reacted(run: Run) -> None:
+    """Somebody does not complete what he was granted: nothing is told of it."""
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    work, began = run.work, run.time
+    held: list[int] = []
+
+    def work_once() -> None:
+        if run.time < began + STEP_NS:
+            work()
+        elif not goals or not goals[0].feedback or len(held) < 20:
+            held.append(run.control.limit)
+            run.control.update(run.time, 0)
+        else:
+            told.append(list(goals[0].feedback))
+            work()
+
+    told: list[list[tuple[int, int]]] = []
+    goals: list[Goal] = []
+    run.work = work_once  # type: ignore[method-assign]
+    goals.append(Goal(run, 2))
+    assert goals[0].result()[0] == GoalStatus.STATUS_SUCCEEDED
+    # Granted up to the second step, the run has completed the first one only.
+    assert held[-1] == began + 2 * STEP_NS
+    assert told[0] == [(1, 1)]
+
+
+def test_the_action_needs_a_pause(run: Run) -> None:
+    status, code, message = Goal(run, 3).result()
+    assert (status, code) == (GoalStatus.STATUS_ABORTED, msg.Result.RESULT_OPERATION_FAILED)
+    assert message == "the run is not paused; a step needs a paused run (after 0 of 3 steps)"
+
+
+def test_a_goal_is_cancelled_at_a_whole_step(run: Run) -> None:
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    began = run.time
+    goal = Goal(run, 10**9)
+    second = Goal(run, 1)
+    assert not second.handle.accepted  # it would overtake the first one
+    run.until(lambda: len(goal.feedback) >= 2)
+    goal.cancel()
+    status, code, message = goal.result()
+    assert (status, code) == (GoalStatus.STATUS_CANCELED, msg.Result.RESULT_OPERATION_FAILED)
+    completed = (run.time - began) // STEP_NS
+    assert message == f"cancelled after {completed} of 1000000000 steps"
+    assert completed >= 2
+    assert Goal(run, 1).result()[0] == GoalStatus.STATUS_SUCCEEDED
+
+
+def test_another_request_ends_the_goal(run: Run) -> None:
+    run.set_state(msg.SimulationState.STATE_PAUSED)
+    goal = Goal(run, 10**9)
+    assert run.set_state(msg.SimulationState.STATE_PLAYING) == msg.Result.RESULT_OK
+    status, code, message = goal.result()
+    assert (status, code) == (GoalStatus.STATUS_ABORTED, msg.Result.RESULT_OPERATION_FAILED)
+    assert "(after " in message

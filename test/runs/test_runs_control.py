@@ -7,14 +7,13 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from runs.cosim_process import HANG_S, Result, Running, left_processes, user_environment
+from runs.cosim_process import HANG_S, Running, left_processes, user_environment
 from support.control_scenarios import write_chain
+from support.controlled_run import Controlled
 
 from ros2_cosim.kernel.run_control import Command, Request
 from ros2_cosim.scenario.schema import load_scenario
@@ -35,44 +34,6 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
     directory = tmp_path_factory.mktemp("reference")
     scenario = load_scenario(write_chain(directory / "chain.json"))
     return run_inproc(scenario, directory, record=False).trace_sha256
-
-
-class Controlled:
-    """A run under way and the commands that talk to it."""
-
-    def __init__(self, environment: dict[str, str], running: Running | None = None) -> None:
-        self._environment = environment
-        self._running = running
-
-    def command(self, *words: str) -> Result:
-        """Run ``cosim`` with these words beside the run."""
-        done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.scenario.cli", *words],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG_S,
-        )
-        return Result(done.returncode, done.stdout, done.stderr)
-
-    def control(self, *words: str) -> str:
-        """What the run answers to ``cosim control``."""
-        result = self.command("control", *words)
-        assert result.code == 0, result
-        return result.stdout.strip()
-
-    def end(self, *words: str) -> None:
-        """Ask for something after which the run ends; it may end before its answer arrives."""
-        word = "running" if words[0] == "resume" else f"{words[0]} accepted"
-        assert self.control(*words) in (word, "the run has ended")
-
-    def wait_for_run(self) -> None:
-        """Wait until the run, which begins paused, stands at time 0."""
-        deadline = time.monotonic() + HANG_S
-        while (found := self.command("control", "status")).stdout.strip() != "paused at 0s":
-            if self._running is not None:
-                assert not self._running.has_ended, self._running.result()
-            assert time.monotonic() < deadline, found
 
 
 def table_of(text: str) -> dict[str, str]:

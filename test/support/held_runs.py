@@ -15,7 +15,7 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario, save_scenario
 from ros2_cosim.tools.dds import loopback_environment
-from ros2_cosim.tools.losses import tell_loss
+from ros2_cosim.tools.losses import read_required, tell_loss
 from ros2_cosim.tools.processes import ProcessGroup
 from ros2_cosim.tools.run_inproc import run_inproc
 from ros2_cosim.tools.summary import Summary, read_summary
@@ -103,6 +103,7 @@ def run_directed(
             lambda name, line: heard.append((name, line)),
             partial(tell_loss, output),
             held,
+            partial(read_required, output),
         ) as group:
             direction = Direction(group, environment, heard)
             deadline = time.monotonic() + HANG_S

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ros2_cosim.scenario.plan import Process
-from ros2_cosim.tools.losses import read_losses, tell_loss
+from ros2_cosim.tools.losses import read_losses, read_required, tell_loss, tell_required
 from ros2_cosim.tools.run_watch import RunWatch
 
 PLAN = [
@@ -60,3 +60,22 @@ def test_losses_are_read_as_they_were_told(tmp_path: Path) -> None:
     tell_loss(tmp_path, "other", "failed")
     tell_loss(tmp_path, "extra", "was killed again")
     assert read_losses(tmp_path) == {"extra": "was killed again", "other": "failed"}
+
+
+def test_whom_the_system_controller_names_the_run_minds(tmp_path: Path) -> None:
+    watch = RunWatch(PLAN, lambda: read_required(tmp_path))
+    watch.ended("a", -9)
+    assert watch.failure() == "process 'a' was killed by SIGKILL"
+    tell_required(tmp_path, ["extra", "leaver"])
+    assert read_required(tmp_path) == {"extra", "leaver"}
+    assert watch.failure() is None
+    assert not watch.some_ended
+    assert watch.lost() == [("a", "process 'a' was killed by SIGKILL")]
+    watch.ended("extra_slave", 1)
+    assert str(watch.failure()).startswith("process 'extra_slave' ended with exit code 1")
+    assert watch.lost() == []
+    watch.ended("extra", 0)
+    watch.ended("leaver", 0)
+    assert not watch.complete
+    watch.ended("clock", 0)
+    assert watch.complete

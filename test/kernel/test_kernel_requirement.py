@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is required because the system controller says so: what is refused, what changes."""
+
+from __future__ import annotations
+
+import pytest
+from support.behaviours import wire
+
+from ros2_cosim.kernel.activation import Count
+from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.engine import CausalityCounts, Channel
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.presence import Presence
+from ros2_cosim.kernel.requirement import check_required
+from ros2_cosim.kernel.run_control import Command, Request, RunControl
+from ros2_cosim.kernel.time import FOREVER, NEVER
+
+END = 1000
+OUT = (OutputPort("out"),)
+IN = (InputPort("in"),)
+
+
+def spec(name: str, **changes: object) -> ParticipantSpec:
+    return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
+
+
+def chained() -> Graph:
+    """``mean`` sends after every second message of ``wave``; ``reader`` knows when that is."""
+    mean = ParticipantSpec("mean", activation=Count("in", 2), inputs=IN, outputs=OUT)
+    reader = ParticipantSpec("reader", 10, inputs=IN)
+    return Graph([spec("wave"), mean, reader], wire("wave.out>mean.in mean.out>reader.in"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "nobody is named; participants are mean, reader, wave"),
+        (["wave", "gost"], "no participant 'gost'; participants are mean, reader, wave"),
+        (
+            ["mean", "reader"],
+            "'wave' is not named, but readers of mean.out count on its messages; name it, too, or "
+            "declare it 'required: false' in the scenario",
+        ),
+    ],
+)
+def test_what_the_system_cannot_run_with_is_refused(names: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_required(chained(), names)
+
+
+@pytest.mark.parametrize("names", [["wave"], ["wave", "mean"], ["wave", "reader"]])
+def test_whom_nobody_counts_on_may_be_left_out(names: list[str]) -> None:
+    check_required(chained(), names)
+
+
+def test_who_is_optional_in_the_scenario_is_not_counted_on() -> None:
+    graph = chained()
+    specs = [spec("wave", required=False), graph.participants["mean"], graph.participants["reader"]]
+    check_required(Graph(specs, graph.connections), ["mean"])
+
+
+def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
+    graph = Graph([spec("a"), *specs], [])
+    coordinator = Coordinator(
+        graph.order,
+        duration_ns=END,
+        run_ahead_ns=50,
+        stop_latency_ns=50,
+        enters={s.name: s.enter_ns for s in specs if s.enter_ns},
+        free=[s.name for s in specs if s.free_entry],
+    )
+    return Muster(graph, coordinator), coordinator
+
+
+def test_exactly_those_named_are_waited_for() -> None:
+    muster, _ = system(spec("b"), spec("c", required=False), spec("d", free_entry=True))
+    assert muster.at_start == {"a", "b", "c"}
+    assert muster.dispensable == set()
+    muster.require(["a", "d"])
+    assert muster.at_start == {"a", "d"}
+    assert muster.dispensable == {"b", "c"}
+    assert [name for name in "abcd" if muster.can_spare(name)] == ["b", "c"]
+    muster.require(["b"])
+    assert muster.at_start == {"b"}
+    assert muster.dispensable == {"a", "c"}
+
+
+def test_the_state_of_the_system_is_that_of_those_named() -> None:
+    muster, _ = system(spec("b"), spec("d", free_entry=True), spec("e", enter_ns=70))
+    assert muster.defines_system("b", None, False)
+    assert not muster.defines_system("d", None, False)
+    muster.require(["a", "d", "e"])
+    assert muster.defines_system("a", None, False)
+    assert not muster.defines_system("b", State.RUNNING, False)
+    assert muster.defines_system("d", None, False)
+    # It is waited for at its entry, not at the start.
+    assert not muster.defines_system("e", None, False)
+
+
+def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
+    muster, coordinator = system(spec("b"))
+    muster.require(["a"])
+    assert muster.lose("b", "was not there")
+    record = muster.record()
+    assert record["required"] == ["a"]
+    assert record["absent"] == ["b"]
+    assert record["not_repeatable"] == [
+        0,
+        "'b' was lost: was not there (with enter: 1us it repeats)",
+    ]
+    assert coordinator.bound_of("b") == FOREVER
+
+
+def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
+    muster, _ = system(spec("d", free_entry=True))
+    muster.require(["a", "d"])
+    muster.ready("a")
+    muster.ready("d")
+    assert muster.admit(NEVER) == ["d"]
+    assert muster.presences == (Presence("d", 0, FOREVER),)
+    assert muster.record()["not_repeatable"] is None
+
+
+def test_nobody_becomes_required_who_has_gone_or_would_have_to_come() -> None:
+    muster, _ = system(spec("b"), spec("c"))
+    muster.require(["a"])
+    muster.lose("b", "killed")
+    with pytest.raises(ConfigurationError, match="the run goes on without 'b' already .killed"):
+        muster.require(["a", "b"])
+    muster.ready("a")
+    with pytest.raises(ConfigurationError, match="too late, the run has begun, and 'c' is not"):
+        muster.require(["a", "c"], begun=True)
+    assert not muster.is_required("c")
+    muster.ready("c")
+    muster.require(["a", "c"], begun=True)
+    assert muster.is_required("c")
+
+
+def test_a_channel_of_whom_the_controller_spares_closes() -> None:
+    graph = Graph([spec("w"), ParticipantSpec("r", 10, inputs=IN)], wire("w.out>r.in"))
+    attendance = Attendance(graph)
+    received: list[Sample] = []
+    channel = Channel(graph, "w", "out", received.append)
+    attendance.watch("w", "out", channel)
+    counts = CausalityCounts()
+    channel.push(Sample(0, 0, None), "r", counts)
+    attendance.told((Presence("w", NEVER, 7),), 90)
+    assert channel.promise == FOREVER
+    assert attendance.gone == {"w"}
+    channel.push(Sample(10, 1, None), "r", counts)  # it was under way when its writer was lost
+    assert [sample.seq for sample in received] == [0]
+    assert (counts.timing, counts.loss, counts.order) == (0, 0, 0)
+
+
+class Asked:
+    """A run control whose run takes whoever is named but ``ghost``."""
+
+    def __init__(self) -> None:
+        self.control = RunControl(step_ns=10, paused=True)
+        self.control.on_require = self._take
+        self.taken: list[tuple[str, ...]] = []
+
+    def _take(self, names: tuple[str, ...]) -> None:
+        if "ghost" in names:
+            raise ConfigurationError("require: there is no participant 'ghost'")
+        self.taken.append(names)
+
+    def ask(self, *names: str) -> tuple[bool, str]:
+        answers: list[tuple[bool, str]] = []
+        request = Request(Command.REQUIRE, participants=names)
+        self.control.handle(request, time=0, now=0, reply=answers.append)
+        (answer,) = answers
+        return tuple(answer)  # type: ignore[return-value]
+
+
+def test_run_control_takes_it_until_something_was_granted() -> None:
+    asked = Asked()
+    assert asked.ask("b", "a", "b") == (True, "required: a, b")
+    asked.control.granted = 0
+    assert asked.ask("ghost") == (False, "require: there is no participant 'ghost'")
+    assert asked.ask("a") == (True, "required: a")
+    assert asked.taken == [("a", "b"), ("a",)]
+    assert asked.control.required == ("a",)
+    asked.control.granted = 10
+    asked.control.handle(Request(Command.RESUME), time=10, now=0, reply=lambda answer: None)
+    success, message = asked.ask("b")
+    assert not success
+    assert message.startswith("require: too late, the run is running at 0s, rate max; allowed is")
+    assert asked.control.required == ("a",)
+
+
+def test_in_one_process_only_the_state_of_the_system_changes() -> None:
+    states: list[tuple[State, str]] = []
+
+    class Quiet:
+        def activate(self, step: object) -> dict[str, object]:
+            return {}
+
+    class Slow(Quiet):
+        """Is ready when its second chance comes."""
+
+        def on_communication_ready_async(self, complete: object) -> None:
+            self.complete = complete
+
+    slow = Slow()
+    lives = Lives(
+        {"a": Quiet(), "slow": slow}, on_system=lambda state, why: states.append((state, why))
+    )
+    lives.require(["a"])
+    seen: list[State] = []
+
+    def wait(seconds: float) -> None:
+        seen.append(lives.of["slow"].state)
+        slow.complete()  # type: ignore[operator]
+
+    lives.start(wait)
+    # It is not what the system waits for, but the process begins with everybody.
+    assert seen == [State.COMMUNICATION_INITIALISED]
+    assert states[-1] == (State.RUNNING, "a: started")
+    assert {life.state for life in lives.of.values()} == {State.RUNNING}
+    lives.of["slow"].pause("looked at")
+    assert lives.system is State.RUNNING
+    lives.of["a"].pause("looked at")
+    assert lives.system is State.PAUSED

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands around a model when a run begins anew: made again, around the same model."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from support.coupling_signals import adapted
+from support.virtual_clock import VirtualClock
+
+from ros2_cosim.kernel.errors import ParticipantError
+from ros2_cosim.realtime.around import Around, cannot_begin_anew, renewed
+from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.run_settings import RealtimeRun
+
+
+class Plain:
+    def activate(self, step: Any) -> dict[str, Any]:
+        return {}
+
+
+class Open(Plain):
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.stop_reason: str | None = "done"
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Able(Open):
+    def reset(self) -> None:
+        self.calls.append("reset")
+
+
+def test_a_model_that_holds_nothing_is_made_again() -> None:
+    made = Plain()
+    assert cannot_begin_anew(Around(Plain())) == ""
+    assert renewed(Around(Around(Plain())), "p", lambda: made) is made
+
+
+def test_a_model_that_can_is_kept_whatever_stands_around_it() -> None:
+    model = Able()
+    assert cannot_begin_anew(Around(Around(model))) == ""
+    assert renewed(Around(Around(model)), "p", Plain) is model
+    assert model.calls == ["reset"]
+    assert model.stop_reason is None
+
+
+def test_a_model_that_cannot_is_named_and_nothing_is_done_to_it() -> None:
+    model = Open()
+    assert "a method close) and has no method reset" in cannot_begin_anew(Around(model))
+    with pytest.raises(ParticipantError, match="participant 'p' cannot begin anew: its model hold"):
+        renewed(Around(model), "p", Plain)
+    assert model.calls == []
+
+
+def test_the_thread_of_a_slow_part_ends_and_its_model_stays_open() -> None:
+    def threads() -> set[str]:
+        return {t.name for t in threading.enumerate() if t.name.startswith("slow part")}
+
+    model = Able()
+    paced = RealtimeRun(Pacer(1.0, VirtualClock()))
+    coupled = adapted(model, {}, run=paced)
+    assert threads() == {"slow part slow"}
+    assert renewed(coupled, "slow", Plain) is model
+    assert threads() == set()
+    assert model.calls == ["reset"]

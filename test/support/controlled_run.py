@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ``cosim run`` under way and the commands of a user who talks to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from runs.cosim_process import HANG_S, Result, Running
+
+
+class Controlled:
+    """A run under way and the commands that talk to it."""
+
+    def __init__(self, environment: dict[str, str], running: Running | None = None) -> None:
+        self._environment = environment
+        self._running = running
+
+    def command(self, *words: str) -> Result:
+        """Run ``cosim`` with these words beside the run."""
+        done = subprocess.run(
+            [sys.executable, "-m", "ros2_cosim.scenario.cli", *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def control(self, *words: str) -> str:
+        """What the run answers to ``cosim control``."""
+        result = self.command("control", *words)
+        assert result.code == 0, result
+        return result.stdout.strip()
+
+    def end(self, *words: str) -> None:
+        """Ask for something after which the run ends; it may end before its answer arrives."""
+        word = "running" if words[0] == "resume" else f"{words[0]} accepted"
+        assert self.control(*words) in (word, "the run has ended")
+
+    def wait_for_run(self) -> None:
+        """Wait until the run, which begins paused, stands at time 0."""
+        deadline = time.monotonic() + HANG_S
+        while (found := self.command("control", "status")).stdout.strip() != "paused at 0s":
+            if self._running is not None:
+                assert not self._running.has_ended, self._running.result()
+            assert time.monotonic() < deadline, found
