@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many participants in one system: time to start, and what a step costs.
+"""Many participants in one system: time to start and to stop, and what a step costs.
 
-A ring of stages that react to one another every 10 ms, started, run for 1,000 steps and stopped,
-in shape ``ros`` (a process each, beside recorder and clock) and in shape ``composed`` (all in one).
+A ring of stages that react to one another every 10 ms, started, run for 1,000 steps and stopped:
 
-    python bench/many_participants.py [--sizes 10 25 50] [--steps 1000] [--shapes ros composed]
+========  ===============================================================================
+ros       a process each, beside recorder and clock
+mixed     shape ros, of ten participants eight in one process and two in their own
+hosted    shape ros, all in processes of eight
+composed  shape composed: all in one process
+inproc    no ROS
+========  ===============================================================================
+
+    python bench/many_participants.py [--sizes 10 25 50] [--steps 1000] [--shapes ros mixed]
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 from chaos_system import ring  # noqa: E402
 
 from ros2_cosim.scenario.plan import RunOptions  # noqa: E402
-from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
+from ros2_cosim.scenario.schema import Scenario, make_scenario  # noqa: E402
 from ros2_cosim.tools.run_inproc import run_inproc  # noqa: E402
 from ros2_cosim.tools.run_ros import run_ros  # noqa: E402
 
@@ -34,32 +41,58 @@ STEP_MS = 10
 STARTUP_S = 600.0
 
 
-def measure(size: int, steps: int, shape: str) -> dict[str, Any]:
+#: How many of ten participants share a process.
+SHARING = {"mixed": 8, "hosted": 10}
+#: Participants in one process.
+TOGETHER = 8
+
+
+def system(size: int, steps: int, arrangement: str) -> Scenario:
+    """The ring, with neighbours in one process where the arrangement has shared ones."""
+    data = ring(size, steps * STEP_MS, startup_s=STARTUP_S, watchdog_s=120.0)
+    sharing = size * SHARING.get(arrangement, 0) // 10
+    for index, settings in enumerate(data["participants"].values()):
+        if index < sharing:
+            settings["process"] = f"shared{index // TOGETHER}"
+    return make_scenario(data, "ring")
+
+
+def measure(size: int, steps: int, arrangement: str) -> dict[str, Any]:
     """Start, run and stop one system.
 
-    :returns: ``start_s`` from the start of the clock to the first step, ``step_ms`` wall time per
-        step of 10 ms, ``other_s`` the rest: start of the first processes, results, stop
+    :returns: ``start_s`` from the command to the first step, ``step_ms`` wall time per step of
+        10 ms, ``stop_s`` from the last step until all processes have ended
     """
-    scenario = make_scenario(
-        ring(size, steps * STEP_MS, startup_s=STARTUP_S, watchdog_s=120.0), "ring"
-    )
+    scenario = system(size, steps, arrangement)
+    complete = 0.0
+
+    def progress(time_ns: int) -> None:
+        nonlocal complete
+        if time_ns >= scenario.duration and not complete:
+            complete = time.monotonic()
+
+    pids: dict[str, int] = {}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory)
-        if shape == "inproc":
+        if arrangement == "inproc":
             summary = run_inproc(scenario, out, record=False)
+            complete = began + summary.startup_time_s + summary.wall_time_s
         else:
-            summary = run_ros(scenario, RunOptions(out, shape=shape, record=False))
-    whole = time.monotonic() - began
-    before = summary.startup_time_s
+            shape = "composed" if arrangement == "composed" else "ros"
+            options = RunOptions(out, shape=shape, record=False)
+            summary = run_ros(scenario, options, progress=progress, on_started=pids.update)
+    ended = time.monotonic()
     return {
-        "shape": shape,
+        "arrangement": arrangement,
         "participants": size,
+        "processes": max(len(pids), 1),
         "steps": steps,
-        "start_s": before,
+        "start_s": complete - summary.wall_time_s - began,
         "step_ms": 1000.0 * summary.wall_time_s / steps,
         "us_per_activation": 1e6 * summary.wall_time_s / steps / size,
-        "other_s": whole - before - summary.wall_time_s,
+        "stop_s": ended - complete,
+        "load": os.getloadavg()[0],
         "trace_sha256": summary.trace_sha256,
     }
 
@@ -73,22 +106,28 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 25, 50])
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument(
-        "--shapes", nargs="+", choices=["ros", "composed", "inproc"], default=["composed", "ros"]
+        "--shapes",
+        nargs="+",
+        choices=["ros", "mixed", "hosted", "composed", "inproc"],
+        default=["composed", "mixed", "ros"],
     )
     parser.add_argument("--out", type=Path, default=Path("out/bench/many_participants.json"))
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    print("| shape | participants | steps | start s | ms per step | us per activation | other s |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    print(
+        "| arrangement | participants | processes | start s | ms per step | us per activation "
+        "| stop s | load |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
     results: list[dict[str, Any]] = []
     for size in options.sizes:
-        for shape in options.shapes:
-            found = measure(size, options.steps, shape)
+        for arrangement in options.shapes:
+            found = measure(size, options.steps, arrangement)
             results.append(found)
             print(
-                f"| {shape} | {size} | {found['steps']} | {found['start_s']:.1f} | "
+                f"| {arrangement} | {size} | {found['processes']} | {found['start_s']:.1f} | "
                 f"{found['step_ms']:.2f} | {found['us_per_activation']:.0f} | "
-                f"{found['other_s']:.1f} |",
+                f"{found['stop_s']:.1f} | {found['load']:.0f} |",
                 flush=True,
             )
             options.out.write_text(json.dumps(results, indent=1) + "\n")

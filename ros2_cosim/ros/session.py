@@ -27,11 +27,10 @@ from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ConfigurationError, Interruption
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.teardown import limited_teardown
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
-#: The end of a session takes some hundredths of a second.
-_TEARDOWN_S = 20.0
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -232,20 +231,18 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Fast DDS can block for ever in here (its listener and its discovery wait for each
-        # other), with Python's lock held: then the kernel ends the process.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, _TEARDOWN_S)
         self.close()
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def close(self) -> None:
         """Give up the node, and ROS itself if nobody else in this process uses it."""
-        self._executor.shutdown(timeout_sec=0.5)
-        for node in (*self._further, self.node):
-            node.destroy_node()
         if not self._is_hosted:
-            rclpy.try_shutdown()
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        with limited_teardown():
+            self._executor.shutdown(timeout_sec=0.5)
+            for node in (*self._further, self.node):
+                node.destroy_node()
+            if not self._is_hosted:
+                rclpy.try_shutdown()
 
 
 def _nothing() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until the nodes named on the command line are there as managed nodes; tells all nodes."""
+"""Waits for the nodes and services (``/NAME``) on the command line; tells the nodes there are."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def main() -> int:
     rclpy.init(args=[])
     node = rclpy.create_node("list_nodes", enable_rosout=False, start_parameter_services=False)
     deadline = time.monotonic() + _LIMIT_S
-    managed: set[str] = set()
-    while not wanted <= managed and time.monotonic() < deadline:
+    found: set[str] = set()
+    while not wanted <= found and time.monotonic() < deadline:
         time.sleep(0.05)
-        services = [name for name, _ in node.get_service_names_and_types()]
-        managed = {n[1:].removesuffix("/get_state") for n in services if n.endswith("/get_state")}
+        services = {name for name, _ in node.get_service_names_and_types()}
+        found = services.union(node.get_node_names())
     print("\n".join(sorted(node.get_node_names())))
     node.destroy_node()
     rclpy.shutdown()
-    return int(not wanted <= managed)
+    return int(not wanted <= found)
 
 
 if __name__ == "__main__":
