@@ -89,6 +89,34 @@ def test_who_has_become_required_ends_the_run_when_it_dies(tmp_path: Path) -> No
     assert error == "cosim: process 'extra' was killed by SIGKILL"
 
 
+def test_who_was_spared_may_fail_in_a_process_with_others(tmp_path: Path) -> None:
+    data = system()
+    extra = data["participants"]["extra"]
+    extra.update(
+        model="support.failing_models:make_failing",
+        parameters={"fail_at_ns": 100_000_000},
+        required=True,
+    )
+    for name in ("extra", "source"):
+        data["participants"][name]["process"] = "shared"
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    output = tmp_path / "out"
+    with user_environment(tmp_path / "log") as environment:
+        with Running(environment, file, "--out", output, "--no-bag", "--paused") as running:
+            run = Controlled(environment, running)
+            run.wait_for_run()
+            run.control("require", "source", "reader")
+            run.end("resume")
+            result = running.result()
+        assert left_processes(environment) == []
+    assert result.code == 0, result
+    summary = read_summary(output)
+    assert "fell over" in str(summary.not_repeatable_reason)
+    counts = {p.name: p.activations for p in summary.participants}
+    assert (counts["source"], counts["reader"]) == (30, 15)
+
+
 def test_one_that_comes_freely_is_waited_for_if_it_is_named(tmp_path: Path) -> None:
     data = system()
     data["participants"]["extra"]["mode"] = "autonomous"
