@@ -33,7 +33,7 @@ PROCESSES = (
 FROZEN = ("sensor1", "simulator", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
-PACE = ("--rate", "1.5")
+PACE = ("--rate", "0.5")
 SIDE_BY_SIDE = 3
 BROKEN_LAW = """
 class Broken:
