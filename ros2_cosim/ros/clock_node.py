@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
-    Horizon,
     ParticipantReport,
     ParticipantState,
 )
@@ -22,16 +21,16 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.muster import Muster
 from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
-from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, split_stamp
+from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import AGAIN, await_departure
 from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
 from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Stopped, data_qos, message_class
+from ros2_cosim.ros.session import Session, Stopped, data_qos
 from ros2_cosim.ros.standing import StandingTable
 from ros2_cosim.ros.system_state_topic import SystemStateTopic
+from ros2_cosim.ros.time_topics import TimeTopics
 
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
@@ -112,16 +111,8 @@ class ClockNode:
             self._system.require(control.required)
         self._created = timer()
         self._started = 0
-        self._shown = NEVER
-        self._told_time = 0
-        self._told_at = self._created
-        self._sent_horizon = NEVER
-        self._sent_end = NEVER
+        self._time = TimeTopics(session, coordinator, control, muster, run_id=run_id, timer=timer)
         latched = data_qos(latched=True)
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
-        self._horizon = session.writer(topics.HORIZON, topics.HORIZON_TYPE, latched)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
@@ -205,21 +196,21 @@ class ClockNode:
             self._obey()
             self._await_arrivals()
             self._admit()
-            self._show_time()
-            self._move_horizon()
+            self._time.show()
+            self._time.move_horizon()
             self._wait_for_news()
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
             resting = self._control.resting or self._somebody_paused
-            if time > last_time or time >= self._sent_horizon or resting:
+            if time > last_time or time >= self._time.horizon or resting:
                 # At the horizon of a paced run everybody waits, and rightly so; whom somebody
                 # looks at with a debugger during a pause may take his time.
                 last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
-        self._show_time()
-        self._move_horizon()
+        self._time.show()
+        self._time.move_horizon()
 
     def _wait_for_news(self) -> None:
         """Handle messages until there may be something to do, or it is time to look anyway.
@@ -261,52 +252,19 @@ class ClockNode:
         elif self._own.state is State.PAUSED and not control.resting:
             self._own.enter(State.RUNNING, control.describe(coordinator.time))
 
-    def _show_time(self) -> None:
-        time = min(self._coordinator.time, self._control.limit)
-        if time > self._shown and time >= 0:
-            self._shown = time
-            self._clock.publish(encode_clock(*split_stamp(time)))
-
     def _tell_time(self) -> None:
-        """Print the time every second, simulated or real: progress bar and sign of life."""
-        time, now = max(self._shown, 0), self._timer()
-        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
-            self._told_time, self._told_at = time, now
-            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+        """Say how far the run is, on the console and to those who look."""
+        self._time.tell()
         self._view.poll(
             Progress(
                 self._system.told,
                 self._coordinator.time,
-                self._sent_horizon,
+                self._time.horizon,
                 self._coordinator.end,
                 self._control.rate,
                 self._control.resting,
             )
         )
-
-    def _move_horizon(self) -> None:
-        coordinator = self._coordinator
-        control = self._control
-        horizon = control.allowed(coordinator.horizon, self._timer())
-        if coordinator.finished:
-            # Once everything is complete, nobody has to wait for the wall clock to reach the end.
-            horizon = coordinator.horizon
-        news = coordinator.end != self._sent_end or horizon in (coordinator.stops_at, control.limit)
-        # Half a window at a time: nobody waits for it, and it costs few messages.
-        if control.rate is None and self._sent_horizon != NEVER and not news:
-            half = coordinator.window_ns // 2
-            if horizon - self._sent_horizon < half:
-                return
-        if horizon > self._sent_horizon or coordinator.end != self._sent_end:
-            self._sent_horizon = control.granted = max(horizon, self._sent_horizon)
-            self._sent_end = coordinator.end
-            self._send_horizon()
-
-    def _send_horizon(self) -> None:
-        coordinator = self._coordinator
-        end = coordinator.end if coordinator.end_is_final else FOREVER
-        presences = self._muster.presences
-        self._horizon.send(Horizon(self._run_id, self._sent_horizon, end, presences))
 
     def _wait_for_ready(self) -> None:
         """Wait for all that take part from the start; go on without whom the run can spare."""
@@ -356,12 +314,12 @@ class ClockNode:
 
     def _admit(self) -> None:
         """Let those enter who have come and have no declared time."""
-        news = self._muster.admit(self._sent_horizon)
+        news = self._muster.admit(self._time.horizon)
         if news:
             for presence in self._muster.presences:
                 if presence.participant in news:
                     print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
-            self._send_horizon()
+            self._time.send_horizon()
 
     def _give_up(self, names: Iterable[str]) -> None:
         for name in names:
@@ -373,7 +331,7 @@ class ClockNode:
             print(f"the run goes on without {name}: {reason}", flush=True)
             self._somebody_paused = self._roll.somebody_paused
             self._update(f"the run goes on without {name}")
-            self._send_horizon()
+            self._time.send_horizon()
 
     def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
@@ -400,9 +358,9 @@ class ClockNode:
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
         now = self._timer()
-        name, why = self._table.blocking(self._sent_horizon, now, _SECOND)
+        name, why = self._table.blocking(self._time.horizon, now, _SECOND)
         blame = f"; all wait for '{name}': {why}" if name else ""
-        places = f"; {self._table.explain(self._sent_horizon, now)}"
+        places = f"; {self._table.explain(self._time.horizon, now)}"
         return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)
 
     def _check_failure(self) -> None:

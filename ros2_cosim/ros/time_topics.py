@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the clock node tells of time: ``/clock``, the horizon, and a line a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.session import Session, data_qos, message_class
+
+_SECOND = 1_000_000_000
+
+
+class TimeTopics:
+    """Publishes how far the run is, and how far it may go.
+
+    :param session: the ROS node of the clock
+    :param coordinator: what decides about time
+    :param control: what limits how far the run goes
+    :param muster: who takes part
+    :param run_id: names this run in every message
+    :param timer: monotonic wall clock [ns]
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        coordinator: Coordinator,
+        control: RunControl,
+        muster: Muster,
+        *,
+        run_id: str,
+        timer: Callable[[], int],
+    ) -> None:
+        self._coordinator = coordinator
+        self._control = control
+        self._muster = muster
+        self._run_id = run_id
+        self._timer = timer
+        #: The largest horizon that anybody has been told [ns].
+        self.horizon = NEVER
+        self._end = NEVER
+        self._shown = NEVER
+        self._told_time = 0
+        self._told_at = timer()
+        self._clock = session.node.create_publisher(
+            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
+        )
+        self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
+
+    def show(self) -> None:
+        """Publish the time up to which everything is complete, if it is news."""
+        time = min(self._coordinator.time, self._control.limit)
+        if time > self._shown and time >= 0:
+            self._shown = time
+            self._clock.publish(encode_clock(*split_stamp(time)))
+
+    def tell(self) -> None:
+        """Print the time every second, simulated or real: progress bar and sign of life."""
+        time, now = max(self._shown, 0), self._timer()
+        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
+            self._told_time, self._told_at = time, now
+            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+
+    def move_horizon(self) -> None:
+        """Let everybody go as far as the run permits now, if that is worth a message."""
+        coordinator = self._coordinator
+        control = self._control
+        horizon = control.allowed(coordinator.horizon, self._timer())
+        if coordinator.finished:
+            # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+            horizon = coordinator.horizon
+        news = coordinator.end != self._end or horizon in (coordinator.stops_at, control.limit)
+        # Half a window at a time: nobody waits for it, and it costs few messages.
+        if control.rate is None and self.horizon != NEVER and not news:
+            half = coordinator.window_ns // 2
+            if horizon - self.horizon < half:
+                return
+        if horizon > self.horizon or coordinator.end != self._end:
+            self.horizon = control.granted = max(horizon, self.horizon)
+            self._end = coordinator.end
+            self.send_horizon()
+
+    def send_horizon(self) -> None:
+        """Publish the horizon as it is, with who takes part and since when."""
+        coordinator = self._coordinator
+        end = coordinator.end if coordinator.end_is_final else FOREVER
+        self._writer.send(Horizon(self._run_id, self.horizon, end, self._muster.presences))
