@@ -2,7 +2,8 @@
 """An end for a process that cannot end.
 
 Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for each
-other), with Python's lock held: then nothing but the kernel can end the process.
+other; see its issues 6502 and 6513), with Python's lock held: then nothing but the kernel can end
+the process.
 """
 
 from __future__ import annotations
