@@ -25,6 +25,9 @@ from ros2_cosim.ros.session import data_qos, message_class
 
 #: How often [s of wall time] to look who has gone.
 _LOOK_S = 0.25
+#: So often a node may not be found that is heard: its messages can be there before its name is.
+#: Whoever is not found for longer died before he was (the lease of DDS discovery is 20 s).
+_UNFOUND = round(20.0 / _LOOK_S)
 
 
 class Status(NamedTuple):
@@ -44,7 +47,8 @@ class SystemMonitor:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._statuses: dict[str, Status] = {}
-        self._present: set[str] = set()
+        #: Who has come, and how often it has been looked for in vain; -1: its node was found.
+        self._present: dict[str, int] = {}
         self._system = State.INVALID
         self._system_reason = "nothing has been heard of a run"
         self._on_participant: list[Callable[[Status], None]] = []
@@ -106,16 +110,22 @@ class SystemMonitor:
         if not self._present:
             return
         there = set(self._node.get_node_names())
-        for name in sorted(self._present - there):
-            self._present.discard(name)
-            for handler in self._on_disconnected:
-                handler(name)
+        for name in sorted(self._present):
+            looks = self._present[name]
+            if name in there:
+                self._present[name] = -1
+            elif 0 <= looks < _UNFOUND and self._statuses[name].state is not State.SHUT_DOWN:
+                self._present[name] = looks + 1
+            else:
+                del self._present[name]
+                for handler in self._on_disconnected:
+                    handler(name)
 
     def _hear_participant(self, message: Any) -> None:
         status = Status(message.participant, State(message.state), message.reason)
         self._statuses[status.participant] = status
         if status.participant not in self._present and status.state is not State.SHUT_DOWN:
-            self._present.add(status.participant)
+            self._present[status.participant] = 0
             for handler in self._on_connected:
                 handler(status.participant)
         for notify in self._on_participant:
