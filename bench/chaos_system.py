@@ -35,8 +35,12 @@ class Stage:
 
 
 def make_stage(context: ModelContext) -> Stage:
-    """Make a stage; parameter ``start_delay_s`` holds up the start of its process."""
-    time.sleep(float(context.parameters.get("start_delay_s", 0.0)))
+    """Make a stage; parameter ``start_delay_s`` holds up the start of its process.
+
+    Not the command: it makes every model once, to see that its parameters are right.
+    """
+    if context.shape == "ros":
+        time.sleep(float(context.parameters.get("start_delay_s", 0.0)))
     return Stage(list(context.output_types))
 
 
