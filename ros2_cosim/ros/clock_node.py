@@ -234,9 +234,10 @@ class ClockNode:
         rate = self._control.rate
         if rate is None:
             return _POLL_S
-        # Everybody at the horizon has told when he goes on: nothing happens before that.
-        left_s = (self._coordinator.time - self._control.paced(self._timer())) / rate / 1e9
-        return left_s if 0.0 < left_s < _PACED_POLL_S else _PACED_POLL_S
+        # Everybody at the horizon has told when he goes on: nothing happens before that. The
+        # horizon is exclusive.
+        left_ns = self._coordinator.time + 1 - self._control.paced(self._timer())
+        return min(left_ns / rate / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _obey(self) -> None:
         """Do what was asked for by run control."""

@@ -77,15 +77,20 @@ class TimeTopics:
             # Once everything is complete, nobody has to wait for the wall clock to reach the end.
             horizon = coordinator.horizon
         news = coordinator.end != self._end or horizon in (coordinator.stops_at, control.limit)
-        # Half a window at a time: nobody waits for it, and it costs few messages.
-        if control.rate is None and self.horizon != NEVER and not news:
-            half = coordinator.window_ns // 2
-            if horizon - self.horizon < half:
+        if self.horizon != NEVER and not news:
+            # Half a window at a time: nobody waits for it, and it costs few messages. In a paced
+            # run the horizon moves with the wall clock all the time: it is worth a message when
+            # somebody may have an activation before it.
+            paced = control.rate is not None
+            if horizon <= coordinator.time if paced else self._is_near(horizon):
                 return
         if horizon > self.horizon or coordinator.end != self._end:
             self.horizon = control.granted = max(horizon, self.horizon)
             self._end = coordinator.end
             self.send_horizon()
+
+    def _is_near(self, horizon: int) -> bool:
+        return horizon - self.horizon < self._coordinator.window_ns // 2
 
     def send_horizon(self) -> None:
         """Publish the horizon as it is, with who takes part and since when."""
