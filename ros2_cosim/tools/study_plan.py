@@ -154,5 +154,6 @@ def job_of(key: RunKey, duration_ns: int, run: Callable[[Control], StudyRun]) ->
     if alone:
         factor = min(factor, _FASTEST)
     seconds = duration_ns / 1e9 / factor + _AROUND_S
-    quiet = key.mode == "PRT" and factor > _UNDISTURBED
+    # The repetitions are compared with one another and with HDE, not with other factors.
+    quiet = key.mode == "PRT" and key.purpose == "sweep" and factor > _UNDISTURBED
     return Job(key.label, factor, seconds, run, alone, quiet)
