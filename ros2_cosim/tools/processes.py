@@ -153,21 +153,29 @@ class ProcessGroup:
             self._on_lost(participant, how)
 
     def end(self) -> None:
-        """Ask all processes to end, the first started last; kill those that do not."""
-        for child in reversed(self._children):
+        """Ask all processes to end, and kill those that do not.
+
+        Servers are asked when the nodes have gone: these may have something to give back to them.
+        """
+        for is_node in (True, False):
+            self._end([child for child in self._children if child.process.is_ros is is_node])
+        for child in self._children:
+            if child.reader is not None:
+                child.reader.join(1.0)
+
+    def _end(self, children: Sequence[_Child]) -> None:
+        """End some of the processes, the first started last."""
+        for child in reversed(children):
             self._signal(child, signal.SIGTERM)
             # Who has been stopped could not end.
             self._signal(child, signal.SIGCONT)
         deadline = time.monotonic() + GRACE_S
-        for child in self._children:
+        for child in children:
             try:
                 child.popen.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self._signal(child, signal.SIGKILL)
                 child.popen.wait()
-        for child in self._children:
-            if child.reader is not None:
-                child.reader.join(1.0)
 
     @staticmethod
     def _signal(child: _Child, number: signal.Signals) -> None:
