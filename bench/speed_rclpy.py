@@ -58,6 +58,11 @@ class _Bare:
         while any(writer.readers < count for writer, count in self._writers):
             self.session.wait(0.02)
 
+    def flush(self) -> None:
+        """Wait until what was sent has arrived: who goes at once takes it along."""
+        for writer, _ in self._writers:
+            writer.flush()
+
 
 def _plant(pipe: Connection, cycles: int) -> None:
     node = _Bare("bare_plant")
@@ -67,17 +72,19 @@ def _plant(pipe: Connection, cycles: int) -> None:
         node.read(f"/control{i}", lambda stamp, seq, record: controls.append(first_of(record)))
     node.connect()
     values = START
-    with node.session, Timed(pipe):
-        control, stamp = 0.0, 0
-        for _ in range(cycles):
-            for _ in range(STEPS_PER_CYCLE):
-                values = plant_step(values, control)
-                send(stamp, values)
-                stamp += _CYCLE_NS // STEPS_PER_CYCLE
-            while len(controls) < 2:
-                node.session.wait(0.1)
-            control = sum(controls)
-            controls.clear()
+    with node.session:
+        with Timed(pipe):
+            control, stamp = 0.0, 0
+            for _ in range(cycles):
+                for _ in range(STEPS_PER_CYCLE):
+                    values = plant_step(values, control)
+                    send(stamp, values)
+                    stamp += _CYCLE_NS // STEPS_PER_CYCLE
+                while len(controls) < 2:
+                    node.session.wait(0.1)
+                control = sum(controls)
+                controls.clear()
+        node.flush()
 
 
 def _relay(pipe: Connection, name: str, source: str, target: str, gain: float, end: int) -> None:
@@ -93,9 +100,11 @@ def _relay(pipe: Connection, name: str, source: str, target: str, gain: float, e
 
     node.read(source, receive)
     node.connect()
-    with node.session, Timed(pipe):
-        while reached < end:
-            node.session.wait(0.1)
+    with node.session:
+        with Timed(pipe):
+            while reached < end:
+                node.session.wait(0.1)
+        node.flush()
 
 
 def rclpy_loop(size: int, sim_s: float) -> Result:
