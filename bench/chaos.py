@@ -46,6 +46,7 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 from chaos_system import ring  # noqa: E402
 
 from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
+from ros2_cosim.tools.domain_lock import listened_to  # noqa: E402
 from ros2_cosim.tools.run_inproc import run_inproc  # noqa: E402
 
 WATCHDOG_S = 3.0
@@ -241,20 +242,10 @@ def claimed_domain() -> Iterator[int]:
                 claim.bind(f"\0ros2_cosim-test-domain-{domain}")
             except OSError:
                 continue
-            if not port_in_use(domain):
+            if not listened_to(domain):
                 yield domain
                 return
     raise RuntimeError("no free ROS domain")
-
-
-def port_in_use(domain: int) -> bool:
-    """Whether the first participant's port of a domain is taken (DDSI-RTPS 9.6.1.1)."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
-        except OSError:
-            return True
-    return False
 
 
 def children_of(parent: int) -> dict[str, int]:
@@ -284,7 +275,7 @@ def leftovers(mark: str, domain: int) -> list[str]:
                 if needle in (directory / "environ").read_bytes().split(b"\0"):
                     command = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
                     found[int(directory.name)] = command.decode().strip()
-        ports = [f"port of domain {domain}"] if port_in_use(domain) else []
+        ports = [f"port of domain {domain}"] if listened_to(domain) else []
         if not (found or ports) or time.monotonic() > deadline:
             break
         time.sleep(0.1)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from ros2_cosim.tools.domain_lock import listened_to
+
 # How long an example takes says nothing on a machine that does other work, too.
 # Property tests take the same examples in every run, so that a change is judged by itself;
 # ``HYPOTHESIS_PROFILE=explore`` looks for new ones.
@@ -30,19 +32,6 @@ MARK = "ROS2_COSIM_TEST_MARK"
 GRACE_SECONDS = 5.0
 
 
-def _domain_in_use(domain: int) -> bool:
-    """Tell whether a participant of another program listens in the domain.
-
-    The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
-        except OSError:
-            return True
-    return False
-
-
 def _claim_domains(count: int) -> tuple[int, list[socket.socket]]:
     """Claim consecutive ROS domains that nobody else on this host uses; returns the first.
 
@@ -55,7 +44,7 @@ def _claim_domains(count: int) -> tuple[int, list[socket.socket]]:
         claims.append(claim)
         try:
             claim.bind(f"\0ros2_cosim-test-domain-{domain}")
-            free = not _domain_in_use(domain)
+            free = not listened_to(domain)
         except OSError:
             free = False
         if not free:

@@ -51,7 +51,7 @@ def domain_lock(
     with contextlib.ExitStack() as stack:
         for domain in candidates:
             # A domain that nobody asked for must be free of everybody, not just of runs.
-            if domain == candidates[0] or not _listened_to(domain):
+            if domain == candidates[0] or not listened_to(domain):
                 file = stack.enter_context(_path(domain).open("a"))
                 if _locked(file):
                     break
@@ -83,7 +83,7 @@ def domains_from(first: int) -> tuple[int, ...]:
     return (first, *others)
 
 
-def _listened_to(domain: int) -> bool:
+def listened_to(domain: int) -> bool:
     """Whether a program listens in a domain, be it none of this project.
 
     The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
