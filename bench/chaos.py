@@ -45,9 +45,9 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
+from ros2_cosim.run.domain_lock import listened_to  # noqa: E402
+from ros2_cosim.run.inproc import run_inproc  # noqa: E402
 from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
-from ros2_cosim.tools.domain_lock import listened_to  # noqa: E402
-from ros2_cosim.tools.run_inproc import run_inproc  # noqa: E402
 
 WATCHDOG_S = 3.0
 STARTUP_S = 15.0
@@ -117,7 +117,7 @@ def perform(case: Case, directory: Path, limit_s: float = LIMIT_S) -> Outcome:
     with claimed_domain() as domain:
         environment = clean_environment(domain, directory)
         run = subprocess.Popen(
-            [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", str(scenario)]
+            [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(scenario)]
             + ["--out", str(directory / "out"), "--rate", "1", "--no-bag"],
             env=environment,
             stdout=subprocess.PIPE,

@@ -15,12 +15,12 @@ import socket
 import time
 from multiprocessing.connection import Connection
 
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import Causality, SlaveDescription, Variable
-from ros2_cosim.dcp.enums import DataType, TransportProtocol
-from ros2_cosim.dcp.master import Master
-from ros2_cosim.dcp.model import SlaveModel, StepInfo
-from ros2_cosim.dcp.slave_server import serve
+from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.wire.enums import DataType, TransportProtocol
 
 
 class Echo(SlaveModel):

@@ -24,15 +24,22 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import LogCategory, LogTemplate
-from ros2_cosim.dcp.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.model import Input, Output, Parameter, SlaveModel, StepInfo, StructuralParameter
-from ros2_cosim.dcp.pdu import LAYOUTS, decode, encode_address
-from ros2_cosim.dcp.slave import Slave
-from ros2_cosim.dcp.slave_server import serve
-from ros2_cosim.dcp.states import is_transition
-from ros2_cosim.dcp.transport import FrameReader
+from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import (
+    Input,
+    Output,
+    Parameter,
+    SlaveModel,
+    StepInfo,
+    StructuralParameter,
+)
+from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode, encode_address
+from ros2_cosim.dcp.wire.states import is_transition
+from ros2_cosim.dcp.wire.transport import FrameReader
 
 _TCP, _UDP = int(TransportProtocol.TCP_IPv4), int(TransportProtocol.UDP_IPv4)
 _PREFIX = struct.Struct("<I")

@@ -70,8 +70,8 @@ def run_slave(duration: str) -> None:
     from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
     from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
     from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-    from ros2_cosim.dcp.slave_core import SlaveOptions
-    from ros2_cosim.dcp.slave_server import serve
+    from ros2_cosim.dcp.slave.core import SlaveOptions
+    from ros2_cosim.dcp.slave.server import serve
     from ros2_cosim.scenario.system import model_context
 
     context = model_context(scenario_of(duration, "tcp"), "world", "ros")
@@ -85,8 +85,8 @@ def run_master(duration: str, transport: str) -> None:
     """All participants, with the world behind DCP; prints what came of it."""
     from ros2_cosim.interfaces.reporting import report_of
     from ros2_cosim.kernel.sequential import SequentialScheduler
+    from ros2_cosim.record.results import RunFacts, write_results
     from ros2_cosim.scenario.system import build_graph, build_model
-    from ros2_cosim.tools.results import RunFacts, write_results
 
     scenario = scenario_of(duration, transport)
     graph = build_graph(scenario)
@@ -188,7 +188,7 @@ def on(host: str, role: str, *more: str) -> list[str]:
 
 def measure(chosen: argparse.Namespace) -> int:
     """Run the platoon over each transport; returns 1 if a promise is not kept."""
-    from ros2_cosim.tools.run_inproc import run_inproc
+    from ros2_cosim.run.inproc import run_inproc
 
     with tempfile.TemporaryDirectory() as directory:
         scenario = scenario_of(chosen.duration, "tcp")

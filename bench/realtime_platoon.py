@@ -30,10 +30,10 @@ from ros2_cosim.carla_bridge.plant import make_plant  # noqa: E402
 from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step  # noqa: E402
 from ros2_cosim.kernel.random_streams import RandomStream  # noqa: E402
 from ros2_cosim.realtime.run_settings import realtime_run  # noqa: E402
+from ros2_cosim.record.summary import Summary  # noqa: E402
+from ros2_cosim.run.inproc import run_inproc  # noqa: E402
+from ros2_cosim.run.replay import prepare_replay  # noqa: E402
 from ros2_cosim.scenario.schema import Scenario, load_scenario  # noqa: E402
-from ros2_cosim.tools.replay import prepare_replay  # noqa: E402
-from ros2_cosim.tools.run_inproc import run_inproc  # noqa: E402
-from ros2_cosim.tools.summary import Summary  # noqa: E402
 
 PLATOON = _HERE.parent / "config" / "platoon.yaml"
 SHARES = (0.01, 0.05, 0.2)

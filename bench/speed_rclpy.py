@@ -19,7 +19,7 @@ from speed_result import STEP_S, STEPS_PER_CYCLE, Result
 from speed_systems import TYPE, as_record, first_of, plant_step
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.run.dds import loopback_environment
 
 _CYCLE_NS = 40_000_000
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import speed_systems
 from speed_result import STEP_S, Result, cpu_seconds, loop_messages
 
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.ros import run_ros
 from ros2_cosim.scenario.plan import RunOptions
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.tools.run_inproc import run_inproc
-from ros2_cosim.tools.run_ros import run_ros
-from ros2_cosim.tools.summary import Summary
 
 
 class CpuMeter:

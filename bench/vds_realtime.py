@@ -65,7 +65,7 @@ def measure(rate: int, seconds: float, further: list[str]) -> dict[str, Any]:
         peer.bind(("127.0.0.1", 0))
         peer.settimeout(GLANCE_S)
         report = Path(directory) / "report.json"
-        command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "vds", "serve"]
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve"]
         command += ["--cmd-port", "0", "--state-ip", f"127.0.0.1:{peer.getsockname()[1]}"]
         command += ["--rate", str(rate), "--vx0", "20", "--duration", str(seconds)]
         command += ["--report", str(report), *further]

@@ -25,16 +25,16 @@ from launch.events.process import ProcessExited, ProcessIO
 from launch_ros.actions import Node
 
 from ros2_cosim.kernel.errors import CosimError, RunError
-from ros2_cosim.scenario.plan import Process
-from ros2_cosim.tools.launch_request import (
+from ros2_cosim.run.launch_request import (
     LaunchRequest,
     check_names,
     launch_arguments,
     prepare_launch,
 )
-from ros2_cosim.tools.losses import read_required, tell_loss
-from ros2_cosim.tools.processes import command_of
-from ros2_cosim.tools.run_watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.run.losses import read_required, tell_loss
+from ros2_cosim.run.processes import command_of
+from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.scenario.plan import Process
 
 # Launch turns an exception into one line and an exit code other than 0.
 

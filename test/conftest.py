@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from ros2_cosim.tools.domain_lock import listened_to
+from ros2_cosim.run.domain_lock import listened_to
 
 # How long an example takes says nothing on a machine that does other work, too.
 # Property tests take the same examples in every run, so that a change is judged by itself;

@@ -26,10 +26,10 @@ from PIL import Image
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.records import StaticObjects
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData, body_point
 from ros2_cosim.ros.road_markers import road_markers
-from ros2_cosim.tools.bag_reader import read_bag
 
 WIDE = (640.0, 1012.0, -21.0, 19.5)
 CLOSE = (927.0, 1017.5, 3.2, 12.69)

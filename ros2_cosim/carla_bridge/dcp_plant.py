@@ -16,9 +16,9 @@ from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import latest_commands
-from ros2_cosim.dcp.data_path import Missing
-from ros2_cosim.dcp.enums import TransportProtocol
-from ros2_cosim.dcp.master import Master
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Step
 

@@ -23,8 +23,7 @@ from ros2_cosim.carla_bridge.parameters import (
     SceneParameters,
 )
 from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import (
+from ros2_cosim.dcp.description.model import (
     Causality,
     Dimension,
     Resolution,
@@ -34,7 +33,8 @@ from ros2_cosim.dcp.description import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.enums import DataType, OpMode
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,

@@ -7,7 +7,7 @@ from ros2_cosim.carla_bridge.dcp_variables import HEARTBEAT_NS, SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import plant_step_ns
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.dcp.description import SlaveDescription
+from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import parse_duration
 

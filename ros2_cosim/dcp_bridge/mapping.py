@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
-from ros2_cosim.dcp.description import Causality, SlaveDescription, Variable
-from ros2_cosim.dcp.enums import DataType
-from ros2_cosim.dcp.values import FLOATS, SIZED, Value
+from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
 from ros2_cosim.kernel.errors import ConfigurationError
 
 Read = Callable[[str, str], Value]

@@ -41,10 +41,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ros2_cosim.dcp.cosimulation import CoSimulation, describe_slaves, fault_text, prepared
-from ros2_cosim.dcp.description import Causality
-from ros2_cosim.dcp.master import Master
-from ros2_cosim.dcp.values import Value
+from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.master.cosimulation import CoSimulation, describe_slaves, fault_text, prepared
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError

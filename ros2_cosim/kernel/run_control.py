@@ -3,7 +3,7 @@
 
 Pure logic beside the clock's: it only ever limits how far participants may run, so that a
 controlled run has the trace of one that was left alone. Wall time comes in as a number; who
-owns the loop (clock node, composed node, :class:`~ros2_cosim.tools.run_inproc.InprocRun`) asks
+owns the loop (clock node, composed node, :class:`~ros2_cosim.run.inproc.InprocRun`) asks
 :meth:`RunControl.allowed`, tells what was granted, and calls :meth:`RunControl.update`.
 
 The run *stands* when it has a limit and every activation before the limit is complete. A grant

@@ -21,7 +21,7 @@ from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session, Stopped
-from ros2_cosim.scenario.output_directory import repetition_directory
+from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters

@@ -13,9 +13,9 @@ from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.dcp.errors import DcpPeerLostError
-from ros2_cosim.dcp.slave_core import SlaveOptions
-from ros2_cosim.dcp.slave_server import serve
+from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.nodes._start import Started, run_node

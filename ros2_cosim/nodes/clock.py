@@ -13,7 +13,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
-from ros2_cosim.tools.losses import read_losses, tell_required
+from ros2_cosim.run.losses import read_losses, tell_required
 
 
 def main() -> int:

@@ -19,11 +19,11 @@ from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.around import cannot_begin_anew, renewed
+from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
-from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
 _SECOND = 1_000_000_000
 

@@ -7,8 +7,8 @@ import time
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.nodes._start import Started, run_node
-from ros2_cosim.ros.free_running_node import FreeRunningNode
 from ros2_cosim.scenario.system import build_model
+from ros2_cosim.study.free_running_node import FreeRunningNode
 
 
 def main() -> int:

@@ -6,9 +6,9 @@ import sys
 import time
 
 from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.scenario.plan import dcp_participants, slave_name
-from ros2_cosim.tools.results import RunFacts, open_sink, write_results
 
 
 def main() -> int:

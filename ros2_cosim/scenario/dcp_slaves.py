@@ -60,7 +60,7 @@ def _command(scenario: Scenario, participant: str, entry: dict[str, Any]) -> tup
         first, *rest = (w.replace("{host}", host).replace("{port}", port) for w in command)
         own = Path(scenario.base_directory) / first
         return (str(own.absolute()) if "/" in first else first, *rest)
-    words = [sys.executable, "-m", "ros2_cosim.scenario.cli", "dcp", "serve"]
+    words = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve"]
     words += ["--host", host, "--port", port, "--keep", "--newest-only"]
     words += ["--directory", scenario.base_directory]
     parameters = scenario.participants[participant].parameters

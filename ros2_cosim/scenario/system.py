@@ -35,7 +35,7 @@ from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scen
 BUILT_IN_MODELS: Mapping[str, str] = {
     "carla_world": "ros2_cosim.carla_bridge.plant:make_plant",
     "dcp_master": "ros2_cosim.dcp_bridge.participant:make_dcp_master",
-    "vds_plant": "ros2_cosim.realtime.vds_participant:make_vds_plant",
+    "vds_plant": "ros2_cosim.vds.participant:make_vds_plant",
     "object_sensor": "ros2_cosim.models.factories:make_object_sensor",
     "v2v_channel": "ros2_cosim.models.factories:make_v2v_channel",
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",

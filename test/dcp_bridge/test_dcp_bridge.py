@@ -16,9 +16,9 @@ import yaml
 from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
-from ros2_cosim.tools.run_inproc import run_inproc
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
@@ -136,8 +136,8 @@ def test_wrong_mappings_are_refused_before_anything_starts(
 def test_a_slave_elsewhere_cannot_be_reached_in_process(tmp_path: Path) -> None:
     from support.wave_models import Trigonometric
 
-    from ros2_cosim.dcp.dcpx_write import write_description
-    from ros2_cosim.dcp.declare import describe
+    from ros2_cosim.dcp.description.write import write_description
+    from ros2_cosim.dcp.slave.declare import describe
 
     write_description(describe(Trigonometric), tmp_path / "wave.dcpx")
     slaves = {"wave": {"description": str(tmp_path / "wave.dcpx"), "port": 9}}
@@ -158,7 +158,7 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
     pytest.importorskip("rclpy")
     path = [str(ROOT), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-    serve = [sys.executable, "-m", "ros2_cosim.scenario.cli", "dcp", "serve"]
+    serve = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve"]
     slave = subprocess.Popen(
         [*serve, f"{TESTS / 'support' / 'wave_models.py'}:Trigonometric"],
         env=environment,
@@ -173,7 +173,7 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
         settings |= {"port": port, "transport": transport}
         file = tmp_path / "waves.yaml"
         file.write_text(yaml.safe_dump({**found, "base_directory": str(TESTS)}, sort_keys=False))
-        command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", str(file)]
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(file)]
         done = subprocess.run(
             [*command, "--shape", "ros", "--out", str(tmp_path / "out")],
             env=environment,

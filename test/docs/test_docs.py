@@ -20,19 +20,20 @@ import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.carla_headless import __main__ as headless
+from ros2_cosim.cli import main as cli
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import BUILT_IN as LAWS
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP
-from ros2_cosim.realtime.data_port_schema import openapi
-from ros2_cosim.realtime.fleet_settings import VehicleSettings, read_settings
-from ros2_cosim.realtime.replay import replay
-from ros2_cosim.realtime.vds_participant import VdsPlantSettings
+from ros2_cosim.record.summary import Summary
 from ros2_cosim.ros import topics
-from ros2_cosim.scenario import cli, schema
+from ros2_cosim.run.launch_request import launch_arguments
+from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.system import BUILT_IN_MODELS, MODEL_GROUP
-from ros2_cosim.tools.launch_request import launch_arguments
-from ros2_cosim.tools.summary import Summary
+from ros2_cosim.vds.data_port_schema import openapi
+from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
+from ros2_cosim.vds.participant import VdsPlantSettings
+from ros2_cosim.vds.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "docs/clock.md"
@@ -393,7 +394,7 @@ def cosim(*arguments: str, directory: Path) -> str:
     """Run the command line in a directory; returns what it prints."""
     search = os.pathsep.join((str(directory), *(path for path in sys.path if path)))
     done = subprocess.run(
-        [sys.executable, "-m", "ros2_cosim.scenario.cli", *arguments],
+        [sys.executable, "-m", "ros2_cosim.cli.main", *arguments],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": search},
         capture_output=True,

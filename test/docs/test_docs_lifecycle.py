@@ -11,8 +11,8 @@ import pytest
 
 from ros2_cosim.kernel.life import HANDLERS
 from ros2_cosim.kernel.lifecycle import TRANSITIONS, State
+from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.tools.run_inproc import run_inproc
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "lifecycle.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)

@@ -15,10 +15,10 @@ from support.lifecycle_models import MS, SCENARIO
 from support.onlooker import Onlooker
 
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.record.summary import read_summary
+from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.tools.dds import loopback_environment
-from ros2_cosim.tools.run_inproc import run_inproc
-from ros2_cosim.tools.summary import read_summary
 
 if TYPE_CHECKING:
     from ros2_cosim.ros.session import Session

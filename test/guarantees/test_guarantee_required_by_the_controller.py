@@ -17,8 +17,8 @@ from support.onlooker import Onlooker
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.run_control import Command
-from ros2_cosim.tools.dds import loopback_environment
-from ros2_cosim.tools.summary import Summary, read_summary
+from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.run.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

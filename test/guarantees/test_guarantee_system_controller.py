@@ -11,7 +11,7 @@ from runs.cosim_process import ROOT, Running, left_processes, user_environment
 from support.lifecycle_models import MS, SCENARIO
 from support.onlooker import Onlooker
 
-from ros2_cosim.tools.dds import loopback_environment
+from ros2_cosim.run.dds import loopback_environment
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 

@@ -119,7 +119,7 @@ class Running:
     """A ``cosim run`` under way; use as a context manager."""
 
     def __init__(self, environment: dict[str, str], *arguments: object) -> None:
-        command = [sys.executable, "-m", "ros2_cosim.scenario.cli", "run", *map(str, arguments)]
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", *map(str, arguments)]
         self._process = subprocess.Popen(
             command,
             env=environment,

@@ -20,7 +20,7 @@ class Controlled:
     def command(self, *words: str) -> Result:
         """Run ``cosim`` with these words beside the run."""
         done = subprocess.run(
-            [sys.executable, "-m", "ros2_cosim.scenario.cli", *words],
+            [sys.executable, "-m", "ros2_cosim.cli.main", *words],
             env=self._environment,
             capture_output=True,
             text=True,

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.dcp.model import SlaveModel
-from ros2_cosim.dcp.pdu import Pdu, decode
-from ros2_cosim.dcp.slave import Slave
-from ros2_cosim.dcp.slave_config import Endpoint
-from ros2_cosim.dcp.slave_core import SlaveOptions
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.slave.config import Endpoint
+from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.wire.pdu import Pdu, decode
 
 
 class Bench:

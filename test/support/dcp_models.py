@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import SlaveDescription
-from ros2_cosim.dcp.enums import OpMode
-from ros2_cosim.dcp.model import (
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import (
     Input,
     Output,
     Parameter,
@@ -21,7 +20,8 @@ from ros2_cosim.dcp.model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.slave_server import SlaveServer
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.wire.enums import OpMode
 
 SINE_UUID = "b5279485-720d-4542-9f29-bee4d9a75ef9"
 

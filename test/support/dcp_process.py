@@ -9,10 +9,10 @@ import signal
 import sys
 import time
 
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.errors import DcpPeerLostError
-from ros2_cosim.dcp.model import Input, Output, SlaveModel, StepInfo
-from ros2_cosim.dcp.slave_server import serve
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 
 
 class Victim(SlaveModel):

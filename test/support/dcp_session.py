@@ -8,11 +8,11 @@ from typing import Any
 
 from support.dcp_engine import Bench
 
-from ros2_cosim.dcp.declare import describe
-from ros2_cosim.dcp.description import LogCategory, LogTemplate, SlaveDescription
-from ros2_cosim.dcp.enums import ErrorCode, OpMode, PduType, State
-from ros2_cosim.dcp.model import Input, Output, Parameter, SlaveModel, StructuralParameter
-from ros2_cosim.dcp.pdu import Pdu, encode_address, make
+from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StructuralParameter
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
+from ros2_cosim.dcp.wire.pdu import Pdu, encode_address, make
 
 E, P, S = ErrorCode, PduType, State
 HOME = encode_address("127.0.0.1", 9000)

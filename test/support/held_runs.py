@@ -12,13 +12,13 @@ from typing import Any
 from runs.cosim_process import user_environment
 
 from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.losses import read_required, tell_loss
+from ros2_cosim.run.processes import ProcessGroup
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario, save_scenario
-from ros2_cosim.tools.dds import loopback_environment
-from ros2_cosim.tools.losses import read_required, tell_loss
-from ros2_cosim.tools.processes import ProcessGroup
-from ros2_cosim.tools.run_inproc import run_inproc
-from ros2_cosim.tools.summary import Summary, read_summary
 
 TYPE = "ros2_cosim/msg/ControlCommand"
 #: Guards against hanging only.

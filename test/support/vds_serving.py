@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ros2_cosim.realtime.data_port import DataPort
-from ros2_cosim.realtime.fleet_settings import read_settings
-from ros2_cosim.realtime.run_modes import FreeRunSettings
-from ros2_cosim.realtime.vds_server import ServerSettings, VdsServer
+from ros2_cosim.vds.data_port import DataPort
+from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.run_modes import FreeRunSettings
+from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 PATIENCE_S = 60.0
 JSON = {"Content-Type": "application/json"}

@@ -39,7 +39,7 @@ class Tutorial:
         shutil.copytree(ROOT / "config", directory / "config")
         programs = directory / "bin"
         programs.mkdir()
-        for program, arguments in {"cosim": " -m ros2_cosim.scenario.cli", "python": ""}.items():
+        for program, arguments in {"cosim": " -m ros2_cosim.cli.main", "python": ""}.items():
             script = programs / program
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{arguments} "$@"\n')
             script.chmod(0o755)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``cosim control`` and ``cosim monitor``: what is said to a run under way.
+
+What they need of ROS is imported when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Annotated, Literal
+
+import typer
+
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.kernel.time import parse_duration
+
+_UNSIGNED = 2**32
+
+Domain = Annotated[int | None, typer.Option(help="ROS domain of the run, if there are several.")]
+Word = Literal[
+    "status",
+    "pause",
+    "resume",
+    "step",
+    "instant",
+    "until",
+    "rate",
+    "stop",
+    "abort",
+    "reset",
+    "require",
+]
+
+
+def make_request(word: str, values: Sequence[str], by: str | None, reason: str) -> Request:
+    """The request that a command line asks for.
+
+    :param values: count of steps or instants, time to run to, or rate; names of participants
+    :param by: length of a step
+    :raises ConfigurationError: it makes no sense
+    """
+    command = Command[word.upper()]
+    if by is not None and command is not Command.STEP:
+        raise ConfigurationError(f"control {word}: --by is for steps only")
+    if command is Command.REQUIRE:
+        if not values:
+            raise ConfigurationError("control require: needs the names of participants")
+        return Request(command, reason=reason, participants=tuple(values))
+    if len(values) > 1:
+        found = " ".join(values)
+        raise ConfigurationError(f"control {word}: found '{found}'; it takes one value at most")
+    value = values[0] if values else None
+    counted = command in (Command.STEP, Command.INSTANT)
+    if value is None and command in (Command.UNTIL, Command.RATE):
+        raise ConfigurationError(f"control {word}: needs a value, as in 'cosim control {word} 1s'")
+    if value is not None and not counted and command not in (Command.UNTIL, Command.RATE):
+        raise ConfigurationError(f"control {word}: found '{value}'; it takes no value")
+    request = Request(command, reason=reason)
+    if command is Command.UNTIL:
+        return request._replace(time_ns=parse_duration(value, "control until"))
+    if command is Command.RATE:
+        return request._replace(rate=parse_rate(str(value)) or 0.0)
+    if counted and value is not None:
+        if not value.isdecimal() or not 0 < int(value) < _UNSIGNED:
+            raise ConfigurationError(f"control {word}: found '{value}'; allowed is a count from 1")
+        request = request._replace(steps=int(value))
+    if by is not None:
+        request = request._replace(time_ns=parse_duration(by, "control step --by", minimum=1))
+    return request
+
+
+def add_control_commands(
+    app: typer.Typer, clear_errors: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Add the commands to ``cosim``.
+
+    :param clear_errors: turns expected failures into one line and an exit code
+    """
+
+    @app.command()
+    def control(
+        word: Annotated[Word, typer.Argument(help="What to do.")],
+        value: Annotated[
+            list[str] | None,
+            typer.Argument(
+                help="step, instant: how many; until: a time; rate: a number or max; require: "
+                "the participants."
+            ),
+        ] = None,
+        by: Annotated[
+            str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
+        ] = None,
+        reason: Annotated[str, typer.Option(help="Why; said at the end of the run.")] = "",
+        domain: Domain = None,
+        timeout: Annotated[
+            float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
+        ] = 0.0,
+    ) -> None:
+        """Pause, step, pace or end a run under way; returns when that is done."""
+        with clear_errors():
+            request = make_request(word, value or (), by, reason)
+            from ros2_cosim.run.control import ask
+
+            answer = ask(request, domain, timeout)
+            if not answer.success:
+                raise RunError(f"control {word}: {answer.message}")
+            print(answer.message)
+
+    @app.command()
+    def monitor(
+        once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
+        domain: Domain = None,
+    ) -> None:
+        """Show who is how far in a run under way, and who waits for whom since when."""
+        with clear_errors():
+            from ros2_cosim.run.monitor import watch
+
+            watch(domain, once=once)

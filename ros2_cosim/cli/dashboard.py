@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``cosim dashboard``; what it needs of ROS is imported when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Annotated
+
+import typer
+
+
+def add_dashboard_command(
+    app: typer.Typer, clear_errors: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Add the command to ``cosim``.
+
+    :param clear_errors: turns expected failures into one line and an exit code
+    """
+
+    @app.command()
+    def dashboard(
+        http_port: Annotated[int, typer.Option(help="Port of the page; 0: any free one.")] = 8080,
+        http_host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+        token: Annotated[
+            str | None, typer.Option(help="What requests must show (made up if not loopback).")
+        ] = None,
+        domain: Annotated[
+            int | None, typer.Option(help="ROS domain of the run, if there are several.")
+        ] = None,
+    ) -> None:
+        """Show a run under way in the browser, and pause, step and pace it there."""
+        with clear_errors():
+            from ros2_cosim.web.dashboard import show
+
+            show(domain, host=http_host, port=http_port, token=token)

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``cosim dcp serve|run|describe|validate|test|sniff``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.kernel.errors import CosimError
+
+EXIT_ERROR = 1
+EXIT_FAILED = 3
+"""Exit codes: an error; the slave under test deviates from the standard."""
+
+
+class Mode(str, Enum):
+    """Operating modes as they are written on the command line."""
+
+    NRT = "nrt"
+    SRT = "srt"
+    HRT = "hrt"
+
+
+Transport = Literal["tcp", "udp"]
+ModelText = Annotated[
+    str | None, typer.Argument(metavar="MODEL", help="Python model: module:Class or file.py:Class.")
+]
+Fmu = Annotated[Path | None, typer.Option(help="An FMU (2.0 or 3.0, co-simulation) instead.")]
+Step = Annotated[str | None, typer.Option(help="Step size in seconds, e.g. 1/100 or 0.01.")]
+Modes = Annotated[
+    list[Mode] | None,
+    typer.Option("--mode", help="Operating mode that is offered (may be repeated)."),
+]
+Host = Annotated[str | None, typer.Option(help="Control address; else that of the description.")]
+Port = Annotated[int | None, typer.Option(help="Control port; else that of the description.")]
+
+
+def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typer:
+    """The sub-application.
+
+    :param describe_scenario: the description of the slave of a scenario's world, which is made
+        in a room that this one does not know
+    """
+    app = typer.Typer(
+        name="dcp",
+        help="Distributed Co-Simulation Protocol: slaves, masters, descriptions, tests.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.command()(serve)
+    app.command()(run)
+    app.command()(_describe_command(describe_scenario))
+    app.command()(validate)
+    app.command()(test)
+    app.command()(sniff)
+    return app
+
+
+def serve(
+    model: ModelText = None,
+    fmu: Fmu = None,
+    description: Annotated[
+        Path | None, typer.Option(help="A .dcpx or .dcp file that replaces the one made.")
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    step: Step = None,
+    modes: Modes = None,
+    keep: Annotated[bool, typer.Option(help="Serve one master after the other.")] = False,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where files and modules are (else: the working directory).")
+    ] = None,
+    data_synchronisation: Annotated[
+        bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
+    ] = False,
+    checks: Annotated[
+        list[Check] | None,
+        typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
+    ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="UDP: what to do about inputs that have not come for a step.")
+    ] = Missing.HOLD,
+    acceptable_loss: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of lost data PDUs that is no error.")
+    ] = None,
+    input_wait: Annotated[
+        float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
+    ] = 0.0,
+    newest_only: Annotated[
+        bool, typer.Option(help="Drop inputs that came before or were overtaken by newer ones.")
+    ] = False,
+) -> None:
+    """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
+    from ros2_cosim.dcp.slave.core import SlaveOptions
+    from ros2_cosim.dcp.slave.server import SlaveServer
+    from ros2_cosim.dcp.slave.server import serve as serve_slave
+
+    def ready(server: SlaveServer) -> None:
+        print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
+
+    with clear_errors():
+        slave, found = _load(model, fmu, description, step, modes, directory)
+        named = any(t is not None and t.port for t in (found.tcp, found.udp))
+        serve_slave(
+            slave,
+            found,
+            host,
+            port if port is not None or named else 0,
+            once=not keep,
+            on_ready=ready,
+            options=SlaveOptions(
+                data_synchronisation=data_synchronisation,
+                checks=frozenset(checks or ()),
+                missing=missing,
+                acceptable_loss=acceptable_loss,
+                input_wait_s=input_wait,
+                newest_only=newest_only,
+            ),
+        )
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="Co-simulation file (YAML).")],
+    out: Annotated[Path | None, typer.Option(help="CSV file of the outputs (else: print).")] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="Another number of steps.")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Another operating mode.")] = None,
+) -> None:
+    """Run a co-simulation of DCP slaves; the outputs of every step go to CSV."""
+    from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
+
+    with clear_errors():
+        settings = load_cosimulation(file)
+        change: dict[str, object] = {}
+        if steps is not None:
+            change["steps"] = steps
+        if mode is not None:
+            change["mode"] = mode.value
+        settings = settings.model_copy(update=change)
+        if out is None:
+            run_cosimulation(settings, sys.stdout)
+            return
+        with out.open("w", encoding="utf-8", newline="") as stream:
+            done = run_cosimulation(settings, stream)
+        print(f"{done} steps of {len(settings.slaves)} slaves; outputs in {out}")
+
+
+def _describe_command(
+    describe_scenario: Callable[[Path], SlaveDescription],
+) -> Callable[..., None]:
+    def describe(
+        model: ModelText = None,
+        fmu: Fmu = None,
+        scenario: Annotated[
+            Path | None, typer.Option(help="A scenario: the slave of its CARLA world.")
+        ] = None,
+        step: Step = None,
+        modes: Modes = None,
+        out: Annotated[
+            Path | None, typer.Option(help="A .dcpx file, or a .dcp package (else: print).")
+        ] = None,
+        host: Annotated[str | None, typer.Option(help="Control address to put in.")] = None,
+        port: Annotated[
+            int | None, typer.Option(min=1, max=65535, help="Control port to put in.")
+        ] = None,
+        data_ports: Annotated[
+            list[str] | None,
+            typer.Option(help="Ports for data to put in, as 9000-9009 (may be repeated)."),
+        ] = None,
+    ) -> None:
+        """Write the slave description of a Python model, an FMU or a scenario's world."""
+        from ros2_cosim.dcp.description.package import write_package
+        from ros2_cosim.dcp.description.write import description_bytes
+        from ros2_cosim.dcp.slave.declare import at_address
+        from ros2_cosim.dcp.wire.errors import DescriptionError
+
+        with clear_errors():
+            if scenario is not None:
+                if model is not None or fmu is not None:
+                    raise DescriptionError("give either a model, --fmu or --scenario")
+                found = describe_scenario(scenario)
+            else:
+                found = _load(model, fmu, None, step, modes)[1]
+            found = at_address(found, host, port, [_ports(text) for text in data_ports or ()])
+            if out is None:
+                sys.stdout.write(description_bytes(found).decode("utf-8"))
+            elif out.suffix == ".dcp":
+                write_package(found, out)
+            elif out.suffix == ".dcpx":
+                out.write_bytes(description_bytes(found))
+            else:
+                raise DescriptionError(f"{out}: allowed are the endings .dcpx and .dcp")
+
+    return describe
+
+
+def _ports(text: str) -> tuple[int, int]:
+    """A range of ports, ``9000-9009`` or a single one."""
+    from ros2_cosim.dcp.wire.errors import DescriptionError
+
+    low, dash, high = text.partition("-")
+    numbers = [int(part) for part in (low, high if dash else low) if part.isdecimal()]
+    if len(numbers) != 2 or not 1 <= numbers[0] <= numbers[1] <= 65535:
+        raise DescriptionError(
+            f"--data-ports: found {text!r}; allowed is a range such as 9000-9009"
+        )
+    return numbers[0], numbers[1]
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help=".dcpx files and .dcp packages.")],
+) -> None:
+    """Check slave descriptions against the schema and the rules of the standard."""
+    from ros2_cosim.dcp.description.read import read_description
+    from ros2_cosim.dcp.wire.errors import DescriptionError
+
+    failed = False
+    for file in files:
+        try:
+            found = read_description(file)
+        except DescriptionError as error:
+            failed = True
+            print(f"cosim: {error}", file=sys.stderr)
+            continue
+        modes = ", ".join(mode.name for mode in sorted(found.op_modes))
+        transports = ", ".join(
+            name for name, there in (("TCP", found.tcp), ("UDP", found.udp)) if there is not None
+        )
+        print(
+            f"{file}: valid: {found.name} {found.uuid}, {len(found.variables)} variables, "
+            f"modes {modes}, transports {transports or 'none that can be driven'}"
+        )
+    if failed:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def test(
+    description: Annotated[Path, typer.Argument(help="The slave's .dcpx or .dcp file.")],
+    host: Host = None,
+    port: Port = None,
+    transport: Annotated[Transport | None, typer.Option(help="tcp or udp.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this procedure (may be repeated).")
+    ] = None,
+    hostile: Annotated[
+        bool, typer.Option(help="Also try what some slaves are known to crash at.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
+    timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
+) -> None:
+    """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
+    from ros2_cosim.dcp.description.read import read_description
+    from ros2_cosim.dcp.master.cosimulation import TRANSPORTS
+    from ros2_cosim.dcp.tools.tester import verify_slave
+
+    with clear_errors():
+        found = verify_slave(
+            read_description(description),
+            host,
+            port,
+            transport=TRANSPORTS[transport] if transport else None,
+            only=only or (),
+            hostile=hostile,
+            timeout_s=timeout,
+        )
+        print(found.text())
+        if report is not None:
+            report.write_text(found.json(), encoding="utf-8")
+        if not found.passed:
+            raise typer.Exit(EXIT_FAILED)
+
+
+def sniff(
+    pcap: Annotated[Path | None, typer.Option(help="Decode the PDUs of a capture file.")] = None,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            help="LISTEN_PORT=HOST:PORT: stand between a master and a slave's control port."
+        ),
+    ] = None,
+    interface: Annotated[
+        str | None, typer.Option(help="Listen to a network interface (needs root).")
+    ] = None,
+    ports: Annotated[
+        list[int] | None,
+        typer.Option("--port", help="Look at this port only (may be repeated)."),
+    ] = None,
+    count: Annotated[int | None, typer.Option(help="End after so many PDUs.")] = None,
+) -> None:
+    """Decode DCP traffic: from a file, through a transparent proxy, or from an interface."""
+    from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface, sniff_proxy
+    from ros2_cosim.dcp.wire.errors import WiringError
+
+    with clear_errors():
+        if sum(choice is not None for choice in (pcap, proxy, interface)) != 1:
+            raise WiringError("give one of --pcap, --proxy and --interface")
+        printer = Printer(sys.stdout, ports or (), count)
+        if pcap is not None:
+            sniff_file(pcap, printer)
+        elif proxy is not None:
+            sniff_proxy(proxy, printer)
+        else:
+            sniff_interface(str(interface), printer)
+
+
+def _load(
+    model: str | None,
+    fmu: Path | None,
+    description: Path | None,
+    step: str | None,
+    modes: list[Mode] | None,
+    directory: Path | None = None,
+) -> tuple[SlaveModel, SlaveDescription]:
+    from ros2_cosim.dcp.slave.loading import load_slave, parse_step
+    from ros2_cosim.dcp.wire.enums import OpMode
+
+    chosen = tuple(OpMode[mode.name] for mode in modes or ())
+    size = None if step is None else parse_step(step, "--step")
+    return load_slave(model, fmu, description, directory=directory, step=size, modes=chosen)
+
+
+@contextlib.contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except KeyboardInterrupt:
+        print("cosim: interrupted", file=sys.stderr)
+        raise typer.Exit(130) from None

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``cosim vds serve|replay``."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+
+if TYPE_CHECKING:  # loaded by the commands themselves: every other command does without
+    from ros2_cosim.vds.fleet_settings import FleetSettings
+    from ros2_cosim.vds.server import ServerSettings, VdsServer
+    from ros2_cosim.vds.session import Output
+
+EXIT_ERROR = 1
+
+app = typer.Typer(
+    name="vds",
+    help="Vehicle dynamics simulator behind the UDP protocol VDS1 and a JSON data port.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def serve(
+    cmd_port: Annotated[
+        int, typer.Option(help="UDP port for commands; 0: any free one.")
+    ] = COMMAND_PORT,
+    state_ip: Annotated[
+        list[str] | None,
+        typer.Option(help="Receiver of states: HOST or HOST:PORT (may be repeated)."),
+    ] = None,
+    state_port: Annotated[int, typer.Option(help="UDP port of the receivers.")] = STATE_PORT,
+    rate: Annotated[int, typer.Option(help="Steps per simulated second.")] = 200,
+    vx0: Annotated[float, typer.Option(help="Speed at the start [m/s].")] = 0.0,
+    cmd_timeout: Annotated[
+        float, typer.Option(help="Fail-safe after so long without command [s]; 0: never.")
+    ] = 0.1,
+    http_port: Annotated[
+        int | None, typer.Option(help="Port of the JSON data port and dashboard; 0: any free one.")
+    ] = None,
+    http_host: Annotated[str, typer.Option(help="Address of the data port.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="Token of the data port (made up if it is not loopback).")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to receive commands at.")] = "127.0.0.1",
+    vehicle: Annotated[Literal["sedan", "van", "truck"], typer.Option(help="Type.")] = "sedan",
+    vehicles: Annotated[int, typer.Option(help="How many, one behind the other.")] = 1,
+    spacing: Annotated[float, typer.Option(help="Distance of their centres [m].")] = 30.0,
+    fleet: Annotated[
+        Path | None, typer.Option(help="YAML file with step and vehicles instead.")
+    ] = None,
+    factor: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "1",
+    lockstep: Annotated[
+        bool, typer.Option("--lockstep", help="One command, one step; no clock.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the commands to a file for cosim vds replay.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(help="End after so long, simulated [s].")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the figures of the run as JSON.")
+    ] = None,
+) -> None:
+    """Serve vehicles until interrupted."""
+    from ros2_cosim.vds.ports import read_address
+    from ros2_cosim.vds.run_modes import FreeRunSettings
+    from ros2_cosim.vds.server import ServerSettings, VdsServer
+
+    with clear_errors():
+        settings = ServerSettings(
+            fleet=_read_fleet(fleet) if fleet else _row(vehicle, vehicles, spacing, rate, vx0),
+            host=host,
+            command_port=_port(cmd_port, "--cmd-port"),
+            receivers=tuple(
+                read_address(text, state_port, "--state-ip") for text in state_ip or ["127.0.0.1"]
+            ),
+            lockstep=lockstep,
+            free_run=FreeRunSettings(
+                rate=parse_rate(factor), command_timeout_ns=_seconds(cmd_timeout, "--cmd-timeout")
+            ),
+            http_host=http_host,
+            http_port=None if http_port is None else _port(http_port, "--http-port"),
+            token=token,
+            record=record,
+        )
+        dt = settings.fleet.dt
+        steps = None if duration is None else -(-_seconds(duration, "--duration") // dt)
+        # A thread that computes may keep the pacing one waiting for so long: 5 ms by default.
+        sys.setswitchinterval(0.0005)
+        server = VdsServer(settings)
+        try:
+            with _stopping(server):
+                _tell_places(server, settings)
+                server.run(steps)
+        finally:
+            server.close()
+        figures = server.figures()
+        if report is not None:
+            report.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        print(_sentence(figures))
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="Recorded or written scenario (JSON lines).")],
+    out: Annotated[Path | None, typer.Option(help="CSV file of the states.")] = None,
+) -> None:
+    """Run a file of commands as fast as possible; the same file gives the same states."""
+    from ros2_cosim.vds.replay import replay as replay_file
+
+    with clear_errors():
+        if out is None:
+            done = replay_file(file)
+        else:
+            with out.open("w", encoding="utf-8", newline="") as stream:
+                done = replay_file(file, _table(stream))
+        print(f"{done.time / SECOND:g} s in {done.steps} steps; states {done.trace_sha256}")
+
+
+def _read_fleet(path: Path) -> FleetSettings:
+    import yaml
+
+    from ros2_cosim.vds.fleet_settings import read_settings
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"--fleet: {path}: {reason}") from None
+    if not isinstance(data, Mapping):
+        raise ConfigurationError(f"--fleet: {path}: found no mapping; allowed are dt and vehicles")
+    return read_settings(data, str(path))
+
+
+def _row(kind: str, count: int, spacing: float, rate: int, speed: float) -> FleetSettings:
+    """Vehicles behind each other along x, the first one at 0."""
+    from ros2_cosim.vds.fleet_settings import MAX_VEHICLES, read_settings
+
+    if not 1 <= rate <= 10_000 or SECOND % rate:
+        raise ConfigurationError(f"--rate: found {rate}; allowed is 1 to 10000, a divisor of 1e9")
+    if not 1 <= count <= MAX_VEHICLES:
+        raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
+    digits = len(str(count - 1))
+    row = {
+        f"v{i:0{digits}d}": {"kind": kind, "x": 0.0 - i * spacing, "speed": speed}
+        for i in range(count)
+    }
+    return read_settings({"dt": SECOND // rate, "vehicles": row}, "--vehicles")
+
+
+def _seconds(value: float, option: str) -> int:
+    if not (isfinite(value) and 0.0 <= value <= 1e9):
+        raise ConfigurationError(f"{option}: found {value!r}; allowed is 0 to 1e9 s")
+    return round(value * SECOND)
+
+
+def _port(value: int, option: str) -> int:
+    if not 0 <= value <= 65535:
+        raise ConfigurationError(f"{option}: found {value}; allowed is 0 to 65535")
+    return value
+
+
+def _tell_places(server: VdsServer, settings: ServerSettings) -> None:
+    for name, port in server.ports.ports.items():
+        print(f"{name}: commands at {settings.host}:{port}", flush=True)
+    for address, port in settings.receivers:
+        print(f"states to {address}:{port}", flush=True)
+    if server.data_port is not None:
+        print(f"dashboard at {server.data_port.url}", flush=True)
+
+
+def _sentence(figures: Mapping[str, Any]) -> str:
+    text = f"{figures['time_s']:g} s in {figures['steps']} steps"
+    timing = figures.get("timing")
+    if timing and timing["steps"]:
+        text += f", {timing['overruns']} overruns, {timing['slips']} slips"
+    taken = sum(counts["accepted"] for counts in figures["commands"].values())
+    return f"{text}; {taken} commands; states {figures['trace_sha256']}"
+
+
+def _table(stream: IO[str]) -> Any:
+    """Writes one line per vehicle and tick."""
+    from ros2_cosim.vds.vehicle_plant import PlantState
+
+    writer = csv.writer(stream)
+    wheels = ("wheel_spin", "wheel_load")
+    plain = [name for name in PlantState._fields if name not in wheels]
+    corners = [f"{name}_{corner}" for name in wheels for corner in ("fl", "fr", "rl", "rr")]
+    writer.writerow(["time_s", "vehicle", *plain, *corners])
+
+    def write(outputs: Mapping[str, Output]) -> None:
+        for name, output in outputs.items():
+            s = output.state
+            values = [getattr(s, field) for field in plain]
+            writer.writerow([output.time / SECOND, name, *values, *s.wheel_spin, *s.wheel_load])
+
+    return write
+
+
+@contextlib.contextmanager
+def _stopping(server: VdsServer) -> Iterator[None]:
+    """SIGINT and SIGTERM end the run in order."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    # A thread of its own: the handler runs between any two instructions, locks included.
+    former = {
+        number: signal.signal(number, lambda *_: threading.Thread(target=server.stop).start())
+        for number in numbers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn every expected failure into one line and an exit code."""
+    try:
+        yield
+    except CosimError as error:
+        print(f"cosim: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The .dcp package: a zip archive with the description and whatever belongs to it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.read import MAX_FILE_BYTES, parse_description
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.wire.errors import DescriptionError
+
+FOLDER = "v1.0"
+DESCRIPTION = f"{FOLDER}/dcpSlaveDescription.dcpx"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def read_package(path: str | Path) -> SlaveDescription:
+    """The checked slave description inside a .dcp package.
+
+    :raises DescriptionError: no zip archive, no description in it, or a wrong one
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(DESCRIPTION)
+            if info.file_size > MAX_FILE_BYTES:
+                raise DescriptionError(
+                    f"{path}: {DESCRIPTION} has {info.file_size} bytes; at most {MAX_FILE_BYTES}"
+                )
+            data = archive.read(info)
+    except KeyError:
+        raise DescriptionError(f"{path}: the package lacks {DESCRIPTION}") from None
+    except OSError as error:
+        raise DescriptionError(f"{path}: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+        raise DescriptionError(f"{path}: no readable zip archive: {error}") from None
+    except Exception as error:  # zlib.error and its kin have no common base class
+        raise DescriptionError(f"{path}: {error}") from None
+    return parse_description(data, f"{path}:{DESCRIPTION}")
+
+
+def write_package(
+    description: SlaveDescription,
+    path: str | Path,
+    files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a .dcp package; the same contents always give the same bytes.
+
+    :param files: further contents by path inside the folder ``v1.0``
+    :raises DescriptionError: a path leaves the folder or hides the description
+    """
+    contents = {DESCRIPTION: description_bytes(description)}
+    for name, data in sorted((files or {}).items()):
+        parts = Path(name).parts
+        target = f"{FOLDER}/{Path(name).as_posix()}"
+        if not parts or ".." in parts or Path(name).is_absolute() or target in contents:
+            raise DescriptionError(f"{path}: {name!r} cannot be a path inside {FOLDER}")
+        contents[target] = data
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in contents.items():
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)

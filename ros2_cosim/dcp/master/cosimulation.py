@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A co-simulation described by a file: slaves, wiring, parameters, steps.
+
+Example::
+
+    mode: nrt
+    step: 1/100
+    steps: 500
+    slaves:
+      plant: {description: plant.dcpx, host: 192.168.1.7, port: 8080, transport: udp}
+      controller: {model: "my_controllers:Pid", parameters: {kp: 2.0}}
+      filter: {fmu: filter.fmu}
+    connections:
+      - plant.speed -> filter.u
+      - filter.y -> controller.speed
+      - controller.force -> plant.force
+    inputs: {controller.wanted: 20.0}
+    tune: {200: {controller.kp: 3.0}}
+    outputs: [plant.speed, controller.force]
+
+Slaves with ``model`` or ``fmu`` are served by the process that runs the co-simulation, on
+free ports of the loopback. ``check: [limits, gradient, edges]`` has them watch the properties of
+their variables.
+"""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, TextIO
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.loading import load_slave, parse_step
+from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
+from ros2_cosim.dcp.wire.values import Value
+
+TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
+
+
+def _fraction(value: Any) -> Fraction:
+    try:
+        return parse_step(value)
+    except DescriptionError as error:
+        raise ValueError(str(error).removeprefix("step: ")) from None
+
+
+Seconds = Annotated[Fraction, BeforeValidator(_fraction)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class SlaveSettings(_Section):
+    """One slave: reached by ``description`` (and address), or made from ``model`` or ``fmu``."""
+
+    description: str | None = None
+    model: str | None = None
+    fmu: str | None = None
+    host: str | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
+    transport: Literal["tcp", "udp"] | None = None
+    step: Seconds | None = None
+    every: int = Field(default=1, ge=1)
+    steps: int | None = Field(default=None, ge=1)
+    max_pdu_size: int | None = Field(default=None, ge=16)
+    exact_types: bool = False
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    #: The run starts the slave as a process of its own: by ``cosim dcp serve``, or this command.
+    process: bool = False
+    command: tuple[str, ...] | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the slave can be made here, from a model or an FMU."""
+        return self.model is not None or self.fmu is not None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process has to serve the slave: without a port nobody else does."""
+        return self.is_made and self.port is None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> SlaveSettings:
+        if self.model is not None and self.fmu is not None:
+            raise ValueError("allowed is either model or fmu")
+        if not self.is_made and self.description is None:
+            raise ValueError("description, model or fmu is missing")
+        return self
+
+
+class CoSimulation(_Section):
+    """A whole co-simulation."""
+
+    slaves: dict[str, SlaveSettings] = Field(min_length=1)
+    steps: int = Field(ge=0)
+    mode: Literal["nrt", "srt", "hrt"] = "nrt"
+    step: Seconds | None = None
+    stepping: Literal["parallel", "sequential"] = "parallel"
+    initialise: int = Field(default=1, ge=0)
+    timeout_s: float = Field(default=30.0, gt=0)
+    check: tuple[Check, ...] = ()
+    missing: Missing = Missing.HOLD
+    acceptable_loss: float | None = Field(default=None, ge=0, le=1)
+    connections: tuple[str, ...] = ()
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
+    outputs: tuple[str, ...] | None = None
+    base_directory: Path = Path(".")
+
+
+def load_cosimulation(path: Path) -> CoSimulation:
+    """Read a file (YAML, so also JSON).
+
+    :raises DescriptionError: it cannot be read or something in it is wrong, with its place
+    """
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    except yaml.YAMLError as error:
+        raise DescriptionError(f"{path}: not readable: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise DescriptionError(f"{path}: found {type(data).__name__}; allowed is a mapping")
+    data.setdefault("base_directory", path.resolve().parent)
+    try:
+        return CoSimulation.model_validate(data)
+    except ValidationError as error:
+        raise DescriptionError(
+            "; ".join(f"{path}: {fault_text(e)}" for e in error.errors()[:3])
+        ) from None
+
+
+def fault_text(error: Any) -> str:
+    """Place and reason of one of pydantic's findings."""
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"{place}: unknown key"
+    if error["type"] == "missing":
+        return f"{place}: missing"
+    message = error["msg"].removeprefix("Value error, ")
+    if message.startswith("found"):
+        return f"{place}: {message}"
+    return f"{place}: found {error.get('input')!r}; {message[0].lower() + message[1:]}"
+
+
+def describe_slaves(settings: CoSimulation) -> dict[str, SlaveDescription]:
+    """The descriptions of all slaves; nothing is started.
+
+    :raises DescriptionError: a slave cannot be loaded
+    """
+    return {name: _described(slave, settings) for name, slave in settings.slaves.items()}
+
+
+def _described(slave: SlaveSettings, settings: CoSimulation) -> SlaveDescription:
+    if slave.description is not None:
+        return read_description(settings.base_directory / slave.description)
+    if slave.fmu is not None:
+        from ros2_cosim.dcp.slave.fmu import describe_fmu
+
+        return describe_fmu(
+            settings.base_directory / slave.fmu,
+            step=slave.step or settings.step,
+            modes=_modes(settings),
+        )
+    return _made(slave, settings)[1]
+
+
+def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, SlaveDescription]:
+    return load_slave(
+        slave.model,
+        slave.fmu,
+        slave.description,
+        directory=settings.base_directory,
+        step=slave.step or settings.step,
+        modes=_modes(settings),
+    )
+
+
+def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
+    """Hard real time is offered by slaves made here only where it is asked for."""
+    return (OpMode.HRT,) if settings.mode == "hrt" else ()
+
+
+@contextmanager
+def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Master]:
+    """A master with all slaves added and wired, local slaves being served; cleans up.
+
+    :param connect_wait_s: how long slaves elsewhere may take to listen
+    :raises DescriptionError: a slave cannot be loaded
+    :raises WiringError: a connection does not fit
+    """
+    with ExitStack() as stack:
+        master = Master(
+            op_mode=OpMode[settings.mode.upper()],
+            resolution=settings.step,
+            stepping=settings.stepping,
+            timeout_s=settings.timeout_s,
+            connect_wait_s=connect_wait_s,
+            missing=settings.missing,
+            acceptable_loss=settings.acceptable_loss,
+        )
+        served = [
+            (name, *_serve(name, slave, settings, stack))
+            for name, slave in settings.slaves.items()
+            if slave.is_local
+        ]
+        stack.callback(master.close)  # before the slaves are told to end
+        local: dict[str, tuple[SlaveDescription, int | None]] = {
+            name: (description, port) for name, description, port in served
+        }
+        for name, slave in settings.slaves.items():
+            if name in local:
+                description, port = local[name]
+            else:
+                description, port = _described(slave, settings), slave.port
+            master.add_slave(
+                description,
+                slave.host,
+                port,
+                name=name,
+                transport=TRANSPORTS[slave.transport] if slave.transport else None,
+                resolution=slave.step,
+                every=slave.every,
+                steps=slave.steps,
+                max_pdu_size=slave.max_pdu_size,
+                exact_types=slave.exact_types,
+            )
+        for text in settings.connections:
+            source, arrow, target = text.partition("->")
+            if not arrow:
+                raise WiringError(f"connection {text!r}: allowed is slave.output -> slave.input")
+            master.connect(source.strip(), target.strip())
+        yield master
+
+
+def _serve(
+    name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
+) -> tuple[SlaveDescription, int]:
+    model, description = _made(slave, settings)
+    options = SlaveOptions(checks=frozenset(settings.check))
+    server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
+    thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
+    thread.start()
+    stack.callback(thread.join, 10.0)
+    stack.callback(server.stop)
+    return description, server.port
+
+
+def run_cosimulation(
+    settings: CoSimulation, out: TextIO, progress: Callable[[int], None] = lambda step: None
+) -> int:
+    """Run to the end and write one CSV row per step: step, time [s], chosen outputs.
+
+    :returns: number of steps made
+    :raises DcpError: a slave refused something or failed
+    """
+    for name, slave in settings.slaves.items():
+        if slave.command is not None:
+            raise WiringError(
+                f"slaves.{name}.command: only 'cosim run' starts other programs; start it yourself "
+                "and give its port"
+            )
+    with prepared(settings) as master:
+        columns = _columns(master, settings.outputs)
+        starts = _split(master, settings.inputs, "inputs")
+        tuned = {at: _split(master, v, f"tune.{at}") for at, v in settings.tune.items()}
+        master.configure({n: s.parameters for n, s in settings.slaves.items() if s.parameters})
+        for name, values in starts.items():
+            master.slaves[name].set_inputs(values)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["step", "time", *(f"{slave.name}.{name}" for slave, name in columns)])
+
+        def write(step: int) -> None:
+            time = float(step * master.step_size)
+            writer.writerow([step, repr(time), *(_text(s.output(n)) for s, n in columns)])
+
+        if settings.initialise:
+            master.initialise(settings.initialise)
+            write(0)
+        master.run()
+        for step in range(1, settings.steps + 1):
+            if step in tuned:
+                master.tune(tuned[step])
+            master.do_step()
+            write(step)
+            progress(step)
+        master.stop()
+        return master.steps_done
+
+
+def _columns(master: Master, chosen: tuple[str, ...] | None) -> list[tuple[RemoteSlave, str]]:
+    if chosen is None:
+        return [(slave, name) for slave in master.slaves.values() for name in slave.output_names]
+    columns = []
+    for text in chosen:
+        slave, name = _find(master, text, "outputs")
+        if name not in slave.output_names:
+            known = ", ".join(slave.output_names) or "none"
+            raise WiringError(f"outputs: slave {slave.name!r} has no output {name!r}, only {known}")
+        columns.append((slave, name))
+    return columns
+
+
+def _split(master: Master, values: Mapping[str, Any], where: str) -> dict[str, dict[str, Value]]:
+    """``slave.variable: value`` as a mapping of mappings; lists become arrays."""
+    parts: dict[str, dict[str, Value]] = {}
+    for text, value in values.items():
+        slave, name = _find(master, text, where)
+        slave.description.variable(name)
+        parts.setdefault(slave.name, {})[name] = tuple(value) if isinstance(value, list) else value
+    return parts
+
+
+def _find(master: Master, text: str, where: str) -> tuple[RemoteSlave, str]:
+    slave, dot, name = text.partition(".")
+    if not dot or slave not in master.slaves:
+        known = ", ".join(master.slaves)
+        raise WiringError(f"{where}: found {text!r}; allowed is slave.variable, slaves are {known}")
+    return master.slaves[slave], name
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return " ".join(_text(item) for item in value)
+    return value.hex() if isinstance(value, bytes) else str(value)

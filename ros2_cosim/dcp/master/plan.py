@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the master tells each slave: data_ids, positions, addresses, in the right order.
+
+Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
+outputs it reads (per communication step, and one for outputs that are constant after
+initialization), one per pair of wired slaves. What is larger than a slave takes is cut into
+several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ros2_cosim.dcp.description.model import Causality, Variable, element_count, resized
+from ros2_cosim.dcp.master.remote import Group, RemoteSlave, codec_for
+from ros2_cosim.dcp.master.wiring import Wire, check_wire
+from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
+from ros2_cosim.dcp.wire.enums import PduType, Scope, TransportProtocol
+from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.wire.values import SIZED, SIZES
+
+Setting = tuple[PduType, dict[str, object]]
+"""A configuration request: its type and its fields behind the receiver."""
+
+
+def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Group]:
+    """All data PDUs of the co-simulation.
+
+    :raises WiringError: a wire does not fit, or an input has two sources
+    """
+    fed: dict[tuple[str, str], Wire] = {}
+    groups: list[Group] = []
+    bundles: dict[tuple[str, str, Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
+    for wire in wires:
+        for name in (wire.source, wire.target):
+            if name not in slaves:
+                known = ", ".join(slaves)
+                raise WiringError(f"{wire}: there is no slave {name!r}; there are {known}")
+        source, target = slaves[wire.source], slaves[wire.target]
+        sender, receiver = check_wire(wire, source.description, target.description)
+        former = fed.setdefault((wire.target, wire.input), wire)
+        if former is not wire:
+            raise WiringError(f"{wire}: the input is already fed by {former}")
+        counts = (
+            element_count(sender, source.structural()),
+            element_count(receiver, target.structural()),
+        )
+        if counts[0] != counts[1]:
+            texts = ["a scalar" if n is None else f"{n} elements" for n in counts]
+            raise WiringError(f"{wire}: {texts[0]} cannot feed {texts[1]}")
+        key = (wire.source, wire.target, _scope(sender), sender.default_steps)
+        bundles.setdefault(key, []).append((sender, receiver))
+    for (source_name, target_name, scope, steps), pairs in bundles.items():
+        source, target = slaves[source_name], slaves[target_name]
+        groups += [
+            Group(0, source, target, part, scope, steps) for part in _parts(pairs, source, target)
+        ]
+    for slave in slaves.values():
+        groups += _with_master(slave, {name for target, name in fed if target == slave.name})
+    for number, group in enumerate(groups, start=1):
+        group.data_id = number
+    return groups
+
+
+def _scope(output: Variable) -> Scope:
+    return Scope.INITIALIZATION if output.initialization else Scope.INITIALIZATION_RUN_NRT
+
+
+def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[Group]:
+    """The data PDUs between one slave and the master."""
+    slave.input_variables = tuple(
+        v for v in slave.description.of(Causality.INPUT) if v.name not in wired
+    )
+    slave.reset_values()
+    for part in _parts([(None, v) for v in slave.input_variables], None, slave):
+        yield Group(0, None, slave, part)
+    bundles: dict[tuple[Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
+    for output in slave.output_variables:
+        bundles.setdefault((_scope(output), output.default_steps), []).append((output, None))
+    for (scope, steps), pairs in bundles.items():
+        for part in _parts(pairs, slave, None):
+            yield Group(0, slave, None, part, scope, steps)
+
+
+_Pairs = list[tuple[Variable | None, Variable | None]]
+
+
+def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None) -> list[_Pairs]:
+    """Pairs that fit into one data PDU each; a variable too large for any stays alone."""
+    limit = min(slave.max_pdu_size for slave in (source, target) if slave is not None)
+    parts: list[_Pairs] = []
+    size = limit + 1
+    for output, given in pairs:
+        owner, variable = (source, output) if output is not None else (target, given)
+        assert owner is not None
+        assert variable is not None
+        needed = payload_size(owner, variable)
+        if size + needed > limit:
+            parts.append([])
+            size = HEADER.size
+        parts[-1].append((output, given))
+        size += needed
+    return parts
+
+
+def payload_size(slave: RemoteSlave, variable: Variable) -> int:
+    """Bytes of a variable in a data PDU, of a string or binary the most that it may have."""
+    if variable.data_type in SIZED:
+        return 4 + (slave.description.attributes(variable).max_size or 0)
+    count = element_count(variable, slave.structural())
+    return SIZES[variable.data_type] * (1 if count is None else count)
+
+
+def relayed_wires(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Wire]:
+    """Wires whose values pass through the master, because the receiver converts no types."""
+    return [
+        wire
+        for wire in wires
+        if slaves[wire.target].exact_types
+        and slaves[wire.source].description.variable(wire.output).data_type
+        is not slaves[wire.target].description.variable(wire.input).data_type
+    ]
+
+
+def prepare_data_path(groups: Sequence[Group]) -> None:
+    """Codecs on the master's side of every data PDU that it sends or receives."""
+    for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
+        slave.sent_pdus, slave.received = [], {}
+        slave.run_pdus, slave.init_pdus = [], []
+    for group in groups:
+        if group.source is None and group.target is not None:
+            slave = group.target
+            variables = [v for _, v in group.pairs if v is not None]
+            slave.sent_pdus.append(
+                OutputPdu(
+                    group.data_id,
+                    codec_for(slave, variables),
+                    [slave.input_names.index(v.name) for v in variables],
+                )
+            )
+        elif group.target is None and group.source is not None:
+            slave = group.source
+            variables = [v for v, _ in group.pairs if v is not None]
+            pdu = InputPdu(
+                group.data_id,
+                codec_for(slave, variables),
+                [slave.output_names.index(v.name) for v in variables],
+                [None] * len(variables),
+                group.scope,
+            )
+            slave.received[group.data_id] = pdu
+            slave.init_pdus.append(pdu)
+            if group.scope is not Scope.INITIALIZATION:
+                slave.run_pdus.append(pdu)
+
+
+def resize_data_path(slave: RemoteSlave, groups: Sequence[Group]) -> None:
+    """After a structural parameter has been tuned: the same PDUs with arrays of new sizes."""
+    sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
+    for group in groups:
+        if group.target is slave and group.data_id in sent:
+            variables = [v for _, v in group.pairs if v is not None]
+            sent[group.data_id].codec = codec_for(slave, variables)
+        elif group.source is slave and group.data_id in slave.received:
+            variables = [v for v, _ in group.pairs if v is not None]
+            slave.received[group.data_id].codec = codec_for(slave, variables)
+    sizes = slave.structural()
+    for values, described in (
+        (slave.inputs, slave.input_variables),
+        (slave.outputs, slave.output_variables),
+    ):
+        for at, variable in enumerate(described):
+            count = element_count(variable, sizes)
+            if count is not None:
+                values[at] = resized(tuple(values[at]), count)
+
+
+def data_settings(
+    slave: RemoteSlave,
+    groups: Sequence[Group],
+    address_of: Mapping[str | None, tuple[int, bytes]],
+) -> list[Setting]:
+    """Configuration requests for the data PDUs of one slave.
+
+    :param address_of: transport protocol and address on which each receiver listens, by
+        name; None is the master as this slave reaches it
+    """
+    settings: list[Setting] = []
+    for group in groups:
+        if slave not in (group.source, group.target):
+            continue
+        settings.append((PduType.CFG_scope, {"data_id": group.data_id, "scope": group.scope}))
+    for group in groups:
+        if group.source is slave:
+            settings += _sending(group)
+        if group.target is slave:
+            settings += _receiving(group)
+    for group in groups:
+        fields: dict[str, object] = {"data_id": group.data_id}
+        if group.target is slave:
+            protocol, address = address_of[slave.name]
+            fields |= {"transport_protocol": protocol, "address": address}
+            settings.append((PduType.CFG_source_network_information, fields))
+        if group.source is slave:
+            receiver = None if group.target is None else group.target.name
+            protocol, address = address_of[receiver]
+            fields = {
+                "data_id": group.data_id,
+                "transport_protocol": protocol,
+                "address": address,
+            }
+            settings.append((PduType.CFG_target_network_information, fields))
+    return settings
+
+
+def _sending(group: Group) -> list[Setting]:
+    settings: list[Setting] = [
+        (
+            PduType.CFG_output,
+            {"data_id": group.data_id, "pos": pos, "source_vr": output.value_reference},
+        )
+        for pos, (output, _) in enumerate(group.pairs)
+        if output is not None
+    ]
+    settings.append((PduType.CFG_steps, {"data_id": group.data_id, "steps": group.steps}))
+    return settings
+
+
+def _receiving(group: Group) -> list[Setting]:
+    return [
+        (
+            PduType.CFG_input,
+            {
+                "data_id": group.data_id,
+                "pos": pos,
+                "target_vr": receiver.value_reference,
+                "source_data_type": (sender or receiver).data_type,
+            },
+        )
+        for pos, (sender, receiver) in enumerate(group.pairs)
+        if receiver is not None
+    ]
+
+
+def parameter_settings(slave: RemoteSlave) -> list[Setting]:
+    """CFG_parameter for every parameter that was set, structural ones first."""
+    chosen = [slave.description.variable(name) for name in slave.parameters]
+    chosen.sort(key=lambda v: v.causality is not Causality.STRUCTURAL)
+    settings: list[Setting] = []
+    for variable in chosen:
+        payload = codec_for(slave, [variable]).pack([slave.parameters[variable.name]])
+        settings.append(
+            (
+                PduType.CFG_parameter,
+                {
+                    "parameter_vr": variable.value_reference,
+                    "source_data_type": variable.data_type,
+                    "payload": payload,
+                },
+            )
+        )
+    return settings
+
+
+def tunable_settings(
+    slave: RemoteSlave, names: Sequence[str], protocol: int, address: bytes
+) -> list[Setting]:
+    """Configuration of one parameter PDU (param_id 1) with these tunable parameters."""
+    settings: list[Setting] = []
+    for pos, name in enumerate(names):
+        variable = slave.description.variable(name)
+        settings.append(
+            (
+                PduType.CFG_tunable_parameter,
+                {
+                    "param_id": 1,
+                    "pos": pos,
+                    "parameter_vr": variable.value_reference,
+                    "source_data_type": variable.data_type,
+                },
+            )
+        )
+    if names:
+        settings.append(
+            (
+                PduType.CFG_param_network_information,
+                {"param_id": 1, "transport_protocol": protocol, "address": address},
+            )
+        )
+    return settings
+
+
+def tunable_names(slave: RemoteSlave) -> list[str]:
+    """Parameters that may change during a run."""
+    return [
+        v.name
+        for v in slave.description.of(Causality.PARAMETER, Causality.STRUCTURAL)
+        if v.variability == "tunable"
+    ]
+
+
+def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:
+    """Port on which a slave shall receive data: a given one, one of those it offers, or
+    its control port.
+
+    Over TCP an offered port is preferred, because some slaves close their control
+    connection together with the data connections on the same port.
+
+    :raises WiringError: all offered ports are taken by other slaves of the same host
+    """
+    if slave.data_port is not None:
+        return slave.data_port
+    transport = slave.description.transport(protocol)
+    ports = transport.data if transport else None
+    on_udp = protocol is TransportProtocol.UDP_IPv4
+    own = ports is None or ports.allows(slave.port)
+    if on_udp and own:
+        return slave.port
+    for low, high in ports.ranges if ports else ():
+        for port in range(low, high + 1):
+            if port != slave.port and (slave.host, port) not in used:
+                used.add((slave.host, port))
+                return port
+    if own:
+        return slave.port
+    raise WiringError(f"slave {slave.name!r} offers no free port for data")

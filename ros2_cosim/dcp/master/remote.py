@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One slave as the master sees it: its state, its sequence ids, its values."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
+from ros2_cosim.dcp.description.model import (
+    Causality,
+    Resolution,
+    SlaveDescription,
+    Variable,
+    element_count,
+    start_value,
+)
+from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
+from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, PduError, WiringError
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode_log_arguments
+from ros2_cosim.dcp.wire.states import OVERTAKEN
+from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.wire.values import PayloadCodec, Value
+
+_STC = struct.Struct("<BHBB")
+_INF = struct.Struct("<BHB")
+_ENTRY = struct.Struct("<qB")
+STATES = {int(state): state for state in State}
+_RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """A log entry of a slave with its text put together."""
+
+    slave: str
+    time: int
+    category: int
+    level: int
+    text: str
+    template: int = 0
+    values: tuple[Value, ...] = ()
+
+
+@dataclass
+class Request:
+    """A request that waits for its answer.
+
+    :ivar tolerated: error codes that count as an answer
+    """
+
+    kind: PduType
+    data: bytes
+    sent: float
+    tolerated: frozenset[int] = frozenset()
+    tries: int = 1
+
+
+@dataclass
+class Refusal(Exception):
+    """An RSP_nack that nobody tolerates; the master turns it into an error."""
+
+    request: Request | None
+    code: int
+    expected: int
+
+
+class RemoteSlave:
+    """A slave of a master; made by :meth:`Master.add_slave`.
+
+    :ivar name: name of the slave in the co-simulation
+    :ivar state: last state that the slave reported, None before the first
+    :ivar inputs: values that the master gives to its inputs, in order of ``input_names``
+    :ivar outputs: newest outputs in the order of the description (``output_names``)
+    :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
+    :ivar log: entries that came by notification or request
+    :ivar max_pdu_size, exact_types: what it takes, see ``Master.add_slave``
+    :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: SlaveDescription,
+        number: int,
+        host: str,
+        port: int,
+        protocol: TransportProtocol,
+        *,
+        resolution: Fraction | None = None,
+        every: int = 1,
+        steps: int | None = None,
+        data_port: int | None = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.id = number
+        self.host = host
+        self.port = port
+        self.protocol = protocol
+        self.resolution = resolution or _default_resolution(description)
+        self.every = every
+        nrt = description.non_real_time
+        self.steps = steps or (nrt.default_steps if nrt else 1)
+        self.data_port = data_port
+        self.max_pdu_size = 65507
+        self.exact_types = False
+        self.state: State | None = None
+        self.seq = 0
+        self.pending: dict[int, Request] = {}
+        self.control: TcpLink | None = None
+        self.data_link: TcpLink | None = None
+        self.local_host = "127.0.0.1"
+        self.address = (host, port)
+        self.parameters: dict[str, Value] = {}
+        self.tuned: dict[str, Value] = {}
+        self.log: list[LogEntry] = []
+        self.error_code: int | None = None
+        self.log_answer: bytes | None = None
+        self.datagrams: list[tuple[tuple[str, int], bytes]] = []
+        self.sent_pdus: list[OutputPdu] = []
+        self.param_pdus: list[OutputPdu] = []
+        self.received: dict[int, InputPdu] = {}
+        self.run_pdus: list[InputPdu] = []
+        self.init_pdus: list[InputPdu] = []
+        self.next_beat = 0.0
+        self.asking = False
+        self.asked = 0.0
+        self.logging: list[dict[str, int]] = []
+        self.on_log: Callable[[LogEntry], None] | None = None
+        self.output_variables = description.of(Causality.OUTPUT)
+        self.output_names = [v.name for v in self.output_variables]
+        self.input_variables: tuple[Variable, ...] = description.of(Causality.INPUT)
+        self.reset_values()
+
+    # -- values ----------------------------------------------------------------------------
+
+    def reset_values(self) -> None:
+        """Start values for inputs and outputs, in the sizes of the structural parameters."""
+        self.tuned.clear()
+        sizes = self.structural()
+        self.inputs = [start_value(v, element_count(v, sizes)) for v in self.input_variables]
+        self.outputs = [start_value(v, element_count(v, sizes)) for v in self.output_variables]
+        self.input_names = [v.name for v in self.input_variables]
+        self._input_index = {name: at for at, name in enumerate(self.input_names)}
+
+    def structural(self) -> dict[int, int]:
+        """Values of the structural parameters by value reference."""
+        return {
+            v.value_reference: int((self.parameters | self.tuned).get(v.name, v.start) or 1)
+            for v in self.description.of(Causality.STRUCTURAL)
+        }
+
+    def set_parameters(self, values: Mapping[str, Value]) -> None:
+        """Parameters for the next configuration.
+
+        :raises DescriptionError: a name that is no parameter of the slave
+        """
+        kinds = (Causality.PARAMETER, Causality.STRUCTURAL)
+        for name, value in values.items():
+            if self.description.variable(name).causality not in kinds:
+                raise DescriptionError(f"slave {self.name!r}: {name!r} is no parameter")
+            self.parameters[name] = value
+
+    def set_inputs(self, values: Mapping[str, Value] | Sequence[Value]) -> None:
+        """Inputs for the next step, by name or all of them in the order of ``input_names``.
+
+        :raises WiringError: an unknown or wired input, or a wrong number of values
+        """
+        if isinstance(values, Mapping):
+            for name, value in values.items():
+                at = self._input_index.get(name)
+                if at is None:
+                    raise WiringError(
+                        f"slave {self.name!r}: the master does not feed an input {name!r}, only "
+                        f"{', '.join(self.input_names) or 'none'}"
+                    )
+                self.inputs[at] = value
+        elif len(values) == len(self.inputs):
+            self.inputs[:] = values
+        else:
+            raise WiringError(
+                f"slave {self.name!r} takes {len(self.inputs)} inputs; got {len(values)}"
+            )
+
+    def output(self, name: str) -> Value:
+        """Newest value of one output."""
+        return self.outputs[self.output_names.index(name)]
+
+    def input_counters(self) -> dict[int, DataCounters]:
+        """The same of what the slave received over UDP, as far as it has told after its stop."""
+        return dict(
+            read_arguments(entry.values) for entry in self.log if entry.template == TEMPLATE.id
+        )
+
+    def counters(self) -> dict[int, DataCounters]:
+        """Received, lost, duplicated and reordered data PDUs by data_id."""
+        return {number: pdu.watch.counters for number, pdu in self.received.items()}
+
+    # -- requests --------------------------------------------------------------------------
+
+    def next_stc(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
+        """Sequence id and bytes of a state change request in the state last reported."""
+        seq = self.seq
+        self.seq = (seq + 1) & 0xFFFF
+        return seq, _STC.pack(kind, seq, self.id, self.state or 0) + extra
+
+    def next_inf(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
+        """Sequence id and bytes of an information or clear request."""
+        seq = self.seq
+        self.seq = (seq + 1) & 0xFFFF
+        return seq, _INF.pack(kind, seq, self.id) + extra
+
+    def next_cfg(self, kind: PduType, **fields: Any) -> tuple[int, bytes]:
+        """Sequence id and bytes of a configuration request."""
+        seq = self.seq
+        self.seq = (seq + 1) & 0xFFFF
+        pdu = Pdu(kind, {"pdu_seq_id": seq, "receiver": self.id, **fields})
+        return seq, pdu.encode()
+
+    # -- what comes back ---------------------------------------------------------------------
+
+    def take_control(self, data: bytes) -> None:
+        """Take one response or notification of this slave.
+
+        :raises Refusal: an RSP_nack that is not tolerated
+        """
+        kind = data[0]
+        if kind == _NTF_STATE:
+            if len(data) == 3 and data[1] == self.id:
+                state = STATES.get(data[2], self.state)
+                if (state, self.state) not in OVERTAKEN:
+                    self.state = state
+            return
+        if kind == _RSP_ACK:
+            if len(data) == 4:
+                self.pending.pop(data[1] | data[2] << 8, None)
+            return
+        layout = LAYOUTS.get(kind)
+        if layout is None or not layout.fits(len(data)):
+            return
+        if kind == PduType.NTF_log:
+            entry = data[2:]
+            if entry[_ENTRY.size : 2 * _ENTRY.size] == entry[: _ENTRY.size]:
+                entry = entry[_ENTRY.size :]  # some slaves send time and template twice
+            self._take_log(entry)
+            return
+        seq = data[1] | data[2] << 8
+        if kind == PduType.RSP_nack:
+            _, _, _, expected, code = layout.packer.unpack(data)
+            request = self.pending.pop(seq, None)
+            if request is not None and code not in request.tolerated:
+                raise Refusal(request, code, expected)
+            return
+        if self.pending.pop(seq, None) is None:
+            return
+        if kind == PduType.RSP_state_ack:
+            self.state = STATES.get(data[4], self.state)
+        elif kind == PduType.RSP_error_ack:
+            self.error_code = data[4] | data[5] << 8
+        elif kind == PduType.RSP_log_ack:
+            self.log_answer = data[4:]
+            self._take_log(data[4:])
+
+    def take_empty(self) -> None:
+        """An empty PDU is how some slaves say that they have no log entries."""
+        for seq, request in list(self.pending.items()):
+            if request.kind is PduType.INF_log:
+                del self.pending[seq]
+
+    def _take_log(self, data: bytes) -> None:
+        """Entries one after the other; a cut-off or unknown one ends the reading."""
+        entries, end = self._read_log(data, short=False)
+        if end < len(data):
+            others, other_end = self._read_log(data, short=True)
+            if other_end > end:
+                entries = others
+        for entry in entries:
+            self.log.append(entry)
+            if self.on_log is not None:
+                self.on_log(entry)
+
+    def _read_log(self, data: bytes, *, short: bool) -> tuple[list[LogEntry], int]:
+        """The entries that can be read, and where reading came to its end."""
+        templates = {t.id: t for t in self.description.log_templates}
+        entries: list[LogEntry] = []
+        at = 0
+        while len(data) - at >= _ENTRY.size:
+            time, template_id = _ENTRY.unpack_from(data, at)
+            template = templates.get(template_id)
+            if template is None:
+                break
+            try:
+                values, at = decode_log_arguments(
+                    template.arguments, data, at + _ENTRY.size, short=short
+                )
+            except PduError:
+                break
+            text = template.text(values)
+            found = (self.name, time, template.category, template.level, text)
+            entries.append(LogEntry(*found, template_id, tuple(values)))
+        return entries, at
+
+
+@dataclass
+class Group:
+    """Variables that travel together in one data PDU from ``source`` to ``target``.
+
+    ``source`` or ``target`` None is the master. ``pairs`` holds (output, input) variables;
+    one of the two is None where the master is that side.
+    """
+
+    data_id: int
+    source: RemoteSlave | None
+    target: RemoteSlave | None
+    pairs: list[tuple[Variable | None, Variable | None]]
+    scope: Scope = Scope.INITIALIZATION_RUN_NRT
+    steps: int = 1
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def codec_for(slave: RemoteSlave, variables: Sequence[Variable]) -> PayloadCodec:
+    """Payload codec of a slave's variables in their own types and present sizes."""
+    sizes = slave.structural()
+    return PayloadCodec([(v.data_type, element_count(v, sizes)) for v in variables])
+
+
+def _default_resolution(description: SlaveDescription) -> Fraction:
+    fixed = description.fixed_resolution()
+    if fixed is not None:
+        return fixed
+    for offer in description.resolutions:
+        if isinstance(offer, Resolution):
+            return offer.seconds
+        return Fraction(offer.numerator_from, offer.denominator)
+    raise DcpError(
+        f"slave {description.name!r} offers no time resolution",
+        slave=description.name,
+        code=ErrorCode.INVALID_TIME_RESOLUTION,
+    )

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making a slave description from a model's declared variables."""
+
+from __future__ import annotations
+
+import uuid as uuid_module
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
+from ros2_cosim.dcp.description.model import (
+    ZEROS,
+    Capabilities,
+    Causality,
+    Dimension,
+    LogCategory,
+    LogTemplate,
+    NonRealTime,
+    Resolution,
+    ResolutionRange,
+    SlaveDescription,
+    TypeAttributes,
+    Unit,
+    Variable,
+)
+from ros2_cosim.dcp.description.transport import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
+    DataPorts,
+    IPv4Transport,
+)
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.slave.model import Declaration, SlaveModel
+from ros2_cosim.dcp.wire.enums import LogLevel, OpMode
+from ros2_cosim.dcp.wire.errors import DescriptionError
+
+_TYPE_FIELDS = {f.name for f in fields(TypeAttributes)}
+_NAMESPACE = uuid_module.UUID("6f3c1a52-58a5-5d0c-9c1c-0d3f4b1f7a10")
+ERROR_LOG_ID = 255
+"""Id of the category and template for the text of errors."""
+_NO_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+def describe(
+    model: type[SlaveModel] | Sequence[Variable],
+    *,
+    name: str | None = None,
+    uuid: str | None = None,
+    op_modes: Sequence[OpMode] = (OpMode.NRT,),
+    resolutions: Sequence[Fraction | Resolution | ResolutionRange] = (Fraction(1, 1000),),
+    steps: NonRealTime | None = None,
+    heartbeat: Fraction | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    transports: Sequence[str] = ("UDP_IPv4", "TCP_IPv4"),
+    data_ports: Sequence[tuple[int, int]] = (),
+    can_handle_reset: bool = True,
+    can_handle_variable_steps: bool = True,
+    error_log: bool = True,
+    data_log: bool = True,
+    log_categories: Sequence[LogCategory] = (),
+    log_templates: Sequence[LogTemplate] = (),
+    units: Sequence[Unit] = (),
+    **more: Any,
+) -> SlaveDescription:
+    """Description of a model class (or of ready variables).
+
+    :param uuid: a fixed one; by default derived from the content, so that another content
+        has another uuid
+    :param resolutions: one resolution is fixed; of several the master chooses
+    :param host, port: where the slave's control port is, if that is known beforehand
+    :param data_ports: (from, to) pairs of ports for data PDUs; none = any
+    :param error_log: add a log category and template by which the text of an error reaches
+        the master
+    :param data_log: add those by which a slave tells what became of its data over UDP
+    :param more: further fields of ``SlaveDescription``
+    :raises DescriptionError: the result breaks a rule of the standard
+    """
+    variables = tuple(_variables(model)) if isinstance(model, type) else tuple(model)
+    offers = tuple(
+        Resolution(r.numerator, r.denominator, fixed=len(resolutions) == 1)
+        if isinstance(r, Fraction)
+        else r
+        for r in resolutions
+    )
+    ports = DataPorts(ranges=tuple(data_ports))
+    if error_log:
+        log_categories = (*log_categories, LogCategory(ERROR_LOG_ID, "errors"))
+        template = LogTemplate(ERROR_LOG_ID, ERROR_LOG_ID, LogLevel.ERROR, "%string")
+        log_templates = (*log_templates, template)
+    if data_log:
+        log_categories = (*log_categories, DATA_CATEGORY)
+        log_templates = (*log_templates, DATA_TEMPLATE)
+    logs = bool(log_categories)
+    description = SlaveDescription(
+        name=name or (model.__name__ if isinstance(model, type) else "slave"),
+        uuid=uuid or _NO_UUID,
+        variables=variables,
+        resolutions=offers,
+        non_real_time=(steps or NonRealTime()) if OpMode.NRT in op_modes else None,
+        soft_real_time=OpMode.SRT in op_modes,
+        hard_real_time=OpMode.HRT in op_modes,
+        udp=IPv4Transport(UDP_MAX_PDU_SIZE, host, port, True, ports, ports)
+        if "UDP_IPv4" in transports
+        else None,
+        tcp=IPv4Transport(TCP_MAX_PDU_SIZE, host, port, True, ports, ports)
+        if "TCP_IPv4" in transports
+        else None,
+        capabilities=Capabilities(
+            can_accept_config_pdus=True,
+            can_handle_reset=can_handle_reset,
+            can_handle_variable_steps=can_handle_variable_steps,
+            can_monitor_heartbeat=heartbeat is not None,
+            can_provide_log_on_request=logs,
+            can_provide_log_on_notification=logs,
+        ),
+        heartbeat=heartbeat,
+        units=tuple(units) or _units(variables),
+        log_categories=tuple(log_categories),
+        log_templates=tuple(log_templates),
+        **more,
+    )
+    content = description_bytes(description)
+    if uuid is None:
+        derived = uuid_module.uuid5(_NAMESPACE, content.decode("utf-8"))
+        description = replace(description, uuid=str(derived))
+    return description
+
+
+def at_address(
+    description: SlaveDescription,
+    host: str | None = None,
+    port: int | None = None,
+    data_ports: Sequence[tuple[int, int]] = (),
+) -> SlaveDescription:
+    """The same description (also its uuid) with the slave's addresses in it.
+
+    Masters and test generators of other makers take them from there.
+
+    :param host, port: of the control port
+    :param data_ports: (from, to) pairs of ports on which the slave receives data
+    """
+
+    def placed(transport: IPv4Transport | None) -> IPv4Transport | None:
+        if transport is None:
+            return None
+        ranges = tuple(data_ports)
+        data = DataPorts(host, ranges) if ranges else transport.data
+        parameter = DataPorts(host, ranges) if ranges else transport.parameter
+        return replace(
+            transport,
+            host=transport.host if host is None else host,
+            port=transport.port if port is None else port,
+            data=data,
+            parameter=parameter,
+        )
+
+    return replace(description, udp=placed(description.udp), tcp=placed(description.tcp))
+
+
+def _units(variables: Sequence[Variable]) -> tuple[Unit, ...]:
+    names = {v.attributes.unit: None for v in variables if v.attributes.unit}
+    return tuple(Unit(name, has_base=False) for name in names if name)
+
+
+def _variables(model: type[SlaveModel]) -> list[Variable]:
+    declarations = model.declarations()
+    references = {d.name: number for number, d in enumerate(declarations, start=1)}
+    return [_variable(model, d, references) for d in declarations]
+
+
+def _variable(model: type[SlaveModel], d: Declaration, references: dict[str, int]) -> Variable:
+    rest = dict(d.attributes)
+    typed = {key: rest.pop(key) for key in list(rest) if key in _TYPE_FIELDS}
+    dimensions = []
+    for part in d.shape:
+        if isinstance(part, int):
+            dimensions.append(Dimension(constant=part))
+        elif part in references:
+            dimensions.append(Dimension(linked_vr=references[part]))
+        else:
+            raise DescriptionError(f"{model.__name__}.{d.name}: no structural parameter {part!r}")
+    start = d.start
+    if start is None and d.causality is not Causality.OUTPUT:
+        start = ZEROS[d.data_type]
+    if isinstance(start, list):
+        start = tuple(start)
+    if dimensions and start is not None and not isinstance(start, tuple):
+        start = (start,)
+    try:
+        return Variable(
+            name=d.name,
+            value_reference=rest.pop("value_reference", references[d.name]),
+            causality=d.causality,
+            data_type=d.data_type,
+            start=start,
+            variability=rest.pop("variability", d.variability),
+            attributes=TypeAttributes(**typed),
+            dimensions=tuple(dimensions),
+            **rest,
+        )
+    except TypeError as error:
+        raise DescriptionError(f"{model.__name__}.{d.name}: {error}") from None

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slave description of an FMU: variables, units, step size, as FMI 2.0 and 3.0 name them.
+
+FMI's value references are unique per type only and may be shared by aliases, so DCP's are
+counted from 1 in the order of the FMU's description.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ros2_cosim.dcp.description.model import (
+    Causality,
+    Dimension,
+    DisplayUnit,
+    NonRealTime,
+    SlaveDescription,
+    TypeAttributes,
+    Unit,
+    Variable,
+)
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.wire.enums import DataType, OpMode
+from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.values import FLOATS, SIZED
+
+DEFAULT_STEP = Fraction(1, 100)
+"""Seconds per step where neither user nor FMU name one."""
+DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
+MAX_STEPS = 1_000_000
+_UINT32 = 2**32
+_NAMESPACE = uuid.UUID("0f5a0c0e-7b7d-5b0e-9f0a-4f2d1a6b9c33")
+_TYPES: Mapping[str, DataType] = {
+    "Real": DataType.float64,
+    "Integer": DataType.int32,
+    "Float32": DataType.float32,
+    "Float64": DataType.float64,
+    "Boolean": DataType.uint8,
+    "String": DataType.string,
+    "Binary": DataType.binary,
+    **{
+        f"{sign}{bits}": DataType[f"{sign.lower()}{bits}"]
+        for sign in ("Int", "UInt")
+        for bits in (8, 16, 32, 64)
+    },
+}
+_CAUSALITIES = {
+    "input": Causality.INPUT,
+    "output": Causality.OUTPUT,
+    "parameter": Causality.PARAMETER,
+    "structuralParameter": Causality.STRUCTURAL,
+    "calculatedParameter": Causality.OUTPUT,
+}
+_BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
+
+
+class FmuVariable(NamedTuple):
+    """A variable of the slave and where it is in the FMU.
+
+    ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``.
+    """
+
+    variable: Variable
+    fmi_type: str
+    fmi_reference: int
+
+
+def read_fmu(path: str | Path) -> Any:
+    """The FMU's own description (FMPy's ``ModelDescription``).
+
+    :raises DescriptionError: no FMU, a wrong one, or none for co-simulation with FMI 2.0 or 3.0
+    """
+    from fmpy import read_model_description
+
+    path = Path(path)
+    if not path.is_file():
+        raise DescriptionError(f"{path}: no such file")
+    try:
+        model: Any = read_model_description(str(path))
+    except Exception as error:  # FMPy raises whatever zip and XML readers raise
+        reason = " ".join(str(error).split())
+        raise DescriptionError(f"{path}: no valid FMU: {reason}") from None
+    if model.fmiVersion not in ("2.0", "3.0"):
+        raise DescriptionError(
+            f"{path}: found FMI {model.fmiVersion}; FMI 2.0 and 3.0 are supported"
+        )
+    if model.coSimulation is None:
+        raise DescriptionError(f"{path}: the FMU has no co-simulation interface")
+    return model
+
+
+def fmu_variables(model: Any) -> list[FmuVariable]:
+    """Inputs, outputs and parameters of an FMU as variables of a slave.
+
+    Local and independent variables, constants and clocks have no counterpart in DCP.
+
+    :raises DescriptionError: an array of strings or binaries, which DCP does not have
+    """
+    chosen = [v for v in model.modelVariables if v.causality in _CAUSALITIES and v.type != "Clock"]
+    structural = {
+        v.valueReference: number
+        for number, v in enumerate(chosen, start=1)
+        if v.causality == "structuralParameter"
+    }
+    return [_variable(model, v, number, structural) for number, v in enumerate(chosen, start=1)]
+
+
+def fmu_slave_description(
+    path: str | Path,
+    model: Any,
+    variables: Iterable[FmuVariable],
+    *,
+    step: Fraction | None = None,
+    modes: Sequence[OpMode] = (),
+    **more: Any,
+) -> SlaveDescription:
+    """The slave description of an FMU.
+
+    :param step: seconds per resolution; by default the FMU's fixed or suggested step size
+    :param modes: operating modes that are offered, by default NRT and SRT; whether the FMU is
+        quick enough for HRT, only its user knows
+    :param more: further arguments of :func:`~ros2_cosim.dcp.slave.declare.describe`
+    :raises DescriptionError: the step size cannot be expressed, or a rule is broken
+    """
+    resolution = step or _step_size(model)
+    if resolution <= 0 or resolution.numerator >= _UINT32 or resolution.denominator >= _UINT32:
+        raise DescriptionError(f"{path}: step size {resolution} s cannot be a DCP resolution")
+    variable_steps = bool(model.coSimulation.canHandleVariableCommunicationStepSize)
+    steps = NonRealTime(1, False, 1, MAX_STEPS) if variable_steps else NonRealTime()
+    offered = frozenset(modes or DEFAULT_MODES)
+    identity = f"{model.fmiVersion}/{model.instantiationToken}/{resolution}"
+    if offered != frozenset(DEFAULT_MODES):
+        identity += "/" + ",".join(sorted(mode.name for mode in offered))
+    return describe(
+        [v.variable for v in variables],
+        name=model.modelName,
+        uuid=str(uuid.uuid5(_NAMESPACE, identity)),
+        op_modes=tuple(offered),
+        resolutions=(resolution,),
+        steps=steps,
+        can_handle_variable_steps=variable_steps,
+        units=_units(model),
+        description=model.description,
+        author=model.author,
+        version=model.version,
+        copyright=model.copyright,
+        license=model.license,
+        **more,
+    )
+
+
+def _step_size(model: Any) -> Fraction:
+    internal = model.coSimulation.fixedInternalStepSize
+    experiment = model.defaultExperiment
+    suggested = experiment.stepSize if experiment is not None else None
+    found = internal or suggested
+    return DEFAULT_STEP if not found else Fraction(str(found))
+
+
+def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) -> FmuVariable:
+    fmi_type = v.type
+    if fmi_type == "Enumeration":
+        fmi_type = "Integer" if model.fmiVersion == "2.0" else "Int64"
+    kind = _TYPES[fmi_type]
+    causality = _CAUSALITIES[v.causality]
+    dimensions = tuple(
+        Dimension(linked_vr=structural[d.valueReference])
+        if d.valueReference is not None
+        else Dimension(constant=int(d.start))
+        for d in v.dimensions
+    )
+    if dimensions and kind in SIZED:
+        raise DescriptionError(f"variable {v.name!r}: DCP has no arrays of {fmi_type}")
+    parameter = causality in (Causality.PARAMETER, Causality.STRUCTURAL)
+    if parameter:
+        variability = "tunable" if v.variability == "tunable" else "fixed"
+    else:
+        smooth = kind in FLOATS and v.variability in (None, "continuous")
+        variability = "continuous" if smooth else "discrete"
+    start = _start(v, kind, bool(dimensions))
+    if start is None and causality is not Causality.OUTPUT:
+        start = "" if kind is DataType.string else b"" if kind is DataType.binary else 0
+        start = (start,) if dimensions else start
+    if causality is Causality.STRUCTURAL:
+        start = max(1, int(start or 1))
+    return FmuVariable(
+        Variable(
+            name=v.name,
+            value_reference=number,
+            causality=causality,
+            data_type=kind,
+            start=start,
+            variability=variability,
+            attributes=_attributes(v, kind),
+            dimensions=dimensions,
+            description=v.description,
+            initialization=v.causality == "calculatedParameter" and v.variability == "fixed",
+        ),
+        fmi_type,
+        v.valueReference,
+    )
+
+
+def _start(v: Any, kind: DataType, array: bool) -> Any:
+    text = v.start
+    if text is None:
+        return None
+    if kind is DataType.string:
+        return text
+    if kind is DataType.binary:
+        return bytes.fromhex(text)
+    values = tuple(_number(part, v.type, kind) for part in str(text).split())
+    return values if array else values[0]
+
+
+def _number(text: str, fmi_type: str, kind: DataType) -> Any:
+    if fmi_type == "Boolean":
+        return int(text in ("true", "1"))
+    return float(text) if kind in FLOATS else int(text)
+
+
+def _attributes(v: Any, kind: DataType) -> TypeAttributes:
+    """Limits and units, completed from the declared type."""
+    if kind in SIZED or v.type == "Boolean":
+        return TypeAttributes()
+
+    def found(name: str) -> Any:
+        value = getattr(v, name)
+        return getattr(v.declaredType, name, None) if value is None else value
+
+    def number(name: str) -> Any:
+        value = found(name)
+        return None if value is None else (float(value) if kind in FLOATS else int(value))
+
+    if kind not in FLOATS:
+        return TypeAttributes(min=number("min"), max=number("max"))
+    return TypeAttributes(
+        min=number("min"),
+        max=number("max"),
+        nominal=number("nominal"),
+        quantity=found("quantity"),
+        unit=found("unit"),
+        display_unit=found("displayUnit"),
+    )
+
+
+def _units(model: Any) -> tuple[Unit, ...]:
+    units = []
+    for unit in model.unitDefinitions:
+        base = unit.baseUnit
+        exponents = {n: int(getattr(base, n)) for n in _BASE_UNITS if base and getattr(base, n)}
+        units.append(
+            Unit(
+                unit.name,
+                exponents,
+                float(base.factor) if base else 1.0,
+                float(base.offset) if base else 0.0,
+                has_base=base is not None,
+                display_units=tuple(
+                    DisplayUnit(d.name, float(d.factor), float(d.offset)) for d in unit.displayUnits
+                ),
+            )
+        )
+    return tuple(units)

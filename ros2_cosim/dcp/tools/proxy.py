@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands between a master and a slave and shows every PDU that passes.
+
+To keep data PDUs on its way the proxy changes the addresses in network information: the slave
+is told to listen on its own port instead of the proxy's, and to send to the proxy.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ros2_cosim.dcp.tools.capture import Captured
+from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
+from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, tcp_listener, udp_socket
+
+Address = tuple[str, int]
+_P = PduType
+_LISTENING = frozenset(
+    {int(_P.CFG_source_network_information), int(_P.CFG_param_network_information)}
+)
+_SENDING = int(_P.CFG_target_network_information)
+_HEAD = LAYOUTS[_SENDING].size
+_CONNECT_TIMEOUT_S = 5.0
+
+
+class Proxy:
+    """A transparent proxy for TCP and UDP.
+
+    :param host, port: where it listens, port 0 takes a free one
+    :param target_host, target_port: control address of the slave
+    :param see: called with every PDU that passes
+    :ivar port: the port in use
+    :raises OSError: the address cannot be used
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        target_host: str,
+        target_port: int,
+        see: Callable[[Captured], None],
+    ) -> None:
+        self.host = host
+        self._target: Address = (socket.gethostbyname(target_host), target_port)
+        self._see = see
+        self._ending = False
+        self._poller = select.poll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+        self._open: list[Any] = []
+        self._clients: dict[Address, socket.socket] = {}
+        self._data_targets: dict[int, Address] = {}
+        listener = tcp_listener(host, port)
+        self.port = int(listener.getsockname()[1])
+        self._open.append(listener)
+        try:
+            self._udp = udp_socket(host, self.port)
+        except OSError:
+            listener.close()
+            raise
+        self._watch(listener, lambda: self._accept(listener, self._target))
+        self._watch(self._udp, self._from_client)
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._watch(self._wake_in, lambda: None)
+
+    def run(self) -> None:
+        """Pass PDUs on until :meth:`stop`."""
+        while not self._ending:
+            for fd, _ in self._poller.poll():
+                handler = self._handlers.get(fd)
+                if handler is not None:
+                    handler()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return; may be called from any thread."""
+        self._ending = True
+        self._wake_out.send(b"x")
+
+    def close(self) -> None:
+        """Close every socket."""
+        for sock in (*self._open, self._wake_out):
+            sock.close()
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self.close()
+
+    def _watch(self, sock: Any, handler: Callable[[], None]) -> None:
+        self._handlers[sock.fileno()] = handler
+        self._poller.register(sock, select.POLLIN)
+        if sock not in self._open:
+            self._open.append(sock)
+
+    def _drop(self, link: TcpLink) -> None:
+        fd = link.fileno()
+        if fd >= 0 and self._handlers.pop(fd, None) is not None:
+            self._poller.unregister(fd)
+            self._open.remove(link)
+        link.close()
+
+    # -- TCP -----------------------------------------------------------------------------------
+
+    def _accept(self, listener: socket.socket, target: Address) -> None:
+        with suppress(OSError):
+            sock, _ = listener.accept()
+            near = TcpLink(sock)
+            try:
+                far = tcp_connect(*target, _CONNECT_TIMEOUT_S)
+            except OSError:
+                near.close()
+                return
+            self._watch(near, lambda: self._pass(near, far))
+            self._watch(far, lambda: self._pass(far, near))
+
+    def _pass(self, source: TcpLink, target: TcpLink) -> None:
+        try:
+            here, there = source.sock.getpeername()[:2], target.sock.getpeername()[:2]
+            for frame in source.read():
+                self._tell(here, there, "TCP", frame)
+                target.post(self._changed(frame, TransportProtocol.TCP_IPv4, None))
+            target.flush()
+        except (DcpPeerLostError, OSError):
+            self._drop(source)
+            self._drop(target)
+
+    # -- UDP -----------------------------------------------------------------------------------
+
+    def _from_client(self) -> None:
+        with suppress(BlockingIOError):
+            data, client = self._udp.recvfrom(65535)
+            upstream = self._clients.get(client)
+            if upstream is None:
+                upstream = udp_socket(self._near_slave(), 0)
+                self._clients[client] = upstream
+                self._watch(upstream, lambda: self._from_slave(client))
+            self._tell(client, self._target, "UDP", data)
+            data = self._changed(data, TransportProtocol.UDP_IPv4, upstream)
+            with suppress(OSError):
+                upstream.sendto(data, self._target)
+
+    def _near_slave(self) -> str:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(self._target)
+            return str(probe.getsockname()[0])
+
+    def _from_slave(self, client: Address) -> None:
+        with suppress(OSError):
+            data, source = self._clients[client].recvfrom(65535)
+            receiver = client
+            if len(data) > 4 and data[0] == _P.DAT_input_output:
+                receiver = self._data_targets.get(data[3] | data[4] << 8, client)
+            self._tell(source, receiver, "UDP", data)
+            self._udp.sendto(data, receiver)
+
+    # -- both ----------------------------------------------------------------------------------
+
+    def _tell(self, source: Address, target: Address, transport: str, data: bytes) -> None:
+        self._see(Captured(time.time(), source, target, transport, data))
+
+    def _changed(
+        self, data: bytes, protocol: TransportProtocol, upstream: socket.socket | None
+    ) -> bytes:
+        """The request with the addresses that hold on the slave's side of the proxy."""
+        if len(data) != _HEAD + 6 or data[6] != protocol:
+            return data
+        host, port = decode_address(data[_HEAD:])
+        if data[0] in _LISTENING and port == self.port:
+            return data[:_HEAD] + encode_address(*self._target)
+        if data[0] == _SENDING:
+            if upstream is not None:
+                self._data_targets[data[4] | data[5] << 8] = (host, port)
+                return data[:_HEAD] + encode_address(*upstream.getsockname())
+            listener = tcp_listener(self._near_slave(), 0)
+            self._watch(listener, lambda: self._accept(listener, (host, port)))
+            return data[:_HEAD] + encode_address(*listener.getsockname())
+        return data

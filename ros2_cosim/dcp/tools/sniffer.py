@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows DCP traffic: one line per PDU, with the values of data PDUs where they are known.
+
+What is in a data PDU is learned from the configuration that went before: CFG_input names the
+types of its values one by one.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, is_pdu, read_pcap
+from ros2_cosim.dcp.tools.proxy import Proxy
+from ros2_cosim.dcp.wire.enums import DataType, PduType
+from ros2_cosim.dcp.wire.errors import PduError, WiringError
+from ros2_cosim.dcp.wire.pdu import Pdu, decode, decode_address
+from ros2_cosim.dcp.wire.values import decode_value
+
+_ETH_P_ALL = 3
+_ADDRESSED = (
+    PduType.CFG_target_network_information,
+    PduType.CFG_source_network_information,
+    PduType.CFG_param_network_information,
+)
+_DATA = {PduType.DAT_input_output: "data_id", PduType.DAT_parameter: "param_id"}
+
+
+class Finished(Exception):
+    """So many PDUs as asked for have been shown."""
+
+
+class Printer:
+    """Writes PDUs as lines.
+
+    :param ports: only what comes from or goes to one of these, all if empty
+    :param count: end after so many
+    """
+
+    def __init__(self, out: TextIO, ports: Sequence[int] = (), count: int | None = None) -> None:
+        self._out = out
+        self._ports = frozenset(ports)
+        self._left = count
+        self._begin: float | None = None
+        self._types: dict[tuple[str, int], dict[int, DataType]] = {}
+        self.shown = 0
+
+    def show(self, found: Captured) -> None:
+        """One PDU.
+
+        :raises Finished: it was the last one wanted
+        """
+        if self._ports and not self._ports & {found.source[1], found.target[1]}:
+            return
+        try:
+            pdu = decode(found.data)
+        except PduError:
+            return
+        if self._begin is None:
+            self._begin = found.time
+        source, target = (f"{host}:{port}" for host, port in (found.source, found.target))
+        print(
+            f"{found.time - self._begin:10.6f} {found.transport} {source} > {target} "
+            f"{self.text(pdu)}",
+            file=self._out,
+            flush=True,
+        )
+        self.shown += 1
+        if self._left is not None:
+            self._left -= 1
+            if self._left <= 0:
+                raise Finished
+
+    def text(self, pdu: Pdu) -> str:
+        """The PDU as text: addresses readable, values of data PDUs where their types are known."""
+        self._learn(pdu)
+        if pdu.kind in _ADDRESSED and len(pdu.address) == 6:
+            host, port = decode_address(pdu.address)
+            return str(pdu).replace(f"address={pdu.address.hex()}", f"address={host}:{port}")
+        name = _DATA.get(pdu.kind)
+        types = self._types.get((name, pdu.fields[name])) if name else None
+        if types and sorted(types) == list(range(len(types))):
+            try:
+                values, at = [], 0
+                for pos in sorted(types):
+                    value, at = decode_value(types[pos], pdu.payload, at)
+                    values.append(value)
+            except PduError:
+                return str(pdu)
+            if at == len(pdu.payload):
+                text = ", ".join(repr(value) for value in values)
+                return str(pdu).replace(f"payload={pdu.payload.hex()}", f"values=({text})")
+        return str(pdu)
+
+    def _learn(self, pdu: Pdu) -> None:
+        if pdu.kind in (PduType.CFG_input, PduType.CFG_tunable_parameter):
+            name = "data_id" if pdu.kind is PduType.CFG_input else "param_id"
+            if pdu.source_data_type in DataType.__members__.values():
+                slots = self._types.setdefault((name, pdu.fields[name]), {})
+                slots[pdu.pos] = DataType(pdu.source_data_type)
+        elif pdu.kind is PduType.STC_register:
+            self._types.clear()  # a new co-simulation numbers its data anew
+
+
+def sniff_file(path: Path, printer: Printer) -> None:
+    """Show what a pcap file holds.
+
+    :raises DescriptionError: it is none
+    """
+    try:
+        for found in read_pcap(path):
+            printer.show(found)
+    except Finished:
+        return
+
+
+def sniff_interface(name: str, printer: Printer) -> None:
+    """Show what passes a network interface, until interrupted.
+
+    :raises WiringError: there is none of that name, or the rights are missing
+    """
+    if not hasattr(socket, "AF_PACKET"):
+        raise WiringError("--interface: only Linux can listen to an interface; use --proxy")
+    try:
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+    except PermissionError:
+        raise WiringError("--interface needs the rights of root; --proxy does without") from None
+    decoder = PacketDecoder()
+    with sock:
+        try:
+            sock.bind((name, 0))
+        except OSError as error:
+            raise WiringError(f"interface {name}: {error.strerror or error}") from None
+        try:
+            while True:
+                packet, address = sock.recvfrom(262_144)
+                if address[2] == socket.PACKET_OUTGOING and name == "lo":
+                    continue  # the loopback shows every packet twice
+                for found in decoder.feed(time.time(), packet):
+                    printer.show(found)
+        except Finished:
+            return
+
+
+def sniff_proxy(text: str, printer: Printer) -> None:
+    """Show what passes a proxy, until interrupted.
+
+    :param text: ``LISTEN_PORT=HOST:PORT``
+    :raises WiringError: the text is of another form, or the port cannot be used
+    """
+    listen, _, target = text.partition("=")
+    host, _, port = target.rpartition(":")
+    if not (listen.isdigit() and port.isdigit() and host):
+        raise WiringError(f"--proxy {text}: allowed is LISTEN_PORT=HOST:PORT")
+
+    def see(found: Captured) -> None:
+        if is_pdu(found.data):
+            printer.show(found)
+
+    try:
+        with Proxy("127.0.0.1", int(listen), host, int(port), see) as proxy:
+            print(f"listening on 127.0.0.1:{proxy.port} for {host}:{port}", flush=True)
+            proxy.run()
+    except Finished:
+        return
+    except OSError as error:
+        raise WiringError(f"--proxy {text}: {error.strerror or error}") from None

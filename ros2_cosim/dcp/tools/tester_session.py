@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tester's side of a conversation with a slave: every PDU by hand, every answer judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ros2_cosim.dcp.description.model import (
+    Causality,
+    Resolution,
+    element_count,
+    start_value,
+)
+from ros2_cosim.dcp.tools.tester_sockets import SLAVE_ID, Conversation, Deviation
+from ros2_cosim.dcp.wire.enums import (
+    ErrorCode,
+    OpMode,
+    PduType,
+    State,
+    TransportProtocol,
+)
+from ros2_cosim.dcp.wire.pdu import Pdu, decode, encode_address
+from ros2_cosim.dcp.wire.states import STOPPABLE
+from ros2_cosim.dcp.wire.transport import tcp_connect
+from ros2_cosim.dcp.wire.values import PayloadCodec
+from ros2_cosim.kernel.errors import CosimError
+
+_P = PduType
+_UDP = TransportProtocol.UDP_IPv4
+OUTPUTS, INPUTS = 1, 2
+"""data_ids that the tester gives to all outputs and to all inputs."""
+_NOT_NOW = (
+    ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE,
+    ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS,
+    ErrorCode.INVALID_STATE_ID,
+)
+
+
+class Session(Conversation):
+    """A conversation with one slave whose every answer is judged."""
+
+    # -- judging -------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> Pdu:
+        """Send a request and return its response; notifications before it are a deviation."""
+        self.send_raw(data)
+        kind, seq = PduType(data[0]), data[1] | data[2] << 8
+        pdu = self.next_control(f"the answer to {kind.name}")
+        if not pdu.kind.name.startswith("RSP_"):
+            raise Deviation(f"{pdu} came before the answer to {kind.name}")
+        if pdu.resp_seq_id != seq:
+            raise Deviation(f"{pdu} answers another request than {kind.name} number {seq}")
+        return pdu
+
+    def expect(self, kind: PduType, response: PduType, **fields: Any) -> Pdu:
+        """A request that must be answered with ``response``."""
+        pdu = self.answer(self.make(kind, **fields))
+        if pdu.kind is not response:
+            raise Deviation(f"{kind.name} must be answered with {response.name}; got {pdu}")
+        if pdu.sender != SLAVE_ID:
+            raise Deviation(f"{pdu}: the sender must be the slave's id {SLAVE_ID}")
+        return pdu
+
+    def accepted(self, kind: PduType, *states: State, **fields: Any) -> None:
+        """A request that must be acknowledged, with these states notified one after the other."""
+        self.expect(kind, _P.RSP_ack, **fields)
+        for state in states:
+            pdu = self.next_control(f"NTF_state_changed {state.name}")
+            if pdu.kind is not _P.NTF_state_changed or pdu.state_id != state:
+                raise Deviation(f"NTF_state_changed {state.name} must follow; got {pdu}")
+            self.state = state
+
+    def refused(self, kind: PduType, *codes: ErrorCode, **fields: Any) -> None:
+        """A request that must be refused with one of ``codes``."""
+        pdu = self.expect(kind, _P.RSP_nack, **fields)
+        if pdu.error_code not in codes:
+            wanted = " or ".join(code.name for code in codes)
+            raise Deviation(f"{kind.name} must be refused with {wanted}; got {pdu}")
+        if pdu.exp_seq_id != self.seq:
+            raise Deviation(f"{pdu}: exp_seq_id must be {self.seq}")
+
+    def not_allowed(self, kinds: Iterable[PduType], **fields: Any) -> None:
+        """Requests that the present state does not allow."""
+        for kind in kinds:
+            extra = {"time": 0} if kind is _P.STC_run else {}
+            extra |= {"steps": 1} if kind is _P.STC_do_step else {}
+            codes: tuple[ErrorCode, ...] = _NOT_NOW
+            if kind is _P.STC_do_step or kind is _P.STC_reset:
+                codes = (*_NOT_NOW, ErrorCode.NOT_SUPPORTED_PDU)
+            self.refused(kind, *codes, **extra, **fields)
+
+    def ask_state(self, state: State) -> None:
+        """INF_state must report ``state``."""
+        pdu = self.expect(_P.INF_state, _P.RSP_state_ack)
+        if pdu.state_id != state:
+            raise Deviation(f"INF_state must report {state.name}; got {pdu}")
+
+    # -- ways through the state machine --------------------------------------------------------
+
+    def register(self, mode: OpMode) -> None:
+        """ALIVE to CONFIGURATION."""
+        self.mode, self.state = mode, State.ALIVE
+        self.accepted(_P.STC_register, State.CONFIGURATION, **self.register_fields(mode))
+
+    def configure(self, leave_out: Sequence[PduType] = ()) -> None:
+        """A whole configuration: all outputs and all inputs, one data_id each."""
+        for kind, fields in self.settings():
+            if kind not in leave_out:
+                if kind is _P.CFG_steps and self.mode is OpMode.NRT:
+                    self.answer(self.make(kind, **fields))  # may be refused, need not
+                else:
+                    self.accepted(kind, **fields)
+
+    def settings(self) -> list[tuple[PduType, dict[str, Any]]]:
+        """The requests of a whole configuration with their fields."""
+        d, udp = self.description, self.protocol is _UDP
+        numerator, denominator = self.resolution()
+        found: list[tuple[PduType, dict[str, Any]]] = [
+            (_P.CFG_time_res, {"numerator": numerator, "denominator": denominator})
+        ]
+        outputs, inputs = d.of(Causality.OUTPUT), d.of(Causality.INPUT)
+        network = {"transport_protocol": self.protocol}
+        for pos, v in enumerate(outputs):
+            fields = {"data_id": OUTPUTS, "pos": pos, "source_vr": v.value_reference}
+            found.append((_P.CFG_output, fields))
+        if outputs:
+            mine = self._udp if udp else self._listener
+            assert mine is not None
+            address = encode_address(self._host, int(mine.getsockname()[1]))
+            found += [
+                (
+                    _P.CFG_target_network_information,
+                    {"data_id": OUTPUTS, **network, "address": address},
+                ),
+                (_P.CFG_steps, {"steps": outputs[0].default_steps, "data_id": OUTPUTS}),
+                (_P.CFG_scope, {"data_id": OUTPUTS, "scope": 0}),
+            ]
+        for pos, v in enumerate(inputs):
+            fields = {"data_id": INPUTS, "pos": pos, "target_vr": v.value_reference}
+            found.append((_P.CFG_input, {**fields, "source_data_type": v.data_type}))
+        if inputs:
+            address = encode_address(self._address[0], self.data_port())
+            found += [
+                (
+                    _P.CFG_source_network_information,
+                    {"data_id": INPUTS, **network, "address": address},
+                ),
+                (_P.CFG_scope, {"data_id": INPUTS, "scope": 0}),
+            ]
+        return found
+
+    def resolution(self) -> tuple[int, int]:
+        """A resolution that the slave offers."""
+        for offer in self.description.resolutions:
+            if isinstance(offer, Resolution):
+                return offer.numerator, offer.denominator
+            return offer.numerator_from, offer.denominator
+        return 1, 1000
+
+    def data_port(self) -> int:
+        """A port that the slave offers for data, else its control port."""
+        transport = self.description.transport(self.protocol)
+        ports = transport.data if transport is not None else None
+        return ports.ranges[0][0] if ports is not None and ports.ranges else self._address[1]
+
+    def to(self, state: State) -> None:
+        """From CONFIGURATION (whole configuration made) to a resting state further on."""
+        run = {"time": 0}
+        self.accepted(_P.STC_prepare, State.PREPARING, State.PREPARED)
+        if state is State.PREPARED:
+            return
+        if self.protocol is not _UDP and self.description.of(Causality.INPUT):
+            port = self.data_port()
+            if port != self._address[1]:
+                self._data_link = tcp_connect(self._address[0], port, self.timeout_s)
+        self.accepted(_P.STC_configure, State.CONFIGURING, State.CONFIGURED)
+        if state is State.CONFIGURED:
+            return
+        if state is State.INITIALIZED:
+            self.accepted(_P.STC_initialize, State.INITIALIZING, State.INITIALIZED)
+            return
+        self.accepted(_P.STC_run, State.SYNCHRONIZING, State.SYNCHRONIZED, **run)
+        if state is State.SYNCHRONIZED:
+            return
+        self.accepted(_P.STC_run, State.RUNNING, **run)
+        if state is State.COMPUTED:
+            steps = self.description.non_real_time
+            count = steps.default_steps if steps else 1
+            self.accepted(_P.STC_do_step, State.COMPUTING, State.COMPUTED, steps=count)
+
+    def send_inputs(self) -> None:
+        """Start values of all inputs, once."""
+        inputs = self.description.of(Causality.INPUT)
+        if not inputs:
+            return
+        sizes = self._structural()
+        values = [start_value(v, element_count(v, sizes)) for v in inputs]
+        payload = self.codec(Causality.INPUT).pack(values)
+        fields = {"pdu_seq_id": self._data_seq, "data_id": INPUTS, "payload": payload}
+        data = Pdu(_P.DAT_input_output, fields).encode()
+        self._data_seq = (self._data_seq + 1) & 0xFFFF
+        self.transcript.append(f"-> {decode(data)}")
+        link = self._data_link or self._link
+        if link is not None:
+            link.send(data)
+        elif self._udp is not None:
+            self._udp.sendto(data, (self._address[0], self.data_port()))
+
+    def codec(self, causality: Causality) -> PayloadCodec:
+        """Codec of all variables of a kind in the order of the description."""
+        sizes = self._structural()
+        variables = self.description.of(causality)
+        return PayloadCodec([(v.data_type, element_count(v, sizes)) for v in variables])
+
+    def _structural(self) -> dict[int, int]:
+        parameters = self.description.of(Causality.STRUCTURAL)
+        return {v.value_reference: int(v.start or 1) for v in parameters}
+
+    def stop(self) -> None:
+        """A stoppable state to STOPPED."""
+        self.accepted(_P.STC_stop, State.STOPPING, State.STOPPED)
+        self._close_data()
+
+    def deregister(self) -> None:
+        """Back to ALIVE."""
+        self.accepted(_P.STC_deregister, State.ALIVE)
+
+    def _close_data(self) -> None:
+        if self._data_link is not None:
+            self._data_link.close()
+            self._data_link = None
+
+    def recover(self) -> None:
+        """Whatever the state is: to ALIVE, without judging (Appendix E)."""
+        self._close_data()
+        self._others.clear()
+        until = time.monotonic() + self.timeout_s
+        while time.monotonic() < until:
+            state = self._look()
+            if state is State.ALIVE:
+                break
+            self.state = state
+            resting = (State.CONFIGURATION, State.STOPPED, State.ERRORRESOLVED)
+            if state in resting:
+                self.send_raw(self.make(_P.STC_deregister))
+            elif state in STOPPABLE:
+                self.send_raw(self.make(_P.STC_stop))
+            with suppress(CosimError):
+                self.silence(0.05, "")
+            self._others.clear()
+        self.state = State.ALIVE
+        self._others.clear()
+        self.data.clear()
+
+    def _look(self) -> State:
+        """State of the slave, following its count of sequence ids."""
+        self.send_raw(self.make(_P.INF_state))
+        until = time.monotonic() + self.timeout_s
+        while time.monotonic() < until:
+            pdu = self.next_control("the answer to INF_state")
+            if pdu.kind is _P.RSP_state_ack:
+                return State(pdu.state_id)
+            if pdu.kind is _P.RSP_nack and pdu.error_code == ErrorCode.INVALID_SEQUENCE_ID:
+                self.seq = pdu.exp_seq_id
+                self.send_raw(self.make(_P.INF_state))
+        raise Deviation("the slave does not tell its state")

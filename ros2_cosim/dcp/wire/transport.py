@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sockets as DCP uses them: framed TCP connections and UDP sockets, for both sides.
+
+On TCP each PDU follows its length (uint32, little endian, without these four bytes); on UDP
+one datagram is one PDU.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+
+PREFIX = struct.Struct("<I")
+READ_SIZE = 65536
+SEND_TIMEOUT_S = 10.0
+MAX_FRAME = 16 * 1024 * 1024
+MAX_DATAGRAM = 65535
+MAX_DATAGRAMS = 64
+"""Datagrams read in one go, so that other sockets get their turn."""
+MAX_SEGMENTS, MAX_SEGMENT = 16, 1200
+"""Datagrams sent with one call, and their greatest size (a path's usual limit is above)."""
+_SOL_UDP, _UDP_SEGMENT = 17, 103
+_SEGMENT = struct.Struct("=H")
+_can_segment = sys.platform == "linux"
+
+
+class FrameReader:
+    """Cuts a byte stream into PDUs.
+
+    :param limit: longest PDU accepted
+    """
+
+    def __init__(self, limit: int = MAX_FRAME) -> None:
+        self.limit = limit
+        self._rest = bytearray()
+        self._needed = 4
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """PDUs that are complete with ``data``, in order; an announced length of 0 gives b"".
+
+        :raises DcpPeerLostError: the length prefix is not believable, so that the stream
+            cannot be followed any further
+        """
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []
+            data = bytes(self._rest)
+            self._rest.clear()
+        frames = []
+        at, end = 0, len(data)
+        self._needed = 4
+        while end - at >= 4:
+            (length,) = PREFIX.unpack_from(data, at)
+            if length > self.limit:
+                raise DcpPeerLostError(f"a PDU of {length} bytes was announced on the connection")
+            stop = at + 4 + length
+            if stop > end:
+                self._needed = 4 + length
+                break
+            frames.append(data[at + 4 : stop])
+            at = stop
+        if at < end:
+            self._rest += data[at:]
+        return frames
+
+
+class TcpLink:
+    """One TCP connection that carries PDUs; never blocks when reading.
+
+    Writes are collected by :meth:`post` and leave together at :meth:`flush`, so that the
+    answers to one request travel in one segment.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int = MAX_FRAME) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock = sock
+        self.reader = FrameReader(limit)
+        self.alive = True
+        self._waiting: list[bytes] = []
+
+    def fileno(self) -> int:
+        """Number of the socket, for polling."""
+        return self.sock.fileno()
+
+    def post(self, data: bytes) -> None:
+        """Queue one PDU."""
+        self._waiting.append(PREFIX.pack(len(data)))
+        self._waiting.append(data)
+
+    def flush(self) -> None:
+        """Send what was queued.
+
+        :raises DcpPeerLostError: the other side is gone or does not read
+        """
+        if self._waiting:
+            data = b"".join(self._waiting)
+            self._waiting.clear()
+            self.write(data)
+
+    def send(self, data: bytes) -> None:
+        """Send one PDU at once, after what was queued."""
+        self.post(data)
+        self.flush()
+
+    def write(self, data: bytes) -> None:
+        """Send raw bytes completely."""
+        if not self.alive:
+            raise DcpPeerLostError("the connection is closed")
+        try:
+            sent = self.sock.send(data)
+            if sent == len(data):
+                return
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self.alive = False
+            raise DcpPeerLostError(error.strerror or str(error)) from None
+        self._write_rest(memoryview(data)[sent:])
+
+    def _write_rest(self, rest: memoryview) -> None:
+        poller = select.poll()
+        poller.register(self.sock, select.POLLOUT)
+        until = time.monotonic() + SEND_TIMEOUT_S
+        while rest:
+            if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
+                self.alive = False
+                raise DcpPeerLostError(f"the other side has not read for {SEND_TIMEOUT_S:g} s")
+            try:
+                rest = rest[self.sock.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                self.alive = False
+                raise DcpPeerLostError(error.strerror or str(error)) from None
+
+    def read(self) -> list[bytes]:
+        """PDUs that have arrived.
+
+        :raises DcpPeerLostError: the other side closed the connection or broke the framing
+        """
+        try:
+            data = self.sock.recv(READ_SIZE)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            self.alive = False
+            raise DcpPeerLostError(error.strerror or str(error)) from None
+        if not data:
+            self.alive = False
+            raise DcpPeerLostError("the connection was closed")
+        try:
+            return self.reader.feed(data)
+        except DcpPeerLostError:
+            self.alive = False
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.alive = False
+        with suppress(OSError):
+            self.sock.close()
+
+
+def tcp_listener(host: str, port: int) -> socket.socket:
+    """A listening TCP socket; port 0 takes a free one.
+
+    :raises OSError: the address cannot be used
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(16)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:
+    """Connect to a listener.
+
+    :raises OSError: nobody listens there, or not in time
+    """
+    return TcpLink(socket.create_connection((host, port), timeout_s))
+
+
+def udp_socket(host: str, port: int) -> socket.socket:
+    """A bound UDP socket that never blocks; port 0 takes a free one.
+
+    :raises OSError: the address cannot be used
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.bind((host, port))
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def send_datagrams(sock: socket.socket, address: tuple[str, int], pdus: list[bytes]) -> None:
+    """Send PDUs to one address, each in a datagram of its own, with few calls.
+
+    Linux cuts one buffer into datagrams of equal length, of which the last may be shorter
+    (UDP segmentation offload); on the wire they look as if they had been sent one by one.
+    Where it cannot, they are sent one by one.
+
+    :raises OSError: the operating system refuses to send
+    """
+    at, end = 0, len(pdus)
+    while at < end:
+        size, stop = len(pdus[at]), at + 1
+        if _can_segment and size <= MAX_SEGMENT:
+            while stop < end and stop - at < MAX_SEGMENTS and 0 < len(pdus[stop]) <= size:
+                stop += 1
+                if len(pdus[stop - 1]) < size:
+                    break
+        if stop == at + 1:
+            sock.sendto(pdus[at], address)
+        else:
+            _send_segments(sock, address, pdus[at:stop], size)
+        at = stop
+
+
+def _send_segments(
+    sock: socket.socket, address: tuple[str, int], pdus: list[bytes], size: int
+) -> None:
+    global _can_segment
+    try:
+        sock.sendmsg(pdus, ((_SOL_UDP, _UDP_SEGMENT, _SEGMENT.pack(size)),), 0, address)
+    except BlockingIOError:
+        raise
+    except OSError:  # neither this system nor every network card knows it
+        _can_segment = False
+        for pdu in pdus:
+            sock.sendto(pdu, address)
+
+
+def is_local(host: str) -> bool:
+    """Whether this machine can listen on an IPv4 address."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind((host, 0))
+    except OSError:
+        return False
+    return True

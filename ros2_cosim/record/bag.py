@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a run's messages as a rosbag2 bag (a directory with ``metadata.yaml`` and MCAP file).
+
+The bag depends on the messages alone, not on the order in which they arrived: they are
+written sorted by (stamp, topic, sequence number), in chunks of one second of simulated time
+(or 1 MiB), and log time is simulated time. Two runs with the same messages therefore leave
+the same bytes.
+
+A chunk is handed to the operating system when :meth:`BagWriter.advance` passes its end. A
+process that is killed leaves a file without index, complete up to the last such chunk;
+:func:`ros2_cosim.record.bag_reader.recover` makes a proper bag of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import yaml
+
+from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
+from ros2_cosim.record.mcap import Channel, McapWriter, Schema
+from ros2_cosim.record.message_types import describe_types
+
+CHUNK_NS = 1_000_000_000
+CHUNK_BYTES = 1 << 20
+PENDING = 4096
+"""So many messages are collected before they are sorted, unless a chunk's end is reached."""
+
+METADATA_FILE = "metadata.yaml"
+LIBRARY = "ros2_cosim"
+_FOREVER = {"sec": 9223372036, "nsec": 854775807}
+
+
+class Qos(NamedTuple):
+    """The offered quality of service that a bag states for a topic."""
+
+    depth: int = 10
+    reliable: bool = True
+    transient_local: bool = False
+
+
+class BagTopic(NamedTuple):
+    """A topic to record."""
+
+    name: str
+    type_name: str
+    qos: Qos = Qos()
+
+
+class BagWriter:
+    """Collects the messages of a run and writes them in their fixed order.
+
+    :param path: directory to create, its parents included
+    :param topics: all topics, in any order
+    :param custom_data: texts to keep in the bag's metadata (scenario, seed, ...)
+    :raises ConfigurationError: a topic is named twice, a type is unknown or the path exists
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        topics: Iterable[BagTopic],
+        *,
+        custom_data: Mapping[str, str] | None = None,
+        catalogue: Catalogue = DEFAULT,
+    ) -> None:
+        self.path = Path(path)
+        self._topics = tuple(sorted(topics))
+        self._custom_data = dict(custom_data or {})
+        self._ids = {topic.name: number for number, topic in enumerate(self._topics, start=1)}
+        if len(self._ids) != len(self._topics):
+            names = [topic.name for topic in self._topics]
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise ConfigurationError(f"bag {path}: topics named twice: {', '.join(twice)}")
+        self._types = describe_types((topic.type_name for topic in self._topics), catalogue)
+        try:
+            self.path.mkdir(parents=True)
+        except FileExistsError:
+            raise ConfigurationError(f"bag {path} exists already") from None
+        self._mcap = McapWriter(mcap_path(self.path), profile="ros2", library=LIBRARY)
+        self._pending: list[tuple[int, int, int, bytes]] = []
+        self._complete_to = 0
+        self._written_to = 0
+        self._chunk_end = 0
+        self._closed = False
+        self._declare()
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Take one message, in CDR.
+
+        :raises CausalityError: its stamp lies before a time already passed by ``advance``
+        :raises ConfigurationError: the topic was not declared
+        """
+        if stamp_ns < self._complete_to:
+            raise CausalityError(
+                f"bag {self.path}: message {seq} of {topic} is stamped {stamp_ns} ns, but "
+                f"everything before {self._complete_to} ns was said to be there"
+            )
+        try:
+            self._pending.append((stamp_ns, self._ids[topic], seq, data))
+        except KeyError:
+            raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
+
+    def advance(self, time_ns: int) -> None:
+        """Say that every message with a stamp before ``time_ns`` has been given."""
+        if time_ns > self._complete_to:
+            self._complete_to = time_ns
+            if time_ns >= self._chunk_end or len(self._pending) > PENDING:
+                self._drain(time_ns)
+
+    def close(self) -> None:
+        """Write what is left, the index and the metadata file; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._drain(None)
+        self._mcap.close_chunk()
+        information = self._information()
+        self._mcap.close({"rosbag2": {"serialized_metadata": _to_yaml(information)}})
+        part = self.path / (METADATA_FILE + ".part")
+        part.write_text(_to_yaml({"rosbag2_bagfile_information": information}), "utf-8")
+        part.replace(self.path / METADATA_FILE)
+
+    def __enter__(self) -> BagWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _declare(self) -> None:
+        schema_ids = {name: number for number, name in enumerate(sorted(self._types), start=1)}
+        for name, number in schema_ids.items():
+            self._mcap.add_schema(Schema(number, name, "ros2msg", self._types[name].text))
+        for topic in self._topics:
+            metadata = {
+                "offered_qos_profiles": _to_yaml([_qos(topic.qos)]),
+                "topic_type_hash": self._types[topic.type_name].hash,
+            }
+            self._mcap.add_channel(
+                Channel(
+                    self._ids[topic.name], schema_ids[topic.type_name], topic.name, "cdr", metadata
+                )
+            )
+
+    def _drain(self, time_ns: int | None) -> None:
+        """Write all messages before ``time_ns`` and close the chunks that are full by then."""
+        pending = self._pending
+        pending.sort()
+        stop = len(pending) if time_ns is None else bisect_left(pending, (time_ns,))
+        mcap = self._mcap
+        write = mcap.write
+        for stamp, topic, seq, data in pending[:stop]:
+            if stamp >= self._chunk_end or mcap.chunk_size >= CHUNK_BYTES:
+                mcap.close_chunk()
+                self._chunk_end = (stamp // CHUNK_NS + 1) * CHUNK_NS
+            write(topic, seq, stamp, data)
+        del pending[:stop]
+        if time_ns is not None and time_ns >= self._chunk_end:
+            mcap.close_chunk()
+
+    def _information(self) -> dict[str, Any]:
+        counts = self._mcap.counts
+        first = self._mcap.first_stamp
+        duration = {"nanoseconds": self._mcap.last_stamp - first if first is not None else 0}
+        start = {"nanoseconds_since_epoch": first if first is not None else 2**63 - 1}
+        total = sum(counts.values())
+        name = mcap_path(self.path).name
+        return {
+            "version": 9,
+            "storage_identifier": "mcap",
+            "duration": duration,
+            "starting_time": start,
+            "message_count": total,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.type_name,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": [_qos(topic.qos)],
+                        "type_description_hash": self._types[topic.type_name].hash,
+                    },
+                    "message_count": counts[self._ids[topic.name]],
+                }
+                for topic in self._topics
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [name],
+            "files": [
+                {
+                    "path": name,
+                    "starting_time": start,
+                    "duration": duration,
+                    "message_count": total,
+                }
+            ],
+            "custom_data": self._custom_data or None,
+            "ros_distro": "jazzy",
+        }
+
+
+def mcap_path(bag: Path) -> Path:
+    """The one storage file of a bag, named as rosbag2 would."""
+    return bag / f"{bag.name}_0.mcap"
+
+
+def _qos(qos: Qos) -> dict[str, Any]:
+    return {
+        "history": "keep_last",
+        "depth": qos.depth,
+        "reliability": "reliable" if qos.reliable else "best_effort",
+        "durability": "transient_local" if qos.transient_local else "volatile",
+        "deadline": _FOREVER,
+        "lifespan": _FOREVER,
+        "liveliness": "automatic",
+        "liveliness_lease_duration": _FOREVER,
+        "avoid_ros_namespace_conventions": False,
+    }
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """YAML without anchors: equal parts are written out each time."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _to_yaml(content: Any) -> str:
+    return yaml.dump(content, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``report.html``: one self-contained page about a run, made of its summary and its bag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.record.realtime_report import error_rows, realtime_charts
+from ros2_cosim.record.report_data import RunData, Series, load_run
+from ros2_cosim.record.summary import ParticipantSummary, Summary, read_summary
+from ros2_cosim.record.svg_plot import Bar, Line, Row, event_rows, line_chart, stacked_bars
+
+REPORT_FILE = "report.html"
+PARTS = ("compute", "wait", "transport")
+_ZOOM_EVENTS = 24
+
+
+class Chart(NamedTuple):
+    """A picture with its heading and one line that says what it shows."""
+
+    title: str
+    note: str
+    svg: Markup
+
+
+class Tile(NamedTuple):
+    """One number at the top of the page; ``good`` is None where there is no judgement."""
+
+    label: str
+    value: str
+    good: bool | None = None
+
+
+def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
+    """Write ``report.html`` beside the run's ``summary.json`` and ``bag``.
+
+    Scenarios without vehicles get the sections on timing only.
+
+    :returns: the path of the page
+    :raises ConfigurationError: summary or bag is missing or wrong
+    :raises ProtocolError: the bag is damaged
+    """
+    run_dir = Path(run_dir)
+    summary = read_summary(run_dir)
+    data = load_run(run_dir, catalogue=catalogue)
+    environment = Environment(
+        loader=PackageLoader("ros2_cosim.record"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["figure"] = _figure
+    page = environment.get_template("report.html").render(
+        summary=summary,
+        tiles=_tiles(summary),
+        facts=_facts(summary),
+        driving=driving_charts(data),
+        timing=timing_charts(data, summary.participants),
+        parts=PARTS,
+        realtime=realtime_charts(summary.realtime),
+        error_rows=error_rows,
+        topics=[(name, kind, len(times)) for name, (kind, times) in sorted(data.topics.items())],
+        collisions=data.collisions,
+    )
+    path = run_dir / REPORT_FILE
+    part = path.with_name(f".{REPORT_FILE}.part")
+    part.write_text(page, "utf-8")
+    part.replace(path)
+    return path
+
+
+def driving_charts(data: RunData) -> list[Chart]:
+    """The charts of a driving scenario; those without data are left out."""
+    vehicles = data.vehicles
+    if not vehicles:
+        return []
+    colour = {name: number for number, name in enumerate(vehicles)}
+    charts: list[Chart] = []
+
+    def lines(table: dict[str, Series], suffix: str = "", step: bool = False) -> list[Line]:
+        names = [n for n in vehicles if n in table] + sorted(set(table) - set(vehicles))
+        return [
+            Line(n + suffix, table[n].times, table[n].values, colour.get(n, 7), False, step)
+            for n in names
+        ]
+
+    def add(title: str, note: str, content: Sequence[Line], y_label: str) -> None:
+        if content:
+            charts.append(Chart(title, note, Markup(line_chart(content, y_label=y_label))))
+
+    add("Speeds", "Forward speed of each vehicle.", lines(data.speed), "speed [m/s]")
+    gaps = [
+        Line(_pair(vehicles, number), gap.times, gap.values, number + 1)
+        for number, gap in enumerate(data.gaps)
+    ]
+    add("Gaps", "True distances, bumper to bumper.", gaps, "gap [m]")
+    obstacle = data.obstacle_gap
+    if obstacle.times:
+        line = Line(f"{vehicles[0]} to obstacle", obstacle.times, obstacle.values, 0)
+        add("Distance to the obstacle", "From the front bumper.", [line], "distance [m]")
+    add(
+        "Accelerations",
+        "Forward acceleration as the simulator reports it.",
+        lines(data.acceleration),
+        "acceleration [m/s\N{SUPERSCRIPT TWO}]",
+    )
+    for name in [n for n in vehicles if n in data.command]:
+        demand = data.command[name]
+        pair = [Line("commanded", demand.times, demand.values, 1, True, True)]
+        if name in data.acceleration:
+            actual = data.acceleration[name]
+            pair.insert(0, Line("measured", actual.times, actual.values, 0))
+        note = "What the controller demands and what the vehicle does."
+        add(f"Commanded and measured: {name}", note, pair, "acceleration [m/s\N{SUPERSCRIPT TWO}]")
+    add(
+        "Pedals",
+        "Throttle counts up, brake counts down.",
+        lines(data.pedals, step=True),
+        "throttle \N{MINUS SIGN} brake",
+    )
+    for name in [n for n in vehicles if n in data.distance]:
+        seen = data.distance[name]
+        pair = [Line("object sensor", seen.times, seen.values, 1, dots=True)]
+        index = vehicles.index(name) - 1
+        if 0 <= index < len(data.gaps):
+            pair.append(Line("true gap", data.gaps[index].times, data.gaps[index].values, 0))
+        note = "Distance to the nearest object, as measured and as it is."
+        add(f"Object sensor: {name}", note, pair, "distance [m]")
+    links = [
+        Line(name, data.latency[name].times, data.latency[name].values, number, dots=True)
+        for number, name in enumerate(sorted(data.latency))
+    ]
+    add("V2V latency", "Age of each message at its reception.", links, "latency [ms]")
+    return charts
+
+
+def timing_charts(data: RunData, participants: Sequence[ParticipantSummary]) -> list[Chart]:
+    """Time lines of activations (of messages, where those were not recorded), step times."""
+    if data.activations:
+        what = "activations"
+        rows = [Row(n, data.activations[n], i) for i, n in enumerate(sorted(data.activations))]
+    else:
+        what = "messages"
+        rows = [Row(n, data.topics[n][1], i) for i, n in enumerate(sorted(data.topics))]
+    charts: list[Chart] = []
+    if rows and data.end > 0.0:
+        whole = event_rows(rows, start=0.0, end=data.end)
+        charts.append(Chart(f"Time line of {what}", "The whole run.", Markup(whole)))
+        start, end = zoom_window(rows, data.end)
+        zoom = event_rows(rows, start=start, end=end, unit="ms", scale=1e3)
+        note = f"{1e3 * (end - start):.0f} ms from the middle of the run."
+        charts.append(Chart(f"Time line of {what}, enlarged", note, Markup(zoom)))
+    active = [p for p in participants if p.activations > 0]
+    if any(sum(_parts(p)) > 0.0 for p in active):
+        per_step = [Bar(p.name, [1e6 * t / p.activations for t in _parts(p)]) for p in active]
+        charts.append(
+            Chart(
+                "Step time",
+                "Mean wall time of one activation.",
+                Markup(stacked_bars(per_step, parts=PARTS, x_label="time per activation [µs]")),
+            )
+        )
+        total = [Bar(p.name, _parts(p)) for p in active]
+        charts.append(
+            Chart(
+                "Wall time",
+                "Where each participant spent the run.",
+                Markup(stacked_bars(total, parts=PARTS, x_label="time in the whole run [s]")),
+            )
+        )
+    return charts
+
+
+def zoom_window(rows: Sequence[Row], end: float) -> tuple[float, float]:
+    """A stretch of the run that holds about two dozen events of the busiest row."""
+    busiest = max(len(row.times) for row in rows)
+    length = min(end, end * _ZOOM_EVENTS / max(1, busiest))
+    decade = 10.0 ** -max(0, 1 + sum(length < 10.0**-n for n in range(7)))
+    start = int((end - length) / 2.0 / decade) * decade
+    return start, start + length
+
+
+def _parts(participant: ParticipantSummary) -> tuple[float, float, float]:
+    return participant.compute_s, participant.wait_s, participant.transport_s
+
+
+def _pair(vehicles: Sequence[str], number: int) -> str:
+    if number + 1 < len(vehicles):
+        return f"{vehicles[number]} \N{EN DASH} {vehicles[number + 1]}"
+    return f"gap {number + 1}"
+
+
+def _figure(value: float | int | bool | str | None) -> str:
+    """A verdict's value or limit as text."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _tiles(summary: Summary) -> list[Tile]:
+    tiles = [
+        Tile("real-time factor", f"{summary.rtf:.3g}"),
+        Tile("simulated", f"{summary.sim_time_s:.6g} s"),
+        Tile("wall time", f"{summary.wall_time_s:.3g} s"),
+        Tile("causality violations", str(summary.violations), summary.violations == 0),
+        Tile("repeatable", "yes" if summary.repeatable else "no", summary.repeatable),
+    ]
+    if summary.collisions is not None:
+        tiles.append(Tile("collisions", str(summary.collisions), summary.collisions == 0))
+    if summary.min_gap_m is not None:
+        tiles.append(Tile("smallest gap", f"{summary.min_gap_m:.2f} m", summary.min_gap_m > 0.0))
+    if summary.final_gap_to_obstacle_m is not None:
+        gap = summary.final_gap_to_obstacle_m
+        tiles.append(Tile("final gap to obstacle", f"{gap:.2f} m", gap > 0.0))
+    return tiles
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    facts = [
+        ("Scenario", summary.scenario),
+        ("Run shape", summary.shape),
+        ("Simulator", summary.simulator),
+        ("Seed", str(summary.seed)),
+        ("Steps", str(summary.steps)),
+        ("Start-up", f"{summary.startup_time_s:.2f} s"),
+        ("End", summary.end_reason),
+        ("Trace SHA-256", summary.trace_sha256),
+    ]
+    if not summary.repeatable:
+        since = summary.not_repeatable_since_s
+        when = "" if since is None else f" since {since:g} s"
+        facts.append((f"Not repeatable{when}", summary.not_repeatable_reason or ""))
+    facts.extend((f"Version of {name}", text) for name, text in sorted(summary.versions.items()))
+    return [(label, value) for label, value in facts if value]

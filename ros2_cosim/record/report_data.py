@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time series out of a run's bag, sorted by what they are good for in a report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.records import (
+    Acceleration,
+    CollisionEvent,
+    ControlCommand,
+    ObjectList,
+    Odometry,
+    PlatoonStatus,
+    V2VMessage,
+)
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.record.bag_reader import BagMessage, read_bag
+
+ACTIVATIONS_FILE = "activations.json"
+"""Optional file of a run: participant name -> activation times in nanoseconds."""
+
+NS = 1e-9
+
+
+@dataclass
+class Series:
+    """Values over simulated time [s]."""
+
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, time: float, value: float) -> None:
+        """Append one value."""
+        self.times.append(time)
+        self.values.append(value)
+
+
+@dataclass
+class RunData:
+    """What a bag holds. Keys are vehicle names, except where noted."""
+
+    topics: dict[str, tuple[str, list[float]]] = field(default_factory=dict)
+    """topic -> (type, stamps in s)"""
+    speed: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """forward speed [m/s]"""
+    acceleration: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """forward acceleration [m/s^2]"""
+    command: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """demanded acceleration [m/s^2]"""
+    pedals: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """throttle minus brake, -1..1"""
+    distance: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """distance to the nearest object seen by the vehicle's sensor [m]"""
+    gaps: list[Series] = field(default_factory=list)
+    """true gap behind vehicle i [m]"""
+    obstacle_gap: Series = field(default_factory=Series)
+    """distance of the first vehicle to the obstacle [m]"""
+    latency: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """V2V link -> age of a message at its reception [ms]"""
+    collisions: list[tuple[float, CollisionEvent]] = field(default_factory=list)
+    activations: dict[str, list[float]] = field(default_factory=dict)
+    """participant -> activation times [s]; empty if the run did not record them"""
+
+    start_pose: dict[str, Odometry] = field(default_factory=dict)
+
+    @property
+    def vehicles(self) -> list[str]:
+        """All vehicles with odometry, the one in front first (as they stood at the start)."""
+        if not self.start_pose:
+            return []
+        name = min(self.start_pose)
+        first = self.start_pose[name]
+        ahead_x = 1.0 - 2.0 * first.qz * first.qz
+        ahead_y = 2.0 * first.qw * first.qz
+        return sorted(
+            self.start_pose,
+            key=lambda n: (-_along(self.start_pose[n], ahead_x, ahead_y), n),
+        )
+
+    @property
+    def end(self) -> float:
+        """Time of the last message or activation [s]."""
+        stamps = [times[-1] for _, times in self.topics.values() if times]
+        return max([*stamps, *(t[-1] for t in self.activations.values() if t)], default=0.0)
+
+
+def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
+    """Read ``bag`` and, where it exists, the activation file of a run.
+
+    Topics of types that say nothing to a report count for the time line only.
+
+    :raises ConfigurationError: there is no bag, or the activation file is not understood
+    :raises ProtocolError: the bag is damaged
+    """
+    data = RunData()
+    handlers: dict[str, tuple[Codec, _Handler] | None] = {}
+    for message in read_bag(Path(run_dir) / "bag"):
+        topic = message.topic
+        if topic not in handlers:
+            handlers[topic] = _handler(message, catalogue)
+            data.topics[topic] = (message.type_name, [])
+        time = message.stamp * NS
+        data.topics[topic][1].append(time)
+        entry = handlers[topic]
+        if entry is not None:
+            codec, handle = entry
+            handle(data, topic.strip("/").split("/"), time, codec.decode(message.data)[2])
+    data.activations = _load_activations(Path(run_dir) / ACTIVATIONS_FILE)
+    return data
+
+
+def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
+    return pose.x * ahead_x + pose.y * ahead_y
+
+
+_Handler = Callable[[RunData, list[str], float, object], None]
+
+
+def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[Codec, _Handler] | None:
+    if message.type_name not in set(catalogue):
+        return None
+    handle = _HANDLERS.get(catalogue.record(message.type_name))
+    return None if handle is None else (catalogue.codec(message.type_name), handle)
+
+
+def _odometry(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, Odometry)
+    data.speed[topic[0]].add(time, record.vx)
+    data.start_pose.setdefault(topic[0], record)
+
+
+def _acceleration(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, Acceleration)
+    data.acceleration[topic[0]].add(time, record.ax)
+
+
+def _control(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, ControlCommand)
+    data.command[topic[0]].add(time, record.acceleration)
+    data.pedals[topic[0]].add(time, record.throttle - record.brake)
+
+
+def _objects(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, ObjectList)
+    nearest = min((found.distance for found in record.objects), default=math.nan)
+    data.distance[topic[0]].add(time, nearest)
+
+
+def _status(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, PlatoonStatus)
+    data.obstacle_gap.add(time, record.obstacle_gap)
+    while len(data.gaps) < len(record.gaps):
+        data.gaps.append(Series())
+    for series, gap in zip(data.gaps, record.gaps, strict=False):
+        series.add(time, gap)
+
+
+def _v2v(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, V2VMessage)
+    data.latency[topic[-1]].add(time, (time - record.generation_time * NS) * 1e3)
+
+
+def _collision(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, CollisionEvent)
+    data.collisions.append((time, record))
+
+
+_HANDLERS: dict[type, _Handler] = {
+    Odometry: _odometry,
+    Acceleration: _acceleration,
+    ControlCommand: _control,
+    ObjectList: _objects,
+    PlatoonStatus: _status,
+    V2VMessage: _v2v,
+    CollisionEvent: _collision,
+}
+
+
+def _load_activations(path: Path) -> dict[str, list[float]]:
+    if not path.is_file():
+        return {}
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        return {str(name): [int(t) * NS for t in times] for name, times in content.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{path}: not a table of activation times: {error}") from None

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves behind: bag, ``summary.json``, ``activations.json`` and the report."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import ros2_cosim
+from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
+from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
+from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
+from ros2_cosim.record.repeatability import Cause, repeatability
+from ros2_cosim.record.report import render_report
+from ros2_cosim.record.summary import (
+    Breakdown,
+    Causality,
+    DcpData,
+    ParticipantSummary,
+    Summary,
+    Verdict,
+    write_summary,
+)
+from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.schema import Scenario
+
+BAG = "bag"
+ACTIVATIONS_FILE = "activations.json"
+_NS = 1e9
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What the clock (or the scheduler) knows of a run; times in nanoseconds."""
+
+    shape: str
+    end_ns: int
+    end_reason: str
+    wall_ns: int
+    startup_ns: int
+    #: Participant -> [entered, left], None where it did not; left out: as the scenario has it.
+    presence: Mapping[str, Sequence[int | None]] | None = None
+    #: (since, why) the run cannot be repeated; None if it can.
+    not_repeatable: Sequence[Any] | None = None
+    #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
+    realtime: Mapping[str, Any] | None = None
+    #: Whom the system controller has named as required; None: as the scenario says.
+    required: Sequence[str] | None = None
+
+
+def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
+    """Create the bag of a run with all data topics of its scenario."""
+    topics = []
+    for name in scenario.participants:
+        for port, settings in scenario.outputs_of(name).items():
+            latched = graph.output(name, port).schedule == "once"
+            topics.append(BagTopic(settings.topic, settings.type, Qos(transient_local=latched)))
+    facts = {"scenario": scenario.name, "seed": str(scenario.seed)}
+    return BagWriter(output / BAG, topics, custom_data=facts)
+
+
+class NoBag:
+    """Takes what a bag would take, and forgets it."""
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        """Drop a message."""
+
+    def advance(self, time_ns: int) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
+    """The bag of a run, or what stands for it when none is wanted."""
+    return open_bag(output, scenario, graph) if record else NoBag()
+
+
+def write_results(
+    output: Path,
+    scenario: Scenario,
+    reports: Mapping[str, ParticipantReport],
+    facts: RunFacts,
+) -> Summary:
+    """Write summary, activation times and report of a complete run."""
+    details = {name: json.loads(report.details_json) for name, report in reports.items()}
+    figures: dict[str, Any] = {}
+    data: dict[str, DcpData] = {}
+    verdicts: list[Verdict] = []
+    others: dict[str, dict[str, Any]] = {}
+    for name in sorted(details):
+        own = dict(details[name].get("figures", {}))
+        data |= {slave: DcpData(**counts) for slave, counts in own.pop("dcp_data", {}).items()}
+        for key, value in own.items():
+            if key in Summary.model_fields:
+                figures[key] = value
+            else:
+                others.setdefault(name, {})[key] = value
+        verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
+    parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
+    counts = Causality(
+        timing=sum(r.timing for r in reports.values()),
+        order=sum(r.order for r in reports.values()),
+        loss=sum(r.loss for r in reports.values()),
+    )
+    presence = facts.presence or _declared_presence(scenario, facts.end_ns)
+    for name in presence.keys() - reports.keys():
+        # It never took part, or is gone: there is nothing of it but its place in the hash.
+        reports = {**reports, name: _empty_report(name)}
+    participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(reports))
+    wall_s = facts.wall_ns / _NS
+    sim_s = facts.end_ns / _NS
+    summary = Summary(
+        scenario=scenario.name,
+        shape=facts.shape,
+        simulator=scenario.simulator.kind,
+        seed=scenario.seed,
+        steps=max((p.activations for p in participants), default=0),
+        sim_time_s=sim_s,
+        wall_time_s=wall_s,
+        startup_time_s=facts.startup_ns / _NS,
+        rtf=sim_s / wall_s if wall_s > 0 else 0.0,
+        end_reason=facts.end_reason,
+        # A helper process (a DCP slave) has no trace of its own: its participant has.
+        trace_sha256=run_digest({n: r.trace_sha256 for n, r in reports.items() if r.trace_sha256}),
+        **repeatability(
+            [
+                *_entries(facts),
+                *_declared(details),
+                *_unsynchronised(details),
+                *_losses(data),
+                *late_results(parts),
+            ]
+        ),
+        required=None if facts.required is None else tuple(facts.required),
+        dcp_data=data or None,
+        realtime=realtime_summary(parts, facts.realtime),
+        causality=counts,
+        participants=participants,
+        breakdown=Breakdown(
+            compute_s=sum(p.compute_s for p in participants),
+            wait_s=sum(p.wait_s for p in participants),
+            transport_s=sum(p.transport_s for p in participants),
+        ),
+        verdicts=tuple(verdicts),
+        versions=_versions(),
+        figures=others or None,
+        **figures,
+    )
+    times = {name: details[name].get("times", []) for name in sorted(details)}
+    (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_records(output, parts)
+    write_summary(output, summary)
+    if (output / BAG).is_dir():
+        render_report(output)
+    return summary
+
+
+def _entries(facts: RunFacts) -> list[Cause]:
+    """What the clock knows: entries that nobody declared, participants that went missing."""
+    if facts.not_repeatable is None:
+        return []
+    since, why = facts.not_repeatable
+    return [Cause(None if since is None else since / _NS, why)]
+
+
+def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+    """What models say of themselves."""
+    said = {name: own["not_repeatable"] for name, own in details.items() if "not_repeatable" in own}
+    return [
+        Cause(since / _NS, f"'{name}': {why}")
+        for name, (since, why) in sorted((n, found) for n, found in said.items() if found)
+    ]
+
+
+def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+    """Inputs that showed what came from outside of the simulated time."""
+    return [
+        Cause(since / _NS, f"'{name}' read the unsynchronised input '{port}'")
+        for name in sorted(details)
+        for port, since in details[name].get("unsynchronised", {}).items()
+    ]
+
+
+def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
+    """A run that used other data because the network lost some."""
+    harmed = {name: found for name, found in data.items() if found.harmed}
+    if not harmed:
+        return []
+    since = [found.since_s for found in harmed.values() if found.since_s is not None]
+    told = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
+    return [Cause(min(since, default=None), f"DCP data lost over UDP: {told}")]
+
+
+def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
+    """Reports by name; what a slave does itself is not transport of its participant."""
+    result = []
+    for name in sorted(reports):
+        report = reports[name]
+        slave = reports.get(slave_name(name))
+        if slave is not None:
+            inside = slave.compute_ns + slave.transport_ns
+            report = report._replace(transport_ns=max(0, report.transport_ns - inside))
+        result.append(report)
+    return result
+
+
+def _declared_presence(scenario: Scenario, end_ns: int) -> dict[str, Sequence[int | None]]:
+    """(entered, left) of each participant where all are there when they should be."""
+    found: dict[str, Sequence[int | None]] = {}
+    for name, settings in scenario.participants.items():
+        enter, leave = settings.enter or 0, settings.leave
+        if enter >= end_ns:
+            found[name] = (None, None)
+        else:
+            found[name] = (enter, leave if leave is not None and leave < end_ns else None)
+    return found
+
+
+def _empty_report(name: str) -> ParticipantReport:
+    nothing = ParticipantTrace().hexdigest()
+    return ParticipantReport(name, 0, nothing, 0, 0, 0, 0, 0, 0, "{}")
+
+
+def _participant(
+    report: ParticipantReport, presence: Sequence[int | None] | None
+) -> ParticipantSummary:
+    entered, left = presence or (None, None)
+    return ParticipantSummary(
+        name=report.participant,
+        activations=report.activations,
+        compute_s=report.compute_ns / _NS,
+        wait_s=report.wait_ns / _NS,
+        transport_s=report.transport_ns / _NS,
+        entered_s=None if entered is None else entered / _NS,
+        left_s=None if left is None else left / _NS,
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"ros2_cosim": ros2_cosim.__version__, "python": platform.python_version()}
+    for package in ("carla", "numpy", "ros-rclpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

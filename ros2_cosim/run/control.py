@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Talking to a run under way: finding it, asking something of it, hearing its state."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.kernel.run_control import Answer, Command, Request
+from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
+
+#: Wall time [s] in which a run has to be found by the middleware.
+FIND_S = 30.0
+_POLL_S = 0.1
+#: After these requests a run may end at once.
+_ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
+
+
+def find_run(domain: int | None) -> ActiveRun:
+    """The run that is meant.
+
+    :param domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``; not set either: the only run
+        there is
+    :raises ConfigurationError: there is none, or there are several
+    """
+    runs = active_runs()
+    if domain is None and os.environ.get("ROS_DOMAIN_ID"):
+        # Whoever has set it means it: a run of somebody else must not be taken for it.
+        domain = own_domain()
+    if domain is not None:
+        runs = [run for run in runs if run.domain == domain]
+    if not runs:
+        where = "" if domain is None else f" in ROS domain {domain}"
+        raise ConfigurationError(f"no run is under way on this machine{where}")
+    if len(runs) > 1:
+        names = ", ".join(f"{run.domain} ({run.scenario})" for run in runs)
+        raise ConfigurationError(f"several runs are under way; choose one by --domain: {names}")
+    return runs[0]
+
+
+@contextlib.contextmanager
+def joined(run: ActiveRun, name: str) -> Iterator[Any]:
+    """A ROS session in the domain of a run, with its DDS settings."""
+    os.environ["ROS_DOMAIN_ID"] = str(run.domain)
+    os.environ.update(run.environment)
+    from ros2_cosim.ros.session import Session
+
+    with Session(f"{name}_{os.getpid()}") as session:
+        yield session
+
+
+def ask(request: Request, domain: int | None = None, timeout_s: float = 0.0) -> Answer:
+    """Ask something of a run, and wait until it is done.
+
+    :param domain: see :func:`find_run`
+    :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
+    :raises ConfigurationError: there is no such run
+    :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
+    """
+    run = find_run(domain)
+    with joined(run, "control") as session:
+        from ros2_cosim.ros.control_services import CONTROL
+        from ros2_cosim.srv import ControlRun
+
+        client = session.node.create_client(ControlRun, CONTROL)
+        began = time.monotonic()
+        while not client.service_is_ready():
+            _check(run, began, FIND_S, "found no clock")
+            session.wait(_POLL_S)
+        asked = ControlRun.Request(
+            command=int(request.command),
+            steps=request.steps,
+            time_ns=request.time_ns,
+            rate=request.rate,
+            reason=request.reason,
+            participants=request.participants,
+        )
+        answer = client.call_async(asked)
+        began = time.monotonic()
+        while not answer.done():
+            if request.command in _ENDING and run not in active_runs():
+                # It ended faster than its answer arrived.
+                return Answer(True, "the run has ended")
+            _check(run, began, timeout_s or None, "the run did not answer")
+            session.wait(_POLL_S)
+        response = answer.result()
+        return Answer(response.success, response.message)
+
+
+def _check(run: ActiveRun, began: float, limit_s: float | None, what: str) -> None:
+    waited = time.monotonic() - began
+    if limit_s is not None and waited > limit_s:
+        raise ConnectionFailedError(f"{what} in ROS domain {run.domain} within {limit_s:g} s")
+    if waited > 1.0 and run not in active_runs():
+        raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended meanwhile")

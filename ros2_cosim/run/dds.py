@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The DDS settings of a run: loopback only, nothing in shared memory.
+
+Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
+loopback is as fast for messages of this size and leaves nothing.
+
+The processes of a run come up one after the other within seconds. By default a process announces
+itself five times in half a second and then every three: whoever comes in between is found late.
+
+A writer asks its readers with a heartbeat whether they have everything: by default with every
+message once its history is full, and every three seconds. The first is most of the traffic where
+thousands of small messages a second cross, of which loopback hardly ever loses one; the second is
+how long a lost message is missing, and how long those wait who want their last words to arrive. Ten
+times a second is enough for the one and soon enough for the other. By default a timer is started
+for each reader of each message, too; here, at most as often.
+
+The horizon, which everybody reads, is sent once, by multicast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ros2_cosim.run.domain_lock import own_domain
+
+PROFILE_FILE = "fastdds.xml"
+#: Variables by which a user chooses his own DDS settings; then ours stay away.
+_USER_CHOICES = (
+    "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "FASTDDS_DEFAULT_PROFILES_FILE",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
+    "ROS_LOCALHOST_ONLY",
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    "ROS_DISCOVERY_SERVER",
+)
+
+#: Port of multicast user data in domain 0, and ports from one domain to the next (RTPS 2.2, 9.6.1).
+_USER_MULTICAST = 7401
+_PORTS_PER_DOMAIN = 250
+
+PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">
+  <profiles>
+    <transport_descriptors>
+      <transport_descriptor>
+        <transport_id>loopback</transport_id>
+        <type>UDPv4</type>
+        <interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>
+      </transport_descriptor>
+    </transport_descriptors>
+    <participant profile_name="loopback_only" is_default_profile="true">
+      <rtps>
+        <userTransports><transport_id>loopback</transport_id></userTransports>
+        <useBuiltinTransports>false</useBuiltinTransports>
+        <builtin>
+          <discovery_config>
+            <leaseAnnouncement><sec>1</sec></leaseAnnouncement>
+            <initialAnnouncements>
+              <count>50</count>
+              <period><sec>0</sec><nanosec>100000000</nanosec></period>
+            </initialAnnouncements>
+          </discovery_config>
+        </builtin>
+      </rtps>
+    </participant>
+    <data_writer profile_name="sparing_writer" is_default_profile="true">
+      <qos>
+        <disable_heartbeat_piggyback>true</disable_heartbeat_piggyback>
+      </qos>
+      <times>
+        <heartbeatPeriod><sec>0</sec><nanosec>100000000</nanosec></heartbeatPeriod>
+        <nackSupressionDuration><sec>0</sec><nanosec>80000000</nanosec></nackSupressionDuration>
+      </times>
+    </data_writer>
+    <data_reader profile_name="/cosim/horizon">
+      <multicastLocatorList>
+        <locator><udpv4><port>{port}</port><address>239.255.0.2</address></udpv4></locator>
+      </multicastLocatorList>
+    </data_reader>
+  </profiles>
+</dds>
+"""
+
+
+def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment decides with whom its nodes can talk."""
+    names = (*_USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
+    return {name: environment[name] for name in names if name in environment}
+
+
+def loopback_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """An environment in which ROS nodes talk over loopback only.
+
+    Whoever has DDS settings of his own in the environment keeps them. Runs that set
+    ``COSIM_KEEP_DDS`` keep the middleware's defaults.
+
+    :param directory: where the profile file is written
+    """
+    result = dds_environment(environment, directory)
+    profile = result.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
+    if profile and profile != environment.get("FASTRTPS_DEFAULT_PROFILES_FILE"):
+        port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
+        Path(profile).write_text(PROFILE.format(port=port), encoding="utf-8")
+    return result
+
+
+def dds_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """The environment of :func:`loopback_environment`; the profile is not written."""
+    result = dict(environment)
+    if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in _USER_CHOICES):
+        return result
+    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
+        result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+        return result
+    result["FASTRTPS_DEFAULT_PROFILES_FILE"] = str((directory / PROFILE_FILE).resolve())
+    # LOCALHOST would make the middleware ignore the profile's transports.
+    result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
+    return result

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run shape ``inproc``: kernel and models in this process, no ROS, no sockets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.lifecycle import Operation
+from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.requirement import check_required
+from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.pacing import continued
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.record.results import RunFacts, open_bag, write_results
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+
+#: So much simulated time passes between two reports of progress [ns].
+_SLICE_NS = 1_000_000_000
+
+
+class InprocRun:
+    """A run in this process that its caller drives; use as a context manager.
+
+    >>> with InprocRun(scenario, output) as run:
+    ...     run.request(Request(Command.STEP, steps=3))
+    ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
+    ...     summary = run.finish()
+
+    It begins paused. However it is driven, the trace is that of a run left alone.
+
+    :param output: existing directory for bag, summary and report
+    :param record: write a bag and the report made from it
+    :param progress: called now and then with the simulated time [ns]; it may call
+        :meth:`request`, to pause
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
+    :raises CosimError: the scenario is wrong
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        output: Path,
+        *,
+        record: bool = True,
+        progress: Callable[[int], None] = lambda time_ns: None,
+        realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
+    ) -> None:
+        created = time.perf_counter_ns()
+        self._scenario = scenario
+        self._output = output
+        self._progress = progress
+        save_scenario(scenario, output / RESOLVED_SCENARIO)
+        graph = build_graph(scenario)
+        self._realtime = realtime
+        self._pacer = realtime.pacer
+        self._behaviours = {
+            name: build_model(scenario, name, "inproc", realtime) for name in graph.order
+        }
+        self._messages: list[tuple[str, int, int, bytes]] = []
+        self._topics = {
+            name: [port.topic for port in scenario.outputs_of(name).values()]
+            for name in scenario.participants
+        }
+        self._codecs = {
+            name: [cast(WireCodec, port.codec) for port in spec.outputs]
+            for name, spec in graph.participants.items()
+        }
+        self._scheduler = SequentialScheduler(
+            graph,
+            self._behaviours,
+            stop_latency_ns=scenario.stop_latency,
+            timer=time.perf_counter_ns,
+            observer=self._observe if record else None,
+        )
+        operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
+        self._lives = Lives(self._behaviours, operations=operations)
+        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
+        self._bag = open_bag(output, scenario, graph) if record else None
+        self.control = RunControl(
+            step_ns=scenario.clock_step,
+            rate=realtime.pacer.rate if realtime.pacer else None,
+            paused=True,
+        )
+        self.control.on_require = self._require
+        self._end = scenario.duration
+        self._reached = 0
+        self._wall_ns = 0
+        self._startup_ns = time.perf_counter_ns() - created
+
+    @property
+    def time(self) -> int:
+        """No activation takes place before this time [ns] any more."""
+        return max(self._reached, min(self._scheduler.next_time, self._end))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the end of the run is reached."""
+        return self._reached >= self._end
+
+    def request(self, request: Request) -> Answer:
+        """Do what is asked for, and return when it is done; a resume runs to the end.
+
+        :raises CosimError: a participant failed
+        """
+        answers: list[Answer] = []
+        self.control.handle(request, time=self.time, now=0, reply=answers.append)
+        if request.command is not Command.PAUSE and (not answers or answers[0].success):
+            self._run()
+        return answers[0]
+
+    def finish(self) -> Summary:
+        """Run to the end, and write summary, bag and report.
+
+        :raises CosimError: a participant failed
+        """
+        if not self.finished:
+            self.request(Request(Command.RESUME))
+        self.control.over("the run is over")
+        scheduler = self._scheduler
+        reason = f"end of the run at {format_ns(self._end)}"
+        if scheduler.stop_reason is not None and self._end < self._scenario.duration:
+            reason = scheduler.stop_reason
+        self._lives.stop(reason)
+        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        self._lives.shut_down("the run is complete")
+        self._close_bag()
+        facts = RunFacts(
+            "inproc",
+            self._end,
+            reason,
+            self._wall_ns,
+            self._startup_ns,
+            realtime=self._realtime.facts(),
+            required=self.control.required or None,
+        )
+        return write_results(self._output, self._scenario, reports, facts)
+
+    def _require(self, names: tuple[str, ...]) -> None:
+        check_required(self._scheduler.graph, names)
+        self._lives.require(names)
+
+    def _run(self) -> None:
+        """Run until the end, or until the run stands."""
+        control = self.control
+        self._pacer = continued(self._pacer, control.rate, self._reached)
+        while not self.finished:
+            stands = control.update(self.time, 0)
+            if control.abort_reason is not None:
+                raise AbortRequestedError(f"aborted: {control.abort_reason}")
+            if control.stop_reason is not None:
+                self._scheduler.stop_reason = control.stop_reason
+                self._end = self._reached
+            if stands or self.finished:
+                break
+            self._advance(min(self._reached + _SLICE_NS, control.limit, self._end))
+        if self.finished:
+            control.over("the run is over")
+
+    def _advance(self, until: int) -> None:
+        # In slices, so that a long run neither fills the memory nor hides its progress.
+        started = time.perf_counter_ns()
+        before = self._pacer.wait if self._pacer else None
+        self._end = self._scheduler.run(until, self._end, before=before)
+        self._reached = min(until, self._end)
+        self.control.granted = self._reached
+        self._wall_ns += time.perf_counter_ns() - started
+        if self._bag is not None:
+            for message in self._messages:
+                self._bag.write(*message)
+            self._messages.clear()
+            self._bag.advance(self._reached)
+        self._progress(self._reached)
+
+    def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
+        plain = self._codecs[participant][port].plain(data)
+        self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
+
+    def _close_bag(self) -> None:
+        if self._bag is not None:
+            self._bag.close()
+            self._bag = None
+
+    def __enter__(self) -> InprocRun:
+        self._during.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close_bag()
+        self._during.__exit__(kind, error, trace)
+
+
+def run_inproc(
+    scenario: Scenario,
+    output: Path,
+    *,
+    record: bool = True,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
+) -> Summary:
+    """Run a scenario to its end.
+
+    :param output: existing directory for bag, summary and report
+    :param record: write a bag and the report made from it
+    :param progress: called now and then with the simulated time [ns]
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
+    :raises CosimError: the scenario is wrong or a participant failed
+    """
+    with InprocRun(scenario, output, record=record, progress=progress, realtime=realtime) as run:
+        return run.finish()

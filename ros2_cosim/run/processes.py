@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting, watching and ending the processes of a plan.
+
+Each process gets its own process group and dies with this one. The first process that ends
+before its time ends the run; what it said of its failure is the reason.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.scenario.executables import PACKAGE, find_installed
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.scenario.schema import Scenario
+
+#: How long a process may take to end in order before it is killed.
+GRACE_S = 6.0
+_POLL_S = 0.02
+_PR_SET_PDEATHSIG = 1
+# Loaded here: between fork and exec nothing should be.
+_LIBC = ctypes.CDLL(None)
+
+
+@dataclass
+class _Child:
+    process: Process
+    popen: subprocess.Popen[bytes]
+    reader: threading.Thread | None = None
+
+
+class ProcessGroup:
+    """The running processes of one plan; use as a context manager.
+
+    :param plan: what to start, in this order
+    :param environment: for all of them
+    :param on_line: called with (process name, line) of everything they print, but for a node's
+        word about its own failure: that is what :meth:`failure` is for
+    :param on_lost: called with (participant, how) when a process has failed without which the
+        run goes on
+    :param held: processes that :meth:`start` starts later
+    :param named: which participants the system controller has named as required, if it has
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[Process],
+        environment: Mapping[str, str],
+        on_line: Callable[[str, str], None] = lambda name, line: None,
+        on_lost: Callable[[str, str], None] = lambda name, how: None,
+        held: Collection[str] = (),
+        named: Callable[[], Collection[str] | None] = lambda: None,
+    ) -> None:
+        self._plan = plan
+        self._environment = dict(environment)
+        self._on_line = on_line
+        self._on_lost = on_lost
+        self._held = held
+        self._children: list[_Child] = []
+        self._watch = RunWatch(plan, named)
+        self._first_end: float | None = None
+
+    def __enter__(self) -> ProcessGroup:
+        try:
+            for process in self._plan:
+                if process.name not in self._held:
+                    self._start(process)
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def start(self, name: str) -> None:
+        """Start a process of the plan that was held back."""
+        self._start(next(process for process in self._plan if process.name == name))
+
+    def pids(self) -> dict[str, int]:
+        """Process ids by name."""
+        return {child.process.name: child.popen.pid for child in self._children}
+
+    def codes(self) -> dict[str, int]:
+        """Exit codes of the processes that have ended, by name."""
+        self._look()
+        return {
+            c.process.name: c.popen.returncode for c in self._children if c.popen.poll() is not None
+        }
+
+    def failure(self) -> str | None:
+        """One line about the first required process that ended before its time, else None."""
+        self._look()
+        if self._watch.some_failed:
+            deadline = time.monotonic() + EARLY_S
+            time.sleep(GATHER_S)
+            self._look()
+            while not self._watch.cause_known and time.monotonic() < deadline:
+                # Who failed tells the clock first and ends last.
+                time.sleep(_POLL_S)
+                self._look()
+            self._hear_out()
+            return self._watch.failure()
+        if self._watch.some_ended and not self._watch.complete:
+            now = time.monotonic()
+            self._first_end = self._first_end or now
+            if now - self._first_end > EARLY_S:
+                return self._watch.early()
+        return None
+
+    def ended(self) -> bool:
+        """Whether all required ROS nodes have ended; servers go on until they are told.
+
+        When the clock has ended in order, the results are complete: a node that has not heard
+        of it after a while needs not be waited for.
+        """
+        self._look()
+        late = self._first_end is not None and time.monotonic() - self._first_end > EARLY_S
+        return self._watch.complete or (self._watch.clock_done and late)
+
+    def stopped(self) -> list[str]:
+        """The processes that somebody has stopped (SIGSTOP), by name; only Linux tells."""
+        return [
+            child.process.name + child.process.whom
+            for child in self._children
+            if _is_stopped(child.popen.pid)
+        ]
+
+    def _hear_out(self) -> None:
+        """Read what the processes said before they ended."""
+        for child in self._children:
+            if child.popen.poll() is not None and child.reader is not None:
+                child.reader.join(1.0)
+
+    def _look(self) -> None:
+        for child in self._children:
+            code = child.popen.poll()
+            if code is not None:
+                self._watch.ended(child.process.name, code)
+        for participant, how in self._watch.lost():
+            self._on_lost(participant, how)
+
+    def end(self) -> None:
+        """Ask all processes to end, and kill those that do not.
+
+        Servers are asked when the nodes have gone: these may have something to give back to them.
+        """
+        for is_node in (True, False):
+            self._end([child for child in self._children if child.process.is_ros is is_node])
+        for child in self._children:
+            if child.reader is not None:
+                child.reader.join(1.0)
+
+    def _end(self, children: Sequence[_Child]) -> None:
+        """End some of the processes, the first started last."""
+        for child in reversed(children):
+            self._signal(child, signal.SIGTERM)
+            # Who has been stopped could not end.
+            self._signal(child, signal.SIGCONT)
+        deadline = time.monotonic() + GRACE_S
+        for child in children:
+            try:
+                child.popen.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._signal(child, signal.SIGKILL)
+                child.popen.wait()
+
+    @staticmethod
+    def _signal(child: _Child, number: signal.Signals) -> None:
+        if child.popen.poll() is None:
+            try:
+                os.killpg(child.popen.pid, number)
+            except ProcessLookupError:
+                return
+
+    def _start(self, process: Process) -> None:
+        popen = subprocess.Popen(
+            command_of(process),
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(_die_with, os.getpid()),
+        )
+        child = _Child(process, popen)
+        child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
+        child.reader.start()
+        self._children.append(child)
+
+    def _read(self, child: _Child) -> None:
+        assert child.popen.stdout is not None
+        for raw in child.popen.stdout:
+            line = raw.decode(errors="replace").rstrip()
+            if line:
+                if not self._watch.said(child.process.name, line):
+                    self._on_line(child.process.name, line)
+        child.popen.stdout.close()
+
+
+def command_of(process: Process) -> list[str]:
+    """The command line of a process of a plan."""
+    command = [*_program(process), *process.arguments]
+    if process.is_ros:
+        command += ["--ros-args", "-r", f"__node:={process.name}"]
+        for name, value in process.parameters.items():
+            # ROS reads parameter values as YAML, of which JSON is a part.
+            command += ["-p", f"{name}:={json.dumps(value)}"]
+    return command
+
+
+def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str, str]]:
+    """(name, command line) of the processes of a plan that the user starts."""
+    plan = make_plan(scenario, replace(options, by_hand=()))
+    return [(p.name, shlex.join(command_of(p))) for p in plan if p.name in options.by_hand]
+
+
+def _program(process: Process) -> list[str]:
+    if process.package == PACKAGE:
+        return [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
+    if process.package:
+        return [str(find_installed(process.package, process.executable, process.name))]
+    if process.executable.endswith(".py"):
+        return [sys.executable, process.executable]
+    return [process.executable]
+
+
+def _die_with(parent: int) -> None:
+    """Runs in the child: end when the starting process ends, even by SIGKILL (Linux)."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the request took hold
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of a run without synchronisation: it gives the start, and gathers the results.
+
+Between these two it has no influence: there is no horizon, and nobody waits for anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.protocol import (
+    Horizon,
+    ParticipantReport,
+    ParticipantState,
+    SystemState,
+)
+from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session, Stopped, data_qos
+from ros2_cosim.study.free_running_node import START
+
+#: Time 0 lies so far ahead that everybody knows of it beforehand.
+_LEAD_NS = 300_000_000
+_POLL_S = 0.05
+_SECOND = 1_000_000_000
+
+
+class FreeRunningClock:
+    """Starts all participants at one time on the monotonic clock and waits until they are done.
+
+    :param session: the ROS node
+    :param participants: names of all participants
+    :param run_id: names this run in every message
+    :param factor: wanted real-time factor
+    :param end_ns: the run ends at this simulated time
+    :param startup_s: wall seconds that connecting may take
+    :param watchdog_s: wall seconds that reporting may take
+    :param timer: the monotonic clock that all processes share [ns]
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        participants: Iterable[str],
+        *,
+        run_id: str,
+        factor: float,
+        end_ns: int,
+        startup_s: float,
+        watchdog_s: float,
+        timer: Callable[[], int],
+    ) -> None:
+        self._session = session
+        self._run_id = run_id
+        self._factor = factor
+        self._end = end_ns
+        self._startup_ns = int(startup_s * 1e9)
+        self._watchdog_ns = int(watchdog_s * 1e9)
+        self._timer = timer
+        self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
+        self._failure: ParticipantState | None = None
+        self._told_at = timer()
+        self.reports: dict[str, ParticipantReport] = {}
+        self.start_ns = 0
+        #: Whether the participants came to their last activations, however late.
+        self.complete = False
+        latched = data_qos(latched=True)
+        self._start = session.writer(START, topics.HORIZON_TYPE, latched)
+        self._system = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
+        session.record_reader(
+            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
+        )
+        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
+
+    def watch(
+        self, topic: str, type_name: str, codec: Codec, receive: Callable[[int, object], None]
+    ) -> None:
+        """Call ``receive`` with stamp [ns] and record of each message of a topic."""
+
+        def on_message(data: bytes) -> None:
+            stamp, _, record = codec.decode(data)
+            receive(stamp, record)
+
+        self._session.reader(topic, type_name, data_qos(), on_message)
+
+    def run(self) -> None:
+        """Run from the first connection until all reports are here.
+
+        :raises ParticipantError: a participant reported an error
+        :raises DeadlockError: somebody does not connect, or does not report
+        :raises Stopped: the process was asked to end
+        """
+        try:
+            self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
+            if not self._wait_for(lambda: self._all_in(State.READY_TO_RUN), self._startup_ns):
+                raise DeadlockError(f"{self._lagging(State.READY_TO_RUN)} did not become ready")
+            self.start_ns = self._timer() + _LEAD_NS
+            self._start.send(Horizon(self._run_id, self.start_ns, self._end))
+            self._enter(State.RUNNING, "all participants are ready")
+            # Who needs as long again as was planned, and then some, never catches up.
+            planned = round(self._end / self._factor)
+            patience = 2 * planned + self._end // 2 + self._watchdog_ns
+            self.complete = self._wait_for(lambda: self._all_in(State.STOPPING), patience)
+            self._enter(State.STOPPING, "the end of the run, or of patience")
+            if not self._wait_for(lambda: self.reports.keys() >= self._states.keys(),
+                                  self._watchdog_ns):  # fmt: skip
+                silent = sorted(self._states.keys() - self.reports.keys())
+                raise DeadlockError(f"{', '.join(silent)} did not report")
+        except BaseException as error:
+            self._enter(State.ABORTING, str(error) or type(error).__name__)
+            if not isinstance(error, Stopped):
+                self._system.flush()
+            raise
+
+    def finish(self) -> None:
+        """The results are on disk: let everybody go."""
+        self._enter(State.SHUT_DOWN, "the run is complete")
+        self._system.flush()
+
+    def _wait_for(self, condition: Callable[[], bool], patience_ns: int) -> bool:
+        since = self._timer()
+        while not condition():
+            self._session.wait(_POLL_S)
+            if self._failure is not None:
+                raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
+            self._tell_time()
+            if self._timer() - since > patience_ns:
+                return False
+        return True
+
+    def _tell_time(self) -> None:
+        """Print the planned time once per second of wall time: a sign of life."""
+        now = self._timer()
+        if now - self._told_at > _SECOND:
+            self._told_at = now
+            shown = min(self._end, int((now - self.start_ns) * self._factor))
+            print(f"time {max(0, shown) / 1e9 if self.start_ns else 0.0:.3f} s", flush=True)
+
+    def _all_in(self, state: State) -> bool:
+        return all(s is not None and s.state >= state for s in self._states.values())
+
+    def _lagging(self, state: State) -> str:
+        return ", ".join(n for n, s in self._states.items() if s is None or s.state < state)
+
+    def _enter(self, state: State, reason: str) -> None:
+        self._system.send(SystemState(int(state), reason, self._run_id))
+
+    def _on_state(self, state: ParticipantState) -> None:
+        if state.participant in self._states:
+            self._states[state.participant] = state
+            if state.state == State.ERROR and self._failure is None:
+                self._failure = state
+
+    def _on_report(self, report: ParticipantReport) -> None:
+        self.reports[report.participant] = report

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data port: an HTTP server for settings, dashboards and programs that look on.
+
+It listens at the loopback address unless told otherwise, and then asks for a token. Requests are
+bounded in size, time and number. A page of another origin can neither read nor command: answers
+carry no permission for it, a body must be declared as JSON, and on the loopback address the
+name that the browser used must be the loopback's.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.vds.data_port_api import JSON_TYPE, Answer, DataPortApi, error_answer
+
+MAX_BODY = 16_384
+MAX_CONNECTIONS = 32
+#: A connection that says nothing for so long is closed [s].
+IDLE_S = 30.0
+#: So long each pause in a refused request may take [s].
+REFUSAL_S = 1.0
+_HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; base-uri 'none'"),
+)
+
+
+class DataPort:
+    """Serves an API in threads of its own, from ``start`` to ``close``.
+
+    :param api: what answers
+    :param host: address to listen at
+    :param port: 0: any free one
+    :param token: asked for in every request but that for the dashboard's page; made up where
+        ``host`` is not a loopback address and none is given
+    :raises ConnectionFailedError: the address cannot be had
+    """
+
+    def __init__(
+        self, api: DataPortApi, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+    ) -> None:
+        self.host = host
+        self.token = token or (None if _is_loopback(host) else secrets.token_urlsafe(16))
+        try:
+            self._server = _Server((host, port), api, self.token)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ConnectionFailedError(f"HTTP {host}:{port} cannot be opened: {reason}") from None
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="data-port"
+        )
+        self._thread.daemon = True
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """Address of the dashboard, with the token where one is needed."""
+        suffix = f"#token={self.token}" if self.token else ""
+        return f"http://{self.host}:{self.port}/{suffix}"
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering, and close all connections."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+        self._server.server_close()
+        self._server.close_connections()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = MAX_CONNECTIONS
+
+    def __init__(self, address: tuple[str, int], api: DataPortApi, token: str | None) -> None:
+        self.api = api
+        self.token = token
+        self.loopback_only = _is_loopback(address[0]) and token is None
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking the network for the machine's name, as the base class does."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, unless there are too many."""
+        with self._lock:
+            crowded = len(self._open) >= MAX_CONNECTIONS
+            if not crowded:
+                self._open.add(request)
+        if crowded:
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection."""
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """End what is still open, so that its threads end."""
+        with self._lock:
+            still_open = list(self._open)
+        for connection in still_open:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that broke is nobody's business."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "ros2_cosim"
+    sys_version = ""
+    timeout = IDLE_S
+    wbufsize = 65_536  # head and body leave in one piece
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PUT(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Keep quiet."""
+
+    def _serve(self) -> None:
+        refusal, body = self._read()
+        self._reply(refusal or self.server.api.answer(self.command, self.path, body))
+        if refusal is not None:
+            self._hear_out()
+
+    def _hear_out(self) -> None:
+        """Read what is left of a refused request: closing before would undo the answer."""
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(REFUSAL_S)
+        left = 16 * MAX_BODY
+        while left > 0 and (data := self.rfile.read1(4096)):
+            left -= len(data)
+
+    def _read(self) -> tuple[Answer | None, bytes]:
+        """(refusal or None, body); after a refusal the connection is not used again."""
+        self.close_connection = True
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            return error_answer(411, "Content-Length: needed, as a number of bytes"), b""
+        if len(length) > 9 or int(length) > MAX_BODY:
+            return error_answer(
+                413, f"body: found {length[:20]} bytes; allowed are at most {MAX_BODY}"
+            ), b""
+        refusal = self._stranger()
+        if refusal is not None:
+            return refusal, b""
+        if self.command == "POST":
+            found = self.headers.get_content_type()
+            if found != JSON_TYPE:
+                return error_answer(
+                    415, f"Content-Type: found {found[:60]}; allowed is {JSON_TYPE}"
+                ), b""
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            return error_answer(400, "body: shorter than announced"), b""
+        self.close_connection = self.headers.get("Connection", "").lower() == "close"
+        return None, body
+
+    def _stranger(self) -> Answer | None:
+        """Refuse who may not ask."""
+        name = self.headers.get("Host", "")
+        host = _host_of(f"//{name}")
+        if self.server.loopback_only and not _is_loopback(host):
+            return error_answer(403, f"Host: found {name[:60]!r}; allowed is this machine's own")
+        origin = self.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != name:
+            return error_answer(403, f"Origin: found {origin[:60]!r}; allowed is the port's own")
+        token = self.server.token
+        if token is None or self.server.api.is_open(self.path):
+            return None
+        given = self.headers.get("Authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            return error_answer(401, "Authorization: allowed is 'Bearer' with the port's token")
+        return None
+
+    def _reply(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        for name, value in _HEADERS:
+            self.send_header(name, value)
+        if answer.allow:
+            self.send_header("Allow", answer.allow)
+        if answer.status == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+
+def _host_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data port without its socket: a request's method, path and body in, an answer out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.vds.controllable import Controllable
+from ros2_cosim.vds.data_port_messages import (
+    IoRequest,
+    RunRequest,
+    TargetsRequest,
+    plain_output,
+    plain_status,
+    read_document,
+)
+from ros2_cosim.vds.data_port_schema import openapi
+from ros2_cosim.vds.data_port_targets import Telemetry
+from ros2_cosim.vds.data_port_view import CommandTarget, RunView, known_vehicle
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
+
+_PAGES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/dashboard.css": ("dashboard.css", "text/css; charset=utf-8"),
+    "/dashboard.js": ("dashboard.js", "text/javascript; charset=utf-8"),
+    "/drawing.js": ("drawing.js", "text/javascript; charset=utf-8"),
+}
+JSON_TYPE = "application/json"
+
+
+class Answer(NamedTuple):
+    """Status, content type and body of an answer; ``allow``: methods, where one was wrong."""
+
+    status: int
+    content_type: str
+    body: bytes
+    allow: str | None = None
+
+
+def json_answer(status: int, data: Mapping[str, Any]) -> Answer:
+    """An answer in JSON."""
+    return Answer(status, JSON_TYPE, json.dumps(data, allow_nan=False).encode() + b"\n")
+
+
+def error_answer(status: int, text: str, allow: str | None = None) -> Answer:
+    """An error: its text names the place, what was found and what is allowed."""
+    return json_answer(status, {"error": text, "status": status})._replace(allow=allow)
+
+
+class DataPortApi:
+    """Answers requests about one run.
+
+    :param name: of the run, for people
+    :param control: pause, resume, step, rate
+    :param view: what the dashboard shows
+    :param target: takes commands; None: this run takes none
+    :param telemetry: sends states to receivers; None: this run does not
+    """
+
+    def __init__(
+        self,
+        name: str,
+        control: Controllable,
+        view: RunView,
+        target: CommandTarget | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        self._name = name
+        self._control = control
+        self._view = view
+        self._target = target
+        self._telemetry = telemetry
+        self._routes: dict[str, dict[str, Callable[[str, bytes], Answer]]] = {
+            "/api/health": {"GET": self._health},
+            "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
+            "/api/run": {"GET": self._run, "POST": self._change},
+            "/api/state": {"GET": self._state},
+            "/api/io": {"POST": self._io},
+            "/api/io/targets": {"GET": self._targets, "POST": self._set_targets},
+        }
+
+    @staticmethod
+    def is_open(path: str) -> bool:
+        """Whether a path is the dashboard's page, which says nothing of the run."""
+        return urlsplit(path).path in _PAGES
+
+    def answer(self, method: str, path: str, body: bytes) -> Answer:
+        """Answer a request; never raises for what is in it."""
+        parts = urlsplit(path)
+        if parts.path in _PAGES:
+            if method != "GET":
+                return error_answer(405, f"method: found {method}; allowed is GET", "GET")
+            name, content_type = _PAGES[parts.path]
+            page = files("ros2_cosim.vds").joinpath("dashboard", name)
+            return Answer(200, content_type, page.read_bytes())
+        methods = self._routes.get(parts.path)
+        if methods is None:
+            known = ", ".join(self._routes)
+            return error_answer(404, f"path: found {parts.path[:100]!r}; there are {known}")
+        if method not in methods:
+            allow = ", ".join(methods)
+            return error_answer(405, f"method: found {method}; allowed is {allow}", allow)
+        try:
+            return methods[method](parts.query, body)
+        except ConfigurationError as error:
+            return error_answer(400, str(error))
+
+    def _health(self, query: str, body: bytes) -> Answer:
+        status = plain_status(self._control.status())
+        return json_answer(200, {"status": "ok", "name": self._name, **status})
+
+    def _run(self, query: str, body: bytes) -> Answer:
+        run = {"name": self._name, **plain_status(self._control.status())}
+        return json_answer(200, {"run": run, **self._view.picture()})
+
+    def _change(self, query: str, body: bytes) -> Answer:
+        request = read_document(RunRequest, body)
+        if request.action == "pause":
+            self._control.pause()
+        elif request.action == "resume":
+            self._control.resume()
+        elif request.action == "step":
+            self._control.step(request.count)
+        else:
+            self._control.set_rate(request.rate)
+        return json_answer(200, {"name": self._name, **plain_status(self._control.status())})
+
+    def _state(self, query: str, body: bytes) -> Answer:
+        target = self._commandable()
+        wanted = parse_qs(query).get("vehicle", list(target.vehicles()))
+        return json_answer(
+            200,
+            {
+                "vehicles": [
+                    plain_output(name, target.output(known_vehicle(target, name)), command=True)
+                    for name in wanted[:64]
+                ]
+            },
+        )
+
+    def _io(self, query: str, body: bytes) -> Answer:
+        target = self._commandable()
+        request = read_document(IoRequest, body)
+        vehicle = known_vehicle(target, request.vehicle)
+        if request.model_fields_set != {"vehicle"}:
+            target.command(
+                vehicle,
+                VehicleCommand(
+                    request.steer * target.max_steer(vehicle),
+                    request.throttle,
+                    request.brake,
+                    request.gear,
+                    request.handbrake,
+                ),
+            )
+        return json_answer(200, plain_output(vehicle, target.output(vehicle), command=True))
+
+    def _targets(self, query: str, body: bytes) -> Answer:
+        return json_answer(200, {"vehicles": self._sender().targets()})
+
+    def _set_targets(self, query: str, body: bytes) -> Answer:
+        sender = self._sender()
+        request = read_document(TargetsRequest, body)
+        vehicle = known_vehicle(self._commandable(), request.vehicle)
+        sender.set_targets(vehicle, request.targets, command=request.command)
+        return json_answer(200, {"vehicles": sender.targets()})
+
+    def _commandable(self) -> CommandTarget:
+        if self._target is None:
+            raise ConfigurationError("this run can be watched and controlled, but not commanded")
+        return self._target
+
+    def _sender(self) -> Telemetry:
+        if self._telemetry is None:
+            raise ConfigurationError("this run sends no telemetry")
+        return self._telemetry

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents of the data port: what is read, checked; what is answered, as plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.vds.controllable import FASTEST, MOST_STEPS, SLOWEST, RunStatus
+from ros2_cosim.vds.data_port_view import plain_state
+from ros2_cosim.vds.fleet_settings import fault_text
+from ros2_cosim.vds.replay import plain_command
+from ros2_cosim.vds.session import Output
+
+MAX_TARGETS = 16
+_IPV4 = r"^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}$"
+
+_Document = TypeVar("_Document", bound="_Message")
+Pedal = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class IoRequest(_Message):
+    """A command to one vehicle. With nothing but ``vehicle`` no command is given."""
+
+    vehicle: str = Field(description="Name of the vehicle.")
+    throttle: Pedal = Field(0.0, description="Throttle pedal.")
+    brake: Pedal = Field(0.0, description="Brake pedal.")
+    steer: float = Field(
+        0.0, ge=-1.0, le=1.0, description="Part of the largest steering angle, left positive."
+    )
+    gear: Literal[-1, 0, 1] = Field(1, description="1 forward, 0 neutral, -1 reverse.")
+    handbrake: bool = Field(False, description="Hand brake.")
+
+
+class Target(_Message):
+    """Where telemetry goes."""
+
+    ip: str = Field(pattern=_IPV4, description="IPv4 address.")
+    port: int = Field(ge=1, le=65535, description="UDP port.")
+
+
+class TargetsRequest(_Message):
+    """Receivers of one vehicle's telemetry; they replace those from before."""
+
+    vehicle: str = Field(description="Name of the vehicle.")
+    targets: list[Target] = Field(max_length=MAX_TARGETS, description="All receivers.")
+    command: bool = Field(False, description="Send the command along with the state.")
+
+
+class RunRequest(_Message):
+    """A change to the run."""
+
+    action: Literal["pause", "resume", "step", "rate"] = Field(description="What to do.")
+    count: int = Field(1, ge=1, le=MOST_STEPS, description="Steps to take (action step).")
+    rate: float | None = Field(
+        None,
+        ge=SLOWEST,
+        le=FASTEST,
+        description="Real-time factor (action rate); null: as fast as possible.",
+    )
+
+
+def read_document(kind: type[_Document], body: bytes) -> _Document:
+    """Read a request's document.
+
+    :raises ConfigurationError: it is not JSON, or not what is allowed; the text says where
+    """
+    try:
+        data = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"body: not JSON: {error}") from None
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(fault_text(error, "body")) from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def plain_output(vehicle: str, output: Output, *, command: bool) -> dict[str, Any]:
+    """What is told of one vehicle: simulated time, ticks, measured state, perhaps the command."""
+    told: dict[str, Any] = {
+        "vehicle": vehicle,
+        "time_s": output.time / SECOND,
+        "step": output.steps,
+        "measured_s": output.measured_time / SECOND,
+        "state": plain_state(output.measured),
+    }
+    if command:
+        told["command"] = plain_command(output.command)
+    return told
+
+
+def plain_status(status: RunStatus) -> dict[str, Any]:
+    """Where a run is."""
+    return {
+        "state": status.state,
+        "time_s": status.time / SECOND,
+        "steps": status.steps,
+        "rate": status.rate,
+        "may_change_rate": status.may_change_rate,
+    }

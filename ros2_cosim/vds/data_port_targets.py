@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry: states as JSON datagrams to the receivers that were asked for, vehicle by vehicle."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.realtime.wall_clock import WallClock
+from ros2_cosim.vds.data_port_messages import Target, plain_output
+from ros2_cosim.vds.session import Output
+
+#: JSON is for looking on: no more than so many datagrams per second, vehicle and receiver.
+MAX_RATE_HZ = 60
+
+
+class Telemetry:
+    """Sends the state of each vehicle to its targets, at most 60 times per second of wall time.
+
+    To be called with the outputs of every tick.
+
+    :param vehicles: names
+    :param clock: to hold the rate
+    """
+
+    def __init__(self, vehicles: Sequence[str], clock: WallClock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._targets: dict[str, tuple[tuple[Target, ...], bool]] = {
+            n: ((), False) for n in vehicles
+        }
+        self._next = dict.fromkeys(vehicles, 0)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        #: Datagrams handed to the network, and those it would not take.
+        self.sent = self.failed = 0
+
+    def set_targets(self, vehicle: str, targets: Sequence[Target], *, command: bool) -> None:
+        """Replace the receivers of a vehicle's telemetry."""
+        with self._lock:
+            self._targets[vehicle] = (tuple(targets), command)
+
+    def targets(self) -> dict[str, Any]:
+        """All receivers, as plain data."""
+        with self._lock:
+            found = dict(self._targets)
+        return {
+            vehicle: {"targets": [t.model_dump() for t in targets], "command": command}
+            for vehicle, (targets, command) in found.items()
+        }
+
+    def __call__(self, outputs: Mapping[str, Output]) -> None:
+        """Send what is due."""
+        now = self._clock.now()
+        for vehicle, output in outputs.items():
+            with self._lock:
+                targets, command = self._targets[vehicle]
+            if not targets or now < self._next[vehicle]:
+                continue
+            self._next[vehicle] = now + SECOND // MAX_RATE_HZ
+            data = json.dumps(plain_output(vehicle, output, command=command)).encode()
+            for target in targets:
+                try:
+                    self._socket.sendto(data, (target.ip, target.port))
+                    self.sent += 1
+                except OSError:
+                    self.failed += 1
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

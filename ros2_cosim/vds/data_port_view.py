@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the data port needs of a run: a picture to show, and perhaps somebody to command.
+
+``SessionView`` gives both for sessions. Any other run can be shown by a ``RunView`` of its own
+beside what is ``Controllable``; ``picture_of`` makes the picture from vehicles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import sincos
+from ros2_cosim.models.vehicle import VehicleParameters
+from ros2_cosim.vds.run_modes import FreeRun
+from ros2_cosim.vds.session import Fleet, Output
+from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
+
+
+class VehicleView(NamedTuple):
+    """One vehicle as it is shown: centre [m], heading [rad], speed, acceleration, size, command.
+
+    ``status`` is one word for the user (``driven``, ``fail-safe``), ``lateral`` its sideways
+    acceleration; ``throttle``, ``brake`` (0..1) and ``steer`` [rad, left positive] are what the
+    vehicle gets, None where that is not known.
+    """
+
+    name: str
+    x: float
+    y: float
+    yaw: float
+    speed: float
+    acceleration: float
+    length: float
+    width: float
+    lateral: float = 0.0
+    throttle: float | None = None
+    brake: float | None = None
+    steer: float | None = None
+    status: str = "driven"
+
+
+class BoxView(NamedTuple):
+    """A fixed object: centre [m], heading [rad], size [m]."""
+
+    name: str
+    x: float
+    y: float
+    yaw: float
+    length: float
+    width: float
+
+
+class RunView(Protocol):
+    """Shows a run; called from the threads of the data port at any time."""
+
+    def picture(self) -> dict[str, Any]:
+        """The picture now, as plain data: see :func:`picture_of`."""
+
+
+class CommandTarget(Protocol):
+    """Takes commands for vehicles and knows their states."""
+
+    def vehicles(self) -> Sequence[str]:
+        """Names."""
+
+    def max_steer(self, vehicle: str) -> float:
+        """Angle of the front wheels at steer 1 [rad]."""
+
+    def command(self, vehicle: str, command: VehicleCommand) -> None:
+        """Give a command.
+
+        :raises ConfigurationError: the run takes none
+        """
+
+    def output(self, vehicle: str) -> Output:
+        """All that is known of a vehicle."""
+
+
+class SessionView:
+    """Shows a fleet, and commands it where it runs freely.
+
+    :param fleet: the vehicles
+    :param parameters: their types
+    :param free_run: who ticks them by the wall clock; None: somebody else steps
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        parameters: Mapping[str, VehicleParameters],
+        free_run: FreeRun | None = None,
+    ) -> None:
+        self._fleet = fleet
+        self._parameters = parameters
+        self._free_run = free_run
+
+    def vehicles(self) -> Sequence[str]:
+        """Names in order."""
+        return tuple(self._fleet)
+
+    def max_steer(self, vehicle: str) -> float:
+        """Angle of the front wheels at steer 1 [rad]."""
+        return self._parameters[vehicle].max_steer_angle
+
+    def command(self, vehicle: str, command: VehicleCommand) -> None:
+        """Give a command.
+
+        :raises ConfigurationError: somebody else steps
+        """
+        if self._free_run is None:
+            raise ConfigurationError(
+                "command: this run is stepped by the commands on its UDP ports; here it takes none"
+            )
+        self._free_run.command(vehicle, command)
+
+    def output(self, vehicle: str) -> Output:
+        """All that is known of a vehicle."""
+        return self._fleet[vehicle].output()
+
+    def picture(self) -> dict[str, Any]:
+        """The true states, and the figures of the run."""
+        free = self._free_run
+        views = []
+        for name, output in self._fleet.outputs().items():
+            s, realised, p = output.state, output.realised, self._parameters[name]
+            failing = free is not None and free.in_fail_safe(name)
+            views.append(
+                VehicleView(
+                    *(name, s.x, s.y, s.yaw, s.vx, s.ax, p.length, p.width, s.ay),
+                    *(realised.throttle, realised.brake, s.steer),
+                    status="fail-safe" if failing else "driven",
+                )
+            )
+        timing = None if free is None else free.timing.figures()
+        return picture_of(views, timing=timing)
+
+
+def picture_of(
+    vehicles: Iterable[VehicleView],
+    objects: Iterable[BoxView] = (),
+    *,
+    timing: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Vehicles (with the gap ahead of each), fixed objects and timing as plain data."""
+    views = list(vehicles)
+    boxes = list(objects)
+    return {
+        "vehicles": [
+            view._asdict() | dict(zip(("ahead", "gap"), gap_ahead(view, views, boxes), strict=True))
+            for view in views
+        ],
+        "objects": [box._asdict() for box in boxes],
+        "timing": dict(timing) if timing is not None else None,
+    }
+
+
+def gap_ahead(
+    view: VehicleView, vehicles: Sequence[VehicleView], objects: Sequence[BoxView] = ()
+) -> tuple[str | None, float | None]:
+    """(name, bumper-to-bumper distance [m]) of what is next ahead in the vehicle's own path.
+
+    In the path is what overlaps the vehicle sideways, seen straight ahead; lengths count along the
+    vehicle. (None, None): nothing is ahead.
+    """
+    sine, cosine = sincos(view.yaw)
+    best: tuple[str | None, float | None] = (None, None)
+    others: list[VehicleView | BoxView] = [*vehicles, *objects]
+    for other in others:
+        if other is view:
+            continue
+        dx, dy = other.x - view.x, other.y - view.y
+        ahead, aside = dx * cosine + dy * sine, dy * cosine - dx * sine
+        if ahead <= 0.0 or abs(aside) > 0.5 * (view.width + other.width):
+            continue
+        gap = ahead - 0.5 * (view.length + other.length)
+        if best[1] is None or gap < best[1]:
+            best = (other.name, gap)
+    return best
+
+
+def known_vehicle(target: CommandTarget, vehicle: str) -> str:
+    """The name itself.
+
+    :raises ConfigurationError: there is no such vehicle; the text lists those there are
+    """
+    if vehicle not in target.vehicles():
+        raise ConfigurationError(
+            f"vehicle: found {vehicle!r}; allowed are {', '.join(target.vehicles())}"
+        )
+    return vehicle
+
+
+def plain_state(state: PlantState) -> dict[str, Any]:
+    """A state as JSON has it."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in state._asdict().items()}

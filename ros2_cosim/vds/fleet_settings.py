@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vehicles, actuators and sensor of a session as plain data, for files and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.vds.actuator import ActuatorSettings, Limits
+from ros2_cosim.vds.session import Fleet, Session, SessionSettings
+from ros2_cosim.vds.vehicle_plant import VehiclePlant
+
+MAX_VEHICLES = 64
+
+
+def _duration(value: object) -> int:
+    try:
+        return parse_duration(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+
+
+Duration = Annotated[int, BeforeValidator(_duration)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChannelSettings(_Settings):
+    """Limits of one actuator; left out: none."""
+
+    low: Number | None = None
+    high: Number | None = None
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    def limits(self, low: float, high: float) -> Limits:
+        """The limits, within those of the channel itself."""
+        return Limits(
+            low if self.low is None else self.low,
+            high if self.high is None else self.high,
+            inf if self.rate is None else self.rate,
+        )
+
+
+class VehicleSettings(_Settings):
+    """One vehicle: type, start (centre of the footprint, heading, speed), actuators, sensor."""
+
+    kind: Literal["sedan", "van", "truck"] = "sedan"
+    x: Number = 0.0
+    y: Number = 0.0
+    yaw: Number = 0.0
+    speed: Number = 0.0
+    actuator_delay: Duration = 0
+    steer: ChannelSettings = ChannelSettings()
+    throttle: ChannelSettings = ChannelSettings()
+    brake: ChannelSettings = ChannelSettings()
+    sensor_delay: Duration = 0
+
+    def session(self, dt_ns: int, road: RoadNetwork | None = None) -> Session:
+        """Make the session of the vehicle.
+
+        :raises ConfigurationError: step, delay or limits are out of range
+        """
+        plant = VehiclePlant(
+            VEHICLES[self.kind], x=self.x, y=self.y, yaw=self.yaw, speed=self.speed, road=road
+        )
+        actuator = ActuatorSettings(
+            self.actuator_delay,
+            self.steer.limits(-inf, inf),
+            self.throttle.limits(0.0, 1.0),
+            self.brake.limits(0.0, 1.0),
+        )
+        return Session(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
+
+
+class FleetSettings(_Settings):
+    """Step and vehicles of a fleet."""
+
+    dt: Duration = 5_000_000
+    vehicles: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],
+            VehicleSettings,
+        ],
+        Field(min_length=1, max_length=MAX_VEHICLES),
+    ]
+
+    def fleet(self, road: RoadNetwork | None = None) -> Fleet:
+        """Make the fleet.
+
+        :param road: ground of all vehicles; None: the plane z = 0
+        :raises ConfigurationError: step, delay or limits are out of range
+        """
+        return Fleet({name: v.session(self.dt, road) for name, v in self.vehicles.items()})
+
+
+def read_settings(data: Mapping[str, Any], where: str) -> FleetSettings:
+    """Check plain data.
+
+    :raises ConfigurationError: naming the place and what is wrong there
+    """
+    try:
+        return FleetSettings.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(fault_text(error, where)) from None
+
+
+def fault_text(error: ValidationError, where: str) -> str:
+    """The first fault as one line: place, what is wrong, what was found."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    found = repr(fault["input"])
+    found = found if len(found) <= 60 else found[:57] + "..."
+    return f"{where}: {place or 'document'}: {fault['msg']} (found {found})"

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sockets of a VDS1 server: commands in, states out to any number of receivers.
+
+Vehicle i of a fleet has command port P + i, and its states go to port Q + i of each receiver:
+VDS1 has no vehicle in its packets.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.realtime.wall_clock import WallClock
+from ros2_cosim.vds.session import Output
+from ros2_cosim.vds.vds1 import (
+    CommandPacket,
+    SequenceFilter,
+    decode_command,
+    encode_state,
+    to_timestamp,
+)
+
+Address = tuple[str, int]
+#: Longer datagrams are no packets; one byte more than the longest one shows that.
+_READ_SIZE = 512
+
+
+class PortCounts(NamedTuple):
+    """Datagrams on one command port: taken, held back by their number, not valid."""
+
+    accepted: int
+    stale: int
+    malformed: int
+
+
+def open_udp(host: str, port: int) -> socket.socket:
+    """A bound, non-blocking UDP socket.
+
+    :raises ConnectionFailedError: the address cannot be had
+    """
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        opened.bind((host, port))
+    except (OSError, OverflowError) as error:
+        opened.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ConnectionFailedError(f"UDP {host}:{port} cannot be opened: {reason}") from None
+    opened.setblocking(False)
+    return opened
+
+
+def read_address(text: str, port: int, option: str) -> Address:
+    """Read ``HOST`` or ``HOST:PORT`` and look the host up.
+
+    :raises ConfigurationError: it is neither, or the host is not known
+    """
+    host, colon, number = text.partition(":")
+    try:
+        found = int(number) if colon else port
+        if not 0 < found < 65536:
+            raise ValueError
+        address = socket.getaddrinfo(host, found, socket.AF_INET, socket.SOCK_DGRAM)[0][4]
+    except (ValueError, OSError, UnicodeError):
+        raise ConfigurationError(
+            f"{option}: found {text!r}; allowed is a known host, or host:port"
+        ) from None
+    return str(address[0]), int(address[1])
+
+
+class CommandPorts:
+    """One UDP socket per vehicle, and what has been received on it.
+
+    :param vehicles: names; their order numbers the ports
+    :param host: address to listen at
+    :param port: of the first vehicle; 0: any free one for each
+    :raises ConnectionFailedError: a port cannot be had
+    """
+
+    def __init__(self, vehicles: Iterable[str], host: str, port: int) -> None:
+        self.sockets: dict[str, socket.socket] = {}
+        self.filters: dict[str, SequenceFilter] = {}
+        self._accepted: dict[str, int] = {}
+        self._malformed: dict[str, int] = {}
+        try:
+            for index, name in enumerate(vehicles):
+                self.sockets[name] = open_udp(host, port + index if port else 0)
+                self.filters[name] = SequenceFilter()
+                self._accepted[name] = self._malformed[name] = 0
+        except ConnectionFailedError:
+            self.close()
+            raise
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Where each vehicle listens."""
+        return {name: opened.getsockname()[1] for name, opened in self.sockets.items()}
+
+    def receive(self, vehicle: str) -> tuple[CommandPacket, Address] | None:
+        """The next valid command that waits on a port, whatever its number; None: nothing waits."""
+        while True:
+            try:
+                data, address = self.sockets[vehicle].recvfrom(_READ_SIZE)
+            except (BlockingIOError, ConnectionRefusedError):
+                return None
+            try:
+                return decode_command(data), address
+            except ProtocolError:
+                self._malformed[vehicle] += 1
+
+    def accept(self, vehicle: str, packet: CommandPacket) -> bool:
+        """Whether a command is newer than all before it."""
+        fresh = self.filters[vehicle].accept(packet.seq)
+        self._accepted[vehicle] += fresh
+        return fresh
+
+    def counts(self) -> dict[str, PortCounts]:
+        """Datagrams so far."""
+        return {
+            name: PortCounts(self._accepted[name], kept.dropped, self._malformed[name])
+            for name, kept in self.filters.items()
+        }
+
+    def close(self) -> None:
+        """Close all ports."""
+        for opened in self.sockets.values():
+            opened.close()
+
+
+class CommandReceiver:
+    """Reads command ports in a thread of its own and hands on what is new.
+
+    A sender that has been silent for ``silence_ns`` may begin anew with any sequence number.
+
+    :param ports: where to read
+    :param sink: called with vehicle and command, in the thread
+    :param clock: to measure silence
+    :param silence_ns: see above
+    """
+
+    def __init__(
+        self,
+        ports: CommandPorts,
+        sink: Callable[[str, CommandPacket], None],
+        clock: WallClock,
+        silence_ns: int,
+    ) -> None:
+        self._ports = ports
+        self._sink = sink
+        self._clock = clock
+        self._silence = silence_ns
+        self._heard = dict.fromkeys(ports.sockets, clock.now())
+        self._bell, self._ringer = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="vds-commands", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; the ports stay open."""
+        if self._thread.is_alive():
+            self._ringer.send(b"x")
+            self._thread.join()
+        self._bell.close()
+        self._ringer.close()
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._bell, selectors.EVENT_READ)
+            for name, opened in self._ports.sockets.items():
+                selector.register(opened, selectors.EVENT_READ, name)
+            while True:
+                for key, _ in selector.select():
+                    if key.data is None:
+                        return
+                    self._read(key.data)
+
+    def _read(self, vehicle: str) -> None:
+        while (received := self._ports.receive(vehicle)) is not None:
+            packet = received[0]
+            now = self._clock.now()
+            if now - self._heard[vehicle] >= self._silence:
+                self._ports.filters[vehicle].forget()
+            if self._ports.accept(vehicle, packet):
+                self._heard[vehicle] = now
+                self._sink(vehicle, packet)
+
+
+class StateSender:
+    """Sends states to any number of receivers.
+
+    :param vehicles: names; their order numbers the ports
+    :param receivers: address of the first vehicle's states at each receiver
+    """
+
+    def __init__(self, vehicles: Iterable[str], receivers: Sequence[Address]) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._addresses = {
+            name: [(host, port + index) for host, port in receivers]
+            for index, name in enumerate(vehicles)
+        }
+        #: Datagrams handed to the network, and those it would not take.
+        self.sent = self.failed = 0
+
+    def send(self, outputs: Mapping[str, Output]) -> None:
+        """Send the measured states, with the number and the simulated time of their ticks."""
+        for vehicle, output in outputs.items():
+            data = encode_state(output.steps, to_timestamp(output.time), output.measured)
+            for address in self._addresses[vehicle]:
+                try:
+                    self._socket.sendto(data, address)
+                    self.sent += 1
+                except (OSError, OverflowError):
+                    self.failed += 1
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

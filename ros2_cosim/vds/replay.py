@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario replay: commands from a file, as fast as possible, the same result every time.
+
+A file holds one JSON object per line: first the fleet (``{"vds_scenario": 1, "dt": "5ms",
+"vehicles": {"v0": {"speed": 20.0}}}``), then commands in the order of time (``{"at": "2s",
+"vehicle": "v0", "brake": 0.4}``, what is left out has its default), last the end (``{"end":
+"10s"}``). A command holds from the first tick that begins at ``at`` or later. A free run can be
+recorded in the same form; the end then has the digest of all states, and a replay must meet it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite, nan
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
+from ros2_cosim.vds.fleet_settings import FleetSettings, fault_text
+from ros2_cosim.vds.session import Fleet, Output
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
+
+FORMAT = 1
+_MAX_LINE = 1_000_000
+_NUMBERS = ("steer", "throttle", "brake", "acceleration", "speed")
+
+
+class Replayed(NamedTuple):
+    """Result of a replay: simulated time [ns], ticks, digest of all states."""
+
+    time: int
+    steps: int
+    trace_sha256: str
+
+
+class Recorder:
+    """Writes a run so that it can be replayed; to be called with the outputs of every tick.
+
+    :param stream: text file to write to
+    :param settings: what the fleet was made from
+    """
+
+    def __init__(self, stream: IO[str], settings: FleetSettings) -> None:
+        self._stream = stream
+        self._dt = settings.dt
+        self._last: dict[str, dict[str, Any]] = {}
+        self._time = 0
+        vehicles = {n: v.model_dump(exclude_defaults=True) for n, v in settings.vehicles.items()}
+        self._write({"vds_scenario": FORMAT, "dt": settings.dt, "vehicles": vehicles})
+
+    def __call__(self, outputs: Mapping[str, Output]) -> None:
+        """Write the commands that were new in this tick."""
+        for vehicle, output in outputs.items():
+            self._time = output.time
+            command = plain_command(output.command)
+            if self._last.get(vehicle) != command:
+                self._last[vehicle] = command
+                self._write({"at": output.time - self._dt, "vehicle": vehicle} | command)
+
+    def end(self, fleet: Fleet) -> None:
+        """Write the last line."""
+        self._write({"end": self._time, "trace_sha256": fleet.trace_sha256})
+        self._stream.flush()
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        self._stream.write(json.dumps(line) + "\n")
+
+
+def plain_command(command: VehicleCommand) -> dict[str, Any]:
+    """A command as JSON has it: without what is not a number."""
+    data = command._asdict()
+    return {k: v for k, v in data.items() if k not in ("acceleration", "speed") or isfinite(v)}
+
+
+def replay(
+    path: Path, on_tick: Callable[[Mapping[str, Output]], None] = lambda outputs: None
+) -> Replayed:
+    """Run a file to its end.
+
+    :param on_tick: called with the outputs of every tick
+    :raises ConfigurationError: the file cannot be read, naming the line
+    :raises RunError: the states differ from those that were recorded
+    """
+    lines = _lines(path)
+    number, header = next(lines, (1, {}))
+    fleet = _settings(header, f"{path}, line {number}").fleet()
+    steps = reached = 0
+    for number, line in lines:
+        where = f"{path}, line {number}"
+        last = "end" in line
+        at = _time(line, "end" if last else "at", where)
+        if at < reached:
+            raise ConfigurationError(
+                f"{where}: found {format_ns(at)} after {format_ns(reached)}; allowed are times "
+                "in ascending order"
+            )
+        reached = at
+        while steps * fleet.dt_ns < at:
+            on_tick(fleet.tick())
+            steps += 1
+        if last:
+            _meets(line, fleet, where)
+            return Replayed(steps * fleet.dt_ns, steps, fleet.trace_sha256)
+        vehicle = str(line.get("vehicle"))
+        if vehicle not in fleet:
+            raise ConfigurationError(
+                f"{where}: vehicle: found {vehicle!r}; allowed are {', '.join(fleet)}"
+            )
+        fleet[vehicle].set_input(_command(line, where))
+    raise ConfigurationError(f"{path}: the last line must say the end, as {{'end': '10s'}}")
+
+
+def _settings(header: Mapping[str, Any], where: str) -> FleetSettings:
+    if header.get("vds_scenario") != FORMAT:
+        raise ConfigurationError(
+            f"{where}: vds_scenario: found {header.get('vds_scenario')!r}; allowed is {FORMAT}"
+        )
+    data = {key: value for key, value in header.items() if key != "vds_scenario"}
+    try:
+        return FleetSettings.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(fault_text(error, where)) from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Numbered objects of the file; empty lines are left out."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            number = 0
+            while text := stream.readline(_MAX_LINE + 1):
+                number += 1
+                if len(text) > _MAX_LINE:
+                    raise ConfigurationError(f"{path}, line {number}: longer than {_MAX_LINE}")
+                if text.strip():
+                    yield number, _object(text, f"{path}, line {number}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where}: not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise ConfigurationError(f"{where}: found {text.strip()[:60]!r}; allowed is an object")
+    return data
+
+
+def _time(line: Mapping[str, Any], key: str, where: str) -> int:
+    time = parse_duration(line.get(key), f"{where}: {key}")
+    if time >= FOREVER // 2:
+        raise ConfigurationError(f"{where}: {key}: {format_ns(time)} is beyond any run")
+    return time
+
+
+def _command(line: Mapping[str, Any], where: str) -> VehicleCommand:
+    known = {"at", "vehicle", *VehicleCommand._fields}
+    for key in line:
+        if key not in known:
+            raise ConfigurationError(f"{where}: unknown key {key!r}; known are {sorted(known)}")
+    numbers: dict[str, float] = {}
+    for key in _NUMBERS:
+        default = nan if key in ("acceleration", "speed") else 0.0
+        value = line.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ConfigurationError(f"{where}: {key}: found {value!r}; allowed is a number")
+        numbers[key] = float(value)
+    gear, handbrake = line.get("gear", 1), line.get("handbrake", False)
+    if isinstance(gear, bool) or not isinstance(gear, int) or not isinstance(handbrake, bool):
+        raise ConfigurationError(
+            f"{where}: found gear {gear!r}, handbrake {handbrake!r}; allowed is an integer, and "
+            "true or false"
+        )
+    return VehicleCommand(gear=gear, handbrake=handbrake, **numbers)
+
+
+def _meets(line: Mapping[str, Any], fleet: Fleet, where: str) -> None:
+    wanted = line.get("trace_sha256")
+    if wanted is not None and wanted != fleet.trace_sha256:
+        raise RunError(
+            f"{where}: the replay differs from what was recorded: states {fleet.trace_sha256}, "
+            f"recorded {wanted}"
+        )

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim dashboard``: a run under way in the browser, and its control.
+
+An onlooker like the monitor: it hears the data topics best effort, the run's status, and asks the
+clock's service for what the dashboard's buttons say. It takes part in nothing.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.run.control import find_run, joined
+from ros2_cosim.run.domain_lock import ActiveRun, active_runs
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.vds.controllable import (
+    ENDED,
+    PAUSED,
+    RUNNING,
+    RunStatus,
+    checked_rate,
+    checked_steps,
+)
+from ros2_cosim.vds.data_port import DataPort
+from ros2_cosim.vds.data_port_api import DataPortApi
+from ros2_cosim.web.records_view import Footprint, RecordsView
+
+_POLL_S = 0.05
+_LOOK_S = 1.0
+#: So long the last picture can be had after the end of the run [s].
+LAST_LOOK_S = 2.0
+#: Size of a vehicle that the scene says nothing of [m].
+_USUAL = (4.8, 1.9)
+
+#: Types of messages that the picture is made of.
+SHOWN = (
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/AccelStamped",
+    "ros2_cosim/msg/ControlCommand",
+    "ros2_cosim/msg/StaticObjects",
+    "ros2_cosim/msg/CollisionEvent",
+)
+_LATCHED = "ros2_cosim/msg/StaticObjects"
+
+
+class RequestedControl:
+    """A ``Controllable`` whose requests somebody else takes to the run."""
+
+    def __init__(self) -> None:
+        self.requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._status: WatchdogStatus | None = None
+        self._heard = 0
+        self._over = False
+
+    def pause(self) -> None:
+        """Ask for a pause."""
+        self.requests.put(Request(Command.PAUSE))
+
+    def resume(self) -> None:
+        """Ask to go on."""
+        self.requests.put(Request(Command.RESUME))
+
+    def step(self, count: int = 1) -> None:
+        """Ask for a pause, and for so many steps of the scenario's ``clock_step``."""
+        self.requests.put(Request(Command.PAUSE))
+        self.requests.put(Request(Command.STEP, steps=checked_steps(count)))
+
+    def set_rate(self, rate: float | None) -> None:
+        """Ask for another real-time factor."""
+        self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))
+
+    def status(self) -> RunStatus:
+        """Where the run is, as far as it has been heard."""
+        with self._lock:
+            told, time_ns, over = self._status, self._heard, self._over
+        if told is None:
+            return RunStatus(ENDED if over else RUNNING, max(time_ns, 0), 0, None)
+        state = RUNNING
+        if over or told.state > State.PAUSED:
+            state = ENDED
+        elif told.state == State.PAUSED:
+            state = PAUSED
+        steps = max((p.activations for p in told.participants), default=0)
+        return RunStatus(state, max(time_ns, told.time_ns, 0), steps, told.rate or None)
+
+    def take(self, status: WatchdogStatus) -> None:
+        """Hear what the clock says of the run."""
+        with self._lock:
+            self._status = status
+
+    def heard(self, stamp_ns: int) -> None:
+        """A message of this simulated time has been heard."""
+        with self._lock:
+            self._heard = max(self._heard, stamp_ns)
+
+    def end(self) -> None:
+        """The run is over."""
+        with self._lock:
+            self._over = True
+
+
+def footprints(scenario: Scenario) -> dict[str, Footprint]:
+    """The vehicles of a scenario: those of its scene, else those that have an odometry."""
+    vehicles = scenario.scene.get("vehicles")
+    if isinstance(vehicles, dict) and vehicles:
+        return {
+            name: Footprint(int(v["id"]), float(v["length"]), float(v["width"]))
+            for name, v in vehicles.items()
+        }
+    names = [vehicle for _, kind, vehicle in shown_topics(scenario) if kind == SHOWN[0]]
+    return {name: Footprint(number, *_USUAL) for number, name in enumerate(names, 1)}
+
+
+def shown_topics(scenario: Scenario) -> list[tuple[str, str, str]]:
+    """(topic, type, vehicle) of everything that the picture is made of.
+
+    The vehicle is named by the port, as in ``odometry/NAME``; a command's by the port that reads
+    it, as in ``control/NAME``; else by the participant.
+    """
+    readers = {
+        source: port.partition("/")[2]
+        for participant in scenario.participants.values()
+        for port, settings in participant.inputs.items()
+        for source in settings.source
+        if port.startswith("control/")
+    }
+    found = []
+    for name, participant in scenario.participants.items():
+        for port, output in participant.outputs.items():
+            if output.type in SHOWN:
+                vehicle = port.partition("/")[2] or readers.get(f"{name}.{port}") or name
+                found.append((output.topic, output.type, vehicle))
+    return found
+
+
+def tell_now(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)
+
+
+def show(
+    domain: int | None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    tell: Callable[[str], None] = tell_now,
+) -> None:
+    """Serve the dashboard of a run until the run ends.
+
+    :param domain: ROS domain of the run, None: the only one
+    :param host: address of the data port
+    :param port: 0: any free one
+    :param token: see ``DataPort``
+    :param tell: takes the address of the page, and what the run refuses
+    :raises ConfigurationError: there is no such run
+    :raises ConnectionFailedError: the port cannot be had
+    """
+    run = find_run(domain)
+    scenario = load_scenario(run.output / RESOLVED_SCENARIO)
+    view, control = RecordsView(footprints(scenario)), RequestedControl()
+    api = DataPortApi(scenario.name, control, view)
+    with joined(run, "dashboard") as session:
+        from ros2_cosim.ros.session import Stopped
+
+        _listen(session, scenario, view, control)
+        asking = _Asking(session, control, tell)
+        served = DataPort(api, host, port, token)
+        try:
+            served.start()
+            tell(f"dashboard at {served.url}")
+            _follow(session, run, control, asking)
+        except Stopped:
+            pass  # whoever started the dashboard has seen enough
+        finally:
+            served.close()
+
+
+def _follow(session: Any, run: ActiveRun, control: RequestedControl, asking: _Asking) -> None:
+    """Hear and ask until the run is over, and a little longer: pages shall see the end."""
+    looked = time.monotonic()
+    left: float | None = None
+    while left is None or time.monotonic() < left:
+        session.wait(_POLL_S)
+        asking.go_on()
+        if left is None and time.monotonic() - looked > _LOOK_S:
+            looked = time.monotonic()
+            if run not in active_runs():
+                control.end()
+                left = looked + LAST_LOOK_S
+
+
+class _Asking:
+    """Takes requests to the run's service, in their order; an answer may come later."""
+
+    def __init__(
+        self, session: Any, control: RequestedControl, tell: Callable[[str], None]
+    ) -> None:
+        from ros2_cosim.ros.control_services import CONTROL
+        from ros2_cosim.srv import ControlRun
+
+        self._kind = ControlRun
+        self._client = session.node.create_client(ControlRun, CONTROL)
+        self._control = control
+        self._tell = tell
+        self._open: list[tuple[str, Any]] = []
+
+    def go_on(self) -> None:
+        """Send what was asked for, and hear the answers that have come."""
+        while self._client.service_is_ready():
+            try:
+                request = self._control.requests.get_nowait()
+            except queue.Empty:
+                break
+            asked = self._kind.Request(
+                command=int(request.command), steps=request.steps, rate=request.rate
+            )
+            self._open.append((request.command.name.lower(), self._client.call_async(asked)))
+        waiting = []
+        for word, answer in self._open:
+            if not answer.done():
+                waiting.append((word, answer))
+            elif not answer.result().success:
+                self._tell(f"{word}: {answer.result().message}")
+        self._open = waiting
+
+
+def _listen(session: Any, scenario: Scenario, view: RecordsView, control: RequestedControl) -> None:
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+    from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
+    from ros2_cosim.kernel.errors import ProtocolError
+    from ros2_cosim.ros import topics
+    from ros2_cosim.ros.session import data_qos, message_class
+
+    session.record_reader(topics.STATUS, topics.STATUS_TYPE, data_qos(), control.take)
+    # The newest of each is enough, and nobody has to wait for an onlooker.
+    newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+    def receiver(kind: str, vehicle: str) -> Callable[[bytes], None]:
+        codec = CATALOGUE.codec(kind)
+
+        def receive(data: bytes) -> None:
+            try:
+                stamp, _, record = codec.decode(data)
+            except ProtocolError:
+                return  # another program's message of that name
+            control.heard(stamp)
+            view.take(vehicle, record, stamp)
+
+        return receive
+
+    known = shown_topics(scenario)
+    if not any(kind == SHOWN[0] for _, kind, _ in known):
+        raise ConfigurationError(
+            f"scenario '{scenario.name}': no participant sends {SHOWN[0]}; there is nothing to show"
+        )
+    for topic, kind, vehicle in known:
+        session.node.create_subscription(
+            message_class(kind),
+            topic,
+            receiver(kind, vehicle),
+            latched if kind == _LATCHED else newest,
+            raw=True,
+        )

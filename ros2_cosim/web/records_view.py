@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture of any run, made from the records that its participants exchange.
+
+Whoever hears a run (a subscription, an observer of the scheduler) hands its records in; nothing
+else of the run has to be known.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ros2_cosim.interfaces.records import (
+    Acceleration,
+    CollisionEvent,
+    ControlCommand,
+    Odometry,
+    StaticObjects,
+)
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.models.frames import yaw_from_quaternion
+from ros2_cosim.vds.data_port_view import BoxView, VehicleView, picture_of
+
+
+class Footprint(NamedTuple):
+    """Identity in collision events, and size [m], of a vehicle."""
+
+    id: int
+    length: float
+    width: float
+
+
+#: So many times are waited for the pose of a vehicle before the others are shown without it.
+_PATIENCE = 50
+
+
+class RecordsView:
+    """A ``RunView`` of vehicles that are known by their records.
+
+    Poses that are shown together are of the same time: gaps between a new pose and an old one
+    would be wrong by what the vehicles drive meanwhile.
+
+    :param vehicles: name -> footprint, in the order in which they are shown
+    """
+
+    def __init__(self, vehicles: Mapping[str, Footprint]) -> None:
+        self._vehicles = dict(vehicles)
+        self._lock = threading.Lock()
+        self._poses: dict[str, Odometry] = {}
+        self._coming: dict[int, dict[str, Odometry]] = {}
+        self._shown: int | None = None
+        self._heard: set[str] = set()
+        self._accelerations: dict[str, Acceleration] = {}
+        self._controls: dict[str, ControlCommand] = {}
+        self._struck: set[int] = set()
+        self._boxes: tuple[BoxView, ...] = ()
+
+    def take(self, vehicle: str, record: Any, stamp: int) -> None:
+        """Hear a record and its stamp [ns]; ``vehicle`` says whose it is, if it belongs to one.
+
+        Kinds that the picture does not need are left alone.
+        """
+        with self._lock:
+            if isinstance(record, Odometry):
+                self._take_pose(vehicle, record, stamp)
+            elif isinstance(record, Acceleration):
+                self._accelerations[vehicle] = record
+            elif isinstance(record, ControlCommand):
+                self._controls[vehicle] = record
+            elif isinstance(record, CollisionEvent):
+                self._struck |= {record.vehicle, record.other}
+            elif isinstance(record, StaticObjects):
+                self._boxes = tuple(
+                    BoxView(f"object {o.id}", o.x, o.y, o.yaw, o.length, o.width)
+                    for o in record.objects
+                )
+
+    def picture(self) -> dict[str, Any]:
+        """The vehicles that have been heard of."""
+        with self._lock:
+            views = [
+                self._view(name, size, self._poses[name])
+                for name, size in self._vehicles.items()
+                if name in self._poses
+            ]
+            boxes = self._boxes
+        return picture_of(views, boxes)
+
+    def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
+        if self._shown is not None and stamp < self._shown - SECOND:
+            # Time has gone back: the run has begun anew.
+            self._shown, self._poses, self._coming = None, {}, {}
+            self._heard, self._struck = set(), set()
+        self._heard.add(vehicle)
+        if self._shown is not None and stamp <= self._shown:
+            if stamp == self._shown or vehicle not in self._poses:
+                self._poses[vehicle] = pose
+            return
+        poses = self._coming.setdefault(stamp, {})
+        poses[vehicle] = pose
+        if poses.keys() >= self._heard:
+            self._show(stamp)
+        elif len(self._coming) > _PATIENCE:
+            self._heard = {name for found in self._coming.values() for name in found}
+            self._show(min(self._coming))
+
+    def _show(self, stamp: int) -> None:
+        """Show the poses of a time; whatever is older does not matter any more."""
+        self._shown = stamp
+        self._poses |= self._coming[stamp]
+        self._coming = {s: poses for s, poses in self._coming.items() if s > stamp}
+
+    def _view(self, name: str, size: Footprint, pose: Odometry) -> VehicleView:
+        acceleration = self._accelerations.get(name, Acceleration(0.0, 0.0, 0.0))
+        control = self._controls.get(name)
+        return VehicleView(
+            *(name, pose.x, pose.y, yaw_from_quaternion(pose.qx, pose.qy, pose.qz, pose.qw)),
+            *(pose.vx, acceleration.ax, size.length, size.width, acceleration.ay),
+            throttle=None if control is None else control.throttle,
+            brake=None if control is None else control.brake,
+            status="collided" if size.id in self._struck else "driven",
+        )

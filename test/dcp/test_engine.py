@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine in its run states: start, steps, data, parameters, stop, heartbeat."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+
+from support.dcp_engine import Bench
+from support.dcp_session import HOME, E, P, S, Session, box
+
+from ros2_cosim.dcp.description.model import NonRealTime
+from ros2_cosim.dcp.wire.pdu import make
+
+
+def test_start_time() -> None:
+    session = Session(mode=1)
+    session.to(S.CONFIGURED)
+    session.refused(E.INVALID_START_TIME, P.STC_run, time=999)
+    session.refused(E.INVALID_START_TIME, P.STC_run, time=-1)
+    assert session.ok(P.STC_run, time=1001) == [S.SYNCHRONIZING]
+    nrt = Session()
+    nrt.to(S.CONFIGURED)
+    assert nrt.ok(P.STC_run, time=5) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
+
+
+def test_steps_of_do_step() -> None:
+    session = Session()
+    session.to(S.RUNNING)
+    for steps in (0, 2):
+        session.refused(E.INVALID_STEPS, P.STC_do_step, steps=steps)
+    for variable in (True, False):
+        description = box(steps=NonRealTime(1, False, 1, 4), can_handle_variable_steps=variable)
+        session = Session(description)
+        session.to(S.RUNNING)
+        session.refused(E.INVALID_STEPS, P.STC_do_step, steps=5)
+        session.ok(P.STC_do_step, steps=3)
+        session.ok(P.STC_send_outputs)
+        if variable:
+            session.ok(P.STC_do_step, steps=2)
+        else:
+            session.refused(E.NOT_SUPPORTED_VARIABLE_STEPS, P.STC_do_step, steps=2)
+
+
+def test_do_step_is_allowed_while_synchronizing_and_returns_there() -> None:
+    session = Session()
+    session.to(S.CONFIGURED)
+    session.ok(P.STC_run, time=0)
+    assert session.ok(P.STC_do_step, steps=1) == [S.COMPUTING, S.COMPUTED]
+    assert session.ok(P.STC_send_outputs) == [S.SENDING_D, S.SYNCHRONIZED]
+
+
+def test_stop_from_every_state_that_can_be_stopped() -> None:
+    for state in (S.PREPARED, S.CONFIGURED, S.SYNCHRONIZED, S.RUNNING):
+        session = Session()
+        session.to(state)
+        assert session.ok(P.STC_stop) == [S.STOPPING, S.STOPPED]
+        assert session.bench.open == []
+        assert session.ok(P.STC_reset) == [S.CONFIGURATION]
+        session.to(S.RUNNING)
+        session.ok(P.STC_stop)
+        assert session.ok(P.STC_deregister) == [S.ALIVE]
+
+
+def test_scopes_gate_sending_and_receiving() -> None:
+    for scope in range(3):
+        session = Session()
+        session.wire()
+        session.ok(P.CFG_scope, data_id=1, scope=scope)
+        session.ok(P.CFG_scope, data_id=2, scope=scope)
+        session.ok(P.STC_prepare)
+        session.ok(P.STC_configure)
+        bench, model = session.bench, session.bench.slave.model
+
+        def put(value: float, bench: Bench = bench) -> None:
+            bench.ask(
+                make(
+                    P.DAT_input_output,
+                    pdu_seq_id=0,
+                    data_id=1,
+                    payload=struct.pack("<d", value),
+                )
+            )
+
+        put(1.5)
+        session.ok(P.STC_initialize)
+        assert model.get("u") == (1.5 if scope < 2 else 0.0)
+        session.ok(P.STC_send_outputs)
+        assert len(bench.data) == (scope < 2)
+        bench.data.clear()
+        session.ok(P.STC_run, time=0)
+        put(2.5)
+        session.ok(P.STC_do_step, steps=1)
+        assert model.get("u") == (2.5 if scope != 1 else 1.5)
+        session.ok(P.STC_send_outputs)
+        assert len(bench.data) == (scope != 1)
+
+
+def test_data_take_effect_at_the_next_computation_only() -> None:
+    session = Session()
+    session.to(S.RUNNING)
+    session.bench.ask(
+        make(P.DAT_input_output, pdu_seq_id=0, data_id=1, payload=struct.pack("<d", 4.0))
+    )
+    model = session.bench.slave.model
+    assert model.get("u") == 0.0
+    session.ok(P.STC_do_step, steps=1)
+    assert model.get("u") == 4.0
+
+
+def test_parameters_of_one_pdu_change_together_before_the_step() -> None:
+    session = Session()
+    session.ok(P.CFG_tunable_parameter, param_id=1, pos=1, parameter_vr=10, source_data_type=0)
+    session.to(S.RUNNING)
+    session.bench.ask(
+        make(P.DAT_parameter, pdu_seq_id=0, param_id=1, payload=struct.pack("<dB", 2.5, 7))
+    )
+    session.ok(P.STC_do_step, steps=1)
+    model = session.bench.slave.model
+    assert (model.get("t"), model.get("m")) == (2.5, 7)
+
+
+def test_outputs_in_real_time_follow_their_steps() -> None:
+    session = Session(mode=1)
+    session.wire()
+    session.ok(P.CFG_output, data_id=3, pos=0, source_vr=4)
+    session.ok(P.CFG_steps, data_id=3, steps=3)
+    session.ok(P.CFG_scope, data_id=3, scope=0)
+    session.ok(P.CFG_target_network_information, data_id=3, transport_protocol=0, address=HOME)
+    session.ok(P.STC_prepare)
+    session.ok(P.STC_configure)
+    session.ok(P.STC_run, time=0)
+    bench = session.bench
+    for _ in range(7):
+        bench.slave.on_time()
+        bench.time += 0.01
+    sent = [data[3] for _, data in bench.data]
+    assert sent == [2, 2, 2, 3, 2, 2, 2, 3, 2]
+
+
+def test_a_second_run_in_the_future_moves_the_start() -> None:
+    session = Session(mode=1)
+    session.to(S.CONFIGURED)
+    session.ok(P.STC_run, time=0)
+    bench = session.bench
+    assert bench.slave.deadline() == 1000.0
+    bench.slave.on_time()
+    assert bench.slave.state is S.SYNCHRONIZED
+    session.ok(P.STC_run, time=1002)
+    assert bench.slave.deadline() == 1002.0
+
+
+def test_heartbeat() -> None:
+    session = Session(box(heartbeat=Fraction(1, 2)))
+    bench = session.bench
+    bench.time += 0.4
+    session.ask(P.INF_state)
+    bench.time += 0.4
+    bench.slave.on_time()
+    assert session.state is S.CONFIGURATION
+    bench.time += 0.2
+    bench.sent.clear()
+    bench.slave.on_time()
+    assert session.state is S.ERRORRESOLVED
+    assert [data[2] for data in bench.sent] == [S.ERRORHANDLING, S.ERRORRESOLVED]
+    (answer,) = session.ask(P.INF_error)
+    assert answer.error_code == E.PROTOCOL_ERROR_HEARTBEAT_MISSED
+    assert session.ok(P.STC_reset) == [S.CONFIGURATION]
+    assert bench.slave.error_code == E.NONE
+    assert bench.slave.deadline() == bench.time + 0.5

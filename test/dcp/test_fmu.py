@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FMUs as slaves: mapping of their descriptions, and runs that equal the closed form."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.dcp_engine import Bench
+from support.dcp_models import running
+from support.fmu_builder import TRIG2, build_fmu
+
+from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.description.read import parse_description
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
+from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
+from ros2_cosim.dcp.wire.pdu import make
+
+
+@pytest.fixture(scope="module")
+def trig2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_fmu("trig2", tmp_path_factory.mktemp("fmu"))
+
+
+@pytest.fixture(scope="module")
+def trig3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_fmu("trig3", tmp_path_factory.mktemp("fmu"))
+
+
+def test_description_of_an_fmi2_model(trig2: Path) -> None:
+    description = describe_fmu(trig2)
+    assert description.name == "trig2"
+    assert description.fixed_resolution() == Fraction(1, 20)
+    assert description.capabilities.can_handle_variable_steps
+    u = description.variable("u")
+    assert (u.causality, u.data_type, u.variability) == (
+        Causality.INPUT,
+        DataType.float64,
+        "continuous",
+    )
+    assert (u.attributes.unit, u.attributes.min) == ("m", -1e9)
+    assert description.units[0].exponents == {"m": 1}
+    assert description.variable("amplitude").variability == "tunable"
+    assert description.variable("count").data_type is DataType.int32
+    assert description.variable("flag").data_type is DataType.uint8
+    assert description.variable("text").start == "hello"
+    with pytest.raises(DescriptionError, match="no variable 'inner'"):
+        description.variable("inner")
+    assert parse_description(description_bytes(description)) == description
+    assert describe_fmu(trig2, step=Fraction(1, 8)).fixed_resolution() == Fraction(1, 8)
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_an_fmi2_model_runs_resets_and_runs_again(
+    trig2: Path, transport: TransportProtocol
+) -> None:
+    slave, description = load_fmu(trig2, step=Fraction(1, 8))
+    with running(slave, description) as served, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=served.port, transport=transport)
+        parameters = {"trig2": {"amplitude": 2.0, "phase": 0.5, "text": "grüß"}}
+        master.configure(parameters)
+        for attempt in range(2):
+            remote.set_inputs({"u": 1.0})
+            master.initialise(loops=2)
+            assert remote.output("y") == 2.0 * math.sin(1.5)
+            assert remote.output("doubled") == 4.0
+            master.run()
+            for step in range(1, 9):
+                remote.set_inputs({"u": 0.25 * step, "count": step, "flag": step % 2})
+                master.do_step()
+                amplitude = 2.0 if step < 5 else 3.0
+                assert remote.output("y") == amplitude * math.sin(0.25 * step + 0.5)
+                assert remote.output("next") == step + 1
+                assert remote.output("not_flag") == (step + 1) % 2
+                assert remote.output("same_text") == "grüß"
+                if step == 4:
+                    master.tune({"trig2": {"amplitude": 3.0}})
+            assert remote.output("x") == sum(0.25 * step / 8 for step in range(1, 9))
+            master.stop()
+            if attempt == 0:
+                master.reset(parameters)
+    slave.close()
+
+
+def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
+    slave, description = load_fmu(trig3)
+    assert not description.capabilities.can_handle_variable_steps
+    with running(slave, description) as served, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=served.port)
+        master.configure({"trig3": {"n": 3, "gain": 2.0}})
+        master.initialise()
+        assert remote.output("y") == (0.0, 0.0, 0.0)
+        assert (remote.output("text_out"), remote.output("data_out")) == ("abc", b"\1\2")
+        master.run()
+        for step in range(1, 5):
+            values = (1.0 * step, -2.5, 1e300)
+            remote.set_inputs(
+                {
+                    "u": values,
+                    "small_in": step,
+                    "flag_in": step % 2,
+                    "text_in": "x" * step,
+                    "data_in": bytes(step - 1),
+                }
+            )
+            master.do_step()
+            assert remote.output("y") == tuple(2.0 * v for v in values)
+            assert remote.output("small_out") == step + 1
+            assert remote.output("flag_out") == (step + 1) % 2
+            assert remote.output("text_out") == "x" * step
+            assert remote.output("data_out") == bytes(step - 1)
+            assert remote.output("now") == float((step - 1) * Fraction(1, 10)) + 0.1
+        with pytest.raises(DcpError, match="left the run by itself"):
+            master.do_step(20)
+        master._io.await_state([remote], State.STOPPED)
+
+
+def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:
+    slave, description = load_fmu(trig2, step=Fraction(1, 100))
+    with (
+        running(slave, description) as served,
+        Master(op_mode=OpMode.SRT, timeout_s=10) as master,
+    ):
+        remote = master.add_slave(description, port=served.port)
+        master.configure()
+        master.initialise()
+        master.run()
+        remote.set_inputs({"u": 1.25})
+        for _ in range(500):
+            master.do_step()
+            if remote.output("y") == math.sin(1.25):
+                break
+        assert remote.output("y") == math.sin(1.25)
+        master.stop()
+
+
+def test_an_fmi2_model_in_hard_real_time(trig2: Path) -> None:
+    """Half a second per step: late only on a machine that stands still for so long."""
+    slave, description = load_fmu(trig2, step=Fraction(1, 2), modes=(OpMode.HRT,))
+    assert description.op_modes == {OpMode.HRT}
+    assert description == describe_fmu(trig2, step=Fraction(1, 2), modes=(OpMode.HRT,))
+    assert description.uuid != describe_fmu(trig2, step=Fraction(1, 2)).uuid
+    with (
+        running(slave, description) as served,
+        Master(op_mode=OpMode.HRT, timeout_s=10) as master,
+    ):
+        remote = master.add_slave(description, port=served.port)
+        master.configure()
+        remote.set_inputs({"u": 1.25})
+        master.initialise()
+        assert remote.output("y") == math.sin(1.25)
+        master.run()
+        remote.set_inputs({"u": 0.75})
+        master.do_step(3)
+        assert remote.output("y") == math.sin(0.75)
+        assert served.server.slave.plan.overruns == 0
+        master.stop()
+    slave.close()
+
+
+def test_a_late_fmu_in_hard_real_time_is_an_error(trig2: Path) -> None:
+    """On a clock set by hand: the second step takes longer than a resolution."""
+    slave, description = load_fmu(trig2, step=Fraction(1, 100), modes=(OpMode.HRT,))
+    bench = Bench(slave, description)
+    requests: list[tuple[PduType, dict[str, Any]]] = [
+        (
+            PduType.STC_register,
+            {"slave_uuid": description.uuid_bytes, "op_mode": OpMode.HRT}
+            | {"major_version": 1, "minor_version": 0},
+        ),
+        *((kind, {}) for kind in (PduType.STC_prepare, PduType.STC_configure)),
+        *((PduType.STC_run, {"time": 0}) for _ in range(2)),
+    ]
+    for seq, (kind, fields) in enumerate(requests):
+        state = bench.slave.state
+        (answer, *_) = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, state_id=state, **fields))
+        assert answer.kind is PduType.RSP_ack
+    assert bench.slave.state is State.RUNNING
+    bench.slave.on_time()
+    assert (bench.slave.state, slave.get("x")) == (State.RUNNING, 0.0)
+    bench.time += 0.01
+    do_step = slave.do_step
+
+    def slow(step: StepInfo) -> None:
+        do_step(step)
+        bench.time += 0.02
+
+    slave.do_step = slow  # type: ignore[method-assign]
+    bench.slave.on_time()
+    assert bench.slave.state is State.ERRORRESOLVED
+    assert "missed its deadline" in bench.slave.error_text
+    slave.close()
+
+
+def test_an_error_of_the_model_is_reported_and_can_be_reset(trig2: Path) -> None:
+    slave, description = load_fmu(trig2)
+    with running(slave, description) as served, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=served.port)
+        master.configure()
+        master.run()
+        remote.set_inputs({"u": 2e6})
+        with pytest.raises(DcpError, match="'trig2' went to its error state.*fmi2DoStep"):
+            master.do_step()
+        master.reset()
+        master.run()
+        remote.set_inputs({"u": 1.0})
+        master.do_step()
+        assert remote.output("y") == math.sin(1.0)
+        master.stop()
+
+
+def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> None:
+    text = tmp_path / "text.fmu"
+    text.write_text("no zip")
+    foreign = tmp_path / "foreign.fmu"
+    with zipfile.ZipFile(foreign, "w") as archive:
+        archive.writestr("modelDescription.xml", TRIG2)
+        archive.writestr("binaries/win64/trig2.dll", b"")
+    exchange = tmp_path / "exchange.fmu"
+    with zipfile.ZipFile(exchange, "w") as archive:
+        words = "<CoSimulation", "<ModelExchange"
+        text2 = TRIG2.replace(*words).replace(' canHandleVariableCommunicationStepSize="true"', "")
+        archive.writestr("modelDescription.xml", text2)
+    before = os.getcwd()
+    for path, message in (
+        (tmp_path / "missing.fmu", "no such file"),
+        (text, "no valid FMU"),
+        (foreign, "trig2.so"),
+        (exchange, "no co-simulation interface"),
+    ):
+        with pytest.raises(DescriptionError, match=message) as caught:
+            load_fmu(path)
+        assert "\n" not in str(caught.value)
+    assert os.getcwd() == before

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lost, repeated and overtaken PDUs on UDP: control goes on, data are counted, policies."""
+
+from __future__ import annotations
+
+import random
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.dcp_engine import Bench
+from support.dcp_models import Offset, running
+
+from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
+from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpTimeoutError
+from ros2_cosim.dcp.wire.pdu import encode_address, make
+
+UDP = TransportProtocol.UDP_IPv4
+
+
+class BadWire:
+    """A UDP relay that loses, repeats and delays datagrams in both directions."""
+
+    def __init__(self, port: int, seed: int, loss: float) -> None:
+        self.target = ("127.0.0.1", port)
+        self.loss = loss
+        self.rng = random.Random(seed)
+        self.near = self._socket()
+        self.far = self._socket()
+        self.port = self.near.getsockname()[1]
+        self.client: tuple[str, int] | None = None
+        self.held: list[tuple[socket.socket, bytes, tuple[str, int]]] = []
+        self.dropped = 0
+        self.ending = False
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    @staticmethod
+    def _socket() -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("127.0.0.1", 0))
+        return sock
+
+    def _run(self) -> None:
+        while not self.ending:
+            ready, _, _ = select.select([self.near, self.far], [], [], 0.02)
+            for sock in ready:
+                data, address = sock.recvfrom(65536)
+                if sock is self.near:
+                    self.client = address
+                    self._pass(self.far, data, self.target)
+                elif self.client is not None:
+                    self._pass(self.near, data, self.client)
+            if not ready:
+                self._release()
+
+    def _pass(self, sock: socket.socket, data: bytes, address: tuple[str, int]) -> None:
+        roll = self.rng.random()
+        if roll < self.loss:
+            self.dropped += 1
+            return
+        if roll < self.loss + 0.05:
+            self.held.append((sock, data, address))
+            return
+        sock.sendto(data, address)
+        if roll > 0.95:
+            sock.sendto(data, address)
+        self._release()
+
+    def _release(self) -> None:
+        for sock, data, address in self.held:
+            sock.sendto(data, address)
+        self.held.clear()
+
+    def close(self) -> None:
+        self.ending = True
+        self.thread.join()
+        self.near.close()
+        self.far.close()
+
+
+@contextmanager
+def bad_wire(port: int, seed: int, loss: float) -> Iterator[BadWire]:
+    wire = BadWire(port, seed, loss)
+    try:
+        yield wire
+    finally:
+        wire.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_control_gets_through_a_bad_network(seed: int) -> None:
+    description = describe(Offset)
+    with (
+        running(Offset(), description) as slave,
+        bad_wire(slave.port, seed, 0.1) as wire,
+        Master(timeout_s=20, retry_s=0.03) as master,
+    ):
+        remote = master.add_slave(description, port=wire.port, transport=UDP, data_port=slave.port)
+        master.configure()
+        master.initialise()
+        master.run()
+        for number in range(30):
+            remote.set_inputs([float(number)])
+            master.do_step()
+            assert remote.outputs == [number + 1.0]
+        master.stop()
+        assert wire.dropped > 0
+
+
+@given(
+    st.lists(st.sampled_from(["send", "lose", "repeat"]), min_size=1, max_size=200),
+    st.integers(0, 65535),
+)
+def test_losses_and_repetitions_are_counted_over_the_wrap(events: list[str], start: int) -> None:
+    watch = SequenceWatch()
+    watch.take(start)
+    seq, pending, lost, repeated = start, 0, 0, 0
+    for event in events:
+        if event == "repeat":
+            watch.take(seq if not pending else (seq - pending) & 0xFFFF)
+            repeated += 1
+            continue
+        seq = (seq + 1) & 0xFFFF
+        if event == "lose":
+            pending += 1
+        else:
+            assert watch.take(seq) == pending
+            lost, pending = lost + pending, 0
+    assert (watch.counters.lost, watch.counters.duplicated) == (lost, repeated)
+
+
+def test_an_overtaken_pdu_is_no_loss() -> None:
+    watch = SequenceWatch()
+    for seq, result in ((65535, 0), (1, 1), (0, -2), (2, 0)):
+        assert watch.take(seq) == result
+    assert (watch.counters.lost, watch.counters.reordered) == (0, 1)
+
+
+class Sum(SlaveModel):
+    def do_step(self, step: StepInfo) -> None:
+        self.outputs[0] = self.inputs[0]
+
+
+def in_running(
+    options: SlaveOptions | None = None, missed: int | None = None
+) -> tuple[Bench, SlaveDescription]:
+    """An engine in RUNNING with input data_id 1."""
+    variables = (
+        Variable("u", 1, Causality.INPUT, DataType.float64, 0.0, max_consec_missed_pdus=missed),
+        Variable("y", 2, Causality.OUTPUT, DataType.float64, 0.0),
+    )
+    description = describe(variables)
+    bench = Bench(Sum(), description, options)
+    requests = [
+        (
+            PduType.STC_register,
+            {
+                "slave_uuid": description.uuid_bytes,
+                "op_mode": 2,
+                "major_version": 1,
+                "minor_version": 0,
+            },
+        ),
+        (PduType.CFG_scope, {"data_id": 1, "scope": 0}),
+        (PduType.CFG_input, {"data_id": 1, "pos": 0, "target_vr": 1, "source_data_type": 9}),
+        (
+            PduType.CFG_source_network_information,
+            {
+                "data_id": 1,
+                "transport_protocol": 0,
+                "address": encode_address("127.0.0.1", 8080),
+            },
+        ),
+        (PduType.STC_prepare, {}),
+        (PduType.STC_configure, {}),
+        (PduType.STC_run, {"time": 0}),
+        (PduType.STC_run, {"time": 0}),
+    ]
+    for seq, (kind, fields) in enumerate(requests):
+        state = {"state_id": bench.slave.state} if kind < 0x20 else {}
+        answers = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, **state, **fields))
+        assert answers[0].kind is PduType.RSP_ack
+    assert bench.slave.state is State.RUNNING
+    return bench, description
+
+
+def put(bench: Bench, seq: int, value: float) -> None:
+    import struct
+
+    bench.ask(
+        make(
+            PduType.DAT_input_output,
+            pdu_seq_id=seq,
+            data_id=1,
+            payload=struct.pack("<d", value),
+        )
+    )
+
+
+def step(bench: Bench) -> float:
+    slave = bench.slave
+    for kind, fields in ((PduType.STC_do_step, {"steps": 1}), (PduType.STC_send_outputs, {})):
+        if slave.state not in (State.RUNNING, State.COMPUTED):
+            break
+        bench.ask(
+            make(
+                kind,
+                pdu_seq_id=slave._expected,
+                receiver=1,
+                state_id=slave.state,
+                **fields,  # type: ignore[arg-type]
+            )
+        )
+    return float(slave.model.inputs[0])
+
+
+def test_hold_extrapolate_stop() -> None:
+    for policy, expected in ((Missing.HOLD, 3.0), (Missing.EXTRAPOLATE, 5.0)):
+        bench, _ = in_running(SlaveOptions(missing=policy))
+        for seq, value in enumerate((1.0, 3.0)):
+            put(bench, seq, value)
+            step(bench)
+        assert step(bench) == expected
+        put(bench, 2, 8.0)
+        assert step(bench) == 8.0
+    bench, _ = in_running(SlaveOptions(missing=Missing.STOP))
+    put(bench, 0, 1.0)
+    step(bench)
+    step(bench)
+    assert bench.slave.state is State.ERRORRESOLVED
+    assert bench.slave.error_code == ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED
+
+
+def test_max_consec_missed_pdus() -> None:
+    bench, _ = in_running(missed=2)
+    put(bench, 10, 1.0)
+    put(bench, 13, 2.0)
+    assert bench.slave.state is State.RUNNING
+    put(bench, 17, 3.0)
+    assert bench.slave.state is State.ERRORRESOLVED
+    assert bench.slave.error_code == ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED
+
+
+def test_acceptable_loss() -> None:
+    bench, _ = in_running(SlaveOptions(acceptable_loss=0.25))
+    for seq in (0, 1, 2, 4):
+        put(bench, seq, 1.0)
+    assert bench.slave.state is State.RUNNING
+    put(bench, 7, 1.0)
+    assert bench.slave.state is State.ERRORRESOLVED
+
+
+def test_overtaken_data_are_used_unless_told_otherwise() -> None:
+    for newest_only, expected in ((True, 5.0), (False, 4.0)):
+        bench, _ = in_running(SlaveOptions(newest_only=newest_only))
+        put(bench, 5, 5.0)
+        put(bench, 4, 4.0)
+        assert step(bench) == expected
+
+
+def test_repeated_data_are_used_unless_told_otherwise() -> None:
+    """A sender that does not count uses one sequence id for all."""
+    for newest_only, expected in ((True, 5.0), (False, 4.0)):
+        bench, _ = in_running(SlaveOptions(newest_only=newest_only))
+        put(bench, 0, 5.0)
+        put(bench, 0, 4.0)
+        assert step(bench) == expected
+
+
+def test_data_of_wrong_length_are_dropped_and_counted() -> None:
+    bench, _ = in_running()
+    put(bench, 0, 2.0)
+    bench.ask(make(PduType.DAT_input_output, pdu_seq_id=1, data_id=1, payload=b"abc"))
+    assert step(bench) == 2.0
+    assert bench.slave.counters()[1].refused == 1
+
+
+def test_outputs_that_never_come_name_the_slave() -> None:
+    description = describe(Offset)
+    with running(Offset(), description) as slave:
+        with Master(timeout_s=10, data_wait_s=0.1, missing=Missing.STOP) as master:
+            remote = master.add_slave(description, port=slave.port, transport=UDP)
+            master.configure()
+            master.run()
+            master.do_step()
+            slave.server.send_data = lambda target, data: None  # type: ignore[method-assign]
+            with pytest.raises(DcpTimeoutError, match="'Offset'.*its outputs"):
+                master.do_step()
+            assert remote.outputs == [1.0]
+
+
+def test_a_step_may_wait_for_its_inputs() -> None:
+    import struct
+    import time
+
+    description = describe(Offset)
+    options = SlaveOptions(input_wait_s=20.0)
+    with (
+        running(Offset(), description, options=options) as slave,
+        Master(timeout_s=30) as master,
+        socket.create_connection(("127.0.0.1", slave.port)) as other,
+    ):
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        data_id = remote.sent_pdus.pop().data_id  # the inputs come from elsewhere, and late
+
+        def send_late() -> None:
+            time.sleep(0.1)
+            pdu = make(
+                PduType.DAT_input_output,
+                pdu_seq_id=0,
+                data_id=data_id,
+                payload=struct.pack("<d", 41.0),
+            )
+            other.sendall(struct.pack("<I", len(pdu)) + pdu)
+
+        thread = threading.Thread(target=send_late)
+        thread.start()
+        master.do_step()
+        thread.join()
+        assert remote.outputs == [42.0]
+        master.stop()

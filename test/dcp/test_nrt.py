@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Master and slaves in NRT over real sockets: results, re-runs, errors, lost peers."""
+
+from __future__ import annotations
+
+import math
+import struct
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from support.dcp_models import Offset, Sine, Types, running, sine_description
+
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
+
+TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+BOTH = pytest.mark.parametrize("transport", [TCP, UDP])
+
+
+@BOTH
+def test_sine_fed_back_to_itself(transport: TransportProtocol) -> None:
+    description = sine_description()
+    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, name="sine", transport=transport)
+        master.connect("sine.y", "sine.a")
+        master.configure({"sine": {"amplitude": 2.0, "offset": 0.5, "phase": 0.25}})
+        assert remote.input_names == []
+        master.initialise()
+        expected = 2.0 * math.sin(10.0 + 0.25) + 0.5
+        assert remote.outputs == [expected]
+        master.run()
+        for _ in range(50):
+            master.do_step()
+            expected = 2.0 * math.sin(expected + 0.25) + 0.5
+            assert remote.outputs == [expected]
+        assert master.request_states() == {"sine": State.RUNNING}
+        master.stop()
+    assert slave.error is None
+
+
+@BOTH
+@pytest.mark.parametrize("stepping", ["parallel", "sequential"])
+def test_sine_and_offset_in_closed_loop(transport: TransportProtocol, stepping: str) -> None:
+    sine, offset = (
+        sine_description(name="sine"),
+        describe(Offset, name="offset", resolutions=(Fraction(1, 100),)),
+    )
+    with (
+        running(Sine(), sine) as one,
+        running(Offset(), offset) as two,
+        Master(timeout_s=10, stepping=stepping) as master,
+    ):
+        first = master.add_slave(sine, port=one.port, transport=transport)
+        second = master.add_slave(offset, port=two.port, transport=transport)
+        master.connect("sine.y", "offset.u")
+        master.connect("offset.y", "sine.a")
+        master.configure({"offset": {"offset": 0.5}})
+        master.initialise(2)
+        master.run()
+        y, z = first.outputs[0], second.outputs[0]
+        for _ in range(30):
+            master.do_step()
+            if stepping == "parallel":
+                y, z = math.sin(z), y + 0.5
+            else:
+                y = math.sin(z)
+                z = y + 0.5
+            assert (first.outputs[0], second.outputs[0]) == (y, z)
+        master.stop()
+
+
+def _values(number: int) -> dict[str, Any]:
+    return {
+        "in_uint8": number,
+        "in_uint64": 2**64 - 1 - number,
+        "in_int16": -number,
+        "in_float32": 0.1 * number,
+        "in_string": f"grün {number}",
+        "in_binary": bytes([number, 255]),
+        "in_array": tuple(0.1 * i + number for i in range(5)),
+        "in_matrix": tuple(range(number, number + 6)),
+    }
+
+
+@BOTH
+def test_all_types_and_arrays_pass_through(transport: TransportProtocol) -> None:
+    description = describe(Types)
+    with running(Types(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure({"Types": {"n": 5, "m": 3, "text": "xyz"}})
+        master.initialise()
+        assert remote.outputs[-1] == (0,) * 6
+        master.run()
+        for number in range(1, 4):
+            values = _values(number)
+            remote.set_inputs(values)
+            master.do_step()
+            values["in_float32"] = struct.unpack("<f", struct.pack("<f", 0.1 * number))[0]
+            assert remote.outputs == list(values.values())
+        assert slave.server.slave.model.get("text") == "xyz"
+        master.stop()
+
+
+@BOTH
+def test_stop_reset_and_run_again_gives_the_same(transport: TransportProtocol) -> None:
+    description = sine_description()
+    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        results = []
+        for number in range(3):
+            if number:
+                master.reset()
+            else:
+                master.configure({"Sine": {"amplitude": 3.0}})
+            master.initialise()
+            master.run()
+            trace = [list(remote.outputs)]
+            for step in range(5):
+                remote.set_inputs([float(step)])
+                if step == 2:
+                    master.tune({"Sine": {"offset": 7.0}})
+                master.do_step()
+                trace.append(list(remote.outputs))
+            results.append(trace)
+            master.stop()
+        assert results[0] == results[1] == results[2]
+        assert results[0][3] == [3.0 * math.sin(2.0) + 7.0]
+
+
+class Fragile(SlaveModel):
+    u = Input("float64")
+    y = Output("float64", start=0.0)
+    where = Parameter("string", start="")
+
+    def _fail(self, place: str) -> None:
+        if self.where == place:
+            raise SlaveFault(f"broken in {place}", 0x5001)
+        if self.where == f"bug {place}":
+            raise ZeroDivisionError(place)
+
+    def configure(self, parameters: Any) -> None:
+        self._fail("configure")
+
+    def initialise(self) -> None:
+        self._fail("initialise")
+
+    def do_step(self, step: StepInfo) -> None:
+        self._fail("do_step")
+
+    def stop(self) -> None:
+        self._fail("stop")
+
+
+@pytest.mark.parametrize("place", ["configure", "initialise", "do_step", "stop", "bug do_step"])
+def test_exception_in_a_callback_names_the_slave_and_can_be_reset(place: str) -> None:
+    description = describe(Fragile)
+    with running(Fragile(), description) as slave, Master(timeout_s=10) as master:
+        master.add_slave(description, port=slave.port, name="fragile")
+
+        def go() -> None:
+            master.initialise()
+            master.run()
+            master.do_step()
+            master.stop()
+
+        with pytest.raises(DcpError, match="'fragile' went to its error state") as caught:
+            master.configure({"fragile": {"where": place}})
+            go()
+        code = ErrorCode.PROTOCOL_ERROR_GENERIC if "bug" in place else 0x5001
+        assert caught.value.code == code
+        assert f"{place.split()[-1]} in " in str(caught.value)
+        assert place.split()[-1] in slave.server.slave.error_text
+        master.reset({"fragile": {"where": ""}})
+        go()
+
+
+def test_refused_request_names_pdu_and_code() -> None:
+    description = sine_description()
+    with running(Sine(), description) as slave, Master(timeout_s=10) as master:
+        master.add_slave(sine_description(uuid=None), port=slave.port)
+        with pytest.raises(DcpError, match="refused STC_register in ALIVE: INVALID_UUID"):
+            master.configure()
+
+
+def test_nobody_listens() -> None:
+    with Master(timeout_s=1) as master:
+        master.add_slave(sine_description(), port=1)
+        with pytest.raises(DcpPeerLostError, match="'Sine': no connection to 127.0.0.1:1"):
+            master.configure()
+
+
+def test_silent_slave_over_udp_is_named() -> None:
+    with Master(timeout_s=0.3, retry_s=0.05) as master:
+        master.add_slave(sine_description(), port=1, transport=UDP)
+        with pytest.raises(DcpTimeoutError, match="'Sine' is in no state yet; .*INF_state"):
+            master.configure()
+
+
+class Waiting(SlaveModel):
+    y = Output("float64", start=0.0)
+
+    def __init__(self, stop: Any) -> None:
+        self.stop_server = stop
+
+    def do_step(self, step: StepInfo) -> None:
+        self.stop_server()
+
+
+def test_slave_that_ends_is_noticed_at_once() -> None:
+    description = describe(Waiting)
+    ending: list[Any] = []
+    with (
+        running(Waiting(lambda: ending[0]()), description) as slave,
+        Master(timeout_s=60) as master,
+    ):
+        ending.append(slave.server.stop)
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        with pytest.raises(DcpError, match="'Waiting' (was lost in|went to its error state)"):
+            master.do_step()
+            master.do_step()
+
+
+def test_master_that_vanishes_ends_the_slave_with_its_stop() -> None:
+    stopped: list[bool] = []
+
+    class Watched(Offset):
+        def stop(self) -> None:
+            stopped.append(True)
+
+    description = describe(Watched)
+    with running(Watched(), description) as slave:
+        master = Master(timeout_s=10)
+        master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        master.do_step()
+        master._io.close()
+        slave.thread.join(10)
+        assert isinstance(slave.error, DcpPeerLostError)
+        assert "the master was lost" in str(slave.error)
+    assert stopped == [True]
+
+
+def test_a_new_master_recovers_an_abandoned_slave() -> None:
+    description = describe(Offset)
+    with running(Offset(), description, once=False) as slave:
+        first = Master(timeout_s=10)
+        first.add_slave(description, port=slave.port)
+        first.configure()
+        first.run()
+        first._io.close()
+        with Master(timeout_s=10) as second:
+            remote = second.add_slave(description, port=slave.port)
+            second.configure()
+            second.run()
+            remote.set_inputs({"u": 2.0})
+            second.do_step()
+            assert remote.outputs == [3.0]
+            second.stop()
+
+
+def test_separate_data_port_as_in_the_standard() -> None:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    description = describe(Offset, data_ports=((free, free),))
+    with running(Offset(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        for number in range(20):
+            remote.set_inputs([float(number)])
+            master.do_step()
+            assert remote.outputs == [number + 1.0]
+        master.stop()
+
+
+def test_multi_rate_slaves_share_one_master_step() -> None:
+    fast = describe(Offset, name="fast", resolutions=(Fraction(1, 100),))
+    slow = describe(Offset, name="slow", resolutions=(Fraction(4, 100),))
+    with (
+        running(Offset(), fast) as one,
+        running(Offset(), slow) as two,
+        Master(timeout_s=10) as master,
+    ):
+        quick = master.add_slave(fast, port=one.port)
+        late = master.add_slave(slow, port=two.port, every=4)
+        master.connect("fast.y", "slow.u")
+        master.configure()
+        assert master.step_size == Fraction(1, 100)
+        master.run()
+        seen = []
+        for number in range(8):
+            quick.set_inputs([float(number)])
+            master.do_step()
+            seen.append(late.outputs[0])
+        assert seen == [0.0, 0.0, 0.0, 4.0, 4.0, 4.0, 4.0, 8.0]
+        master.stop()

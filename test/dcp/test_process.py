@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slave and master as processes that are killed: the other side ends and says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.dcp_models import Offset, running
+
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "test")])}
+
+
+@contextmanager
+def victim(place: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    process = subprocess.Popen(
+        [sys.executable, str(HERE.parent / "support" / "dcp_process.py"), place],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    try:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def description() -> object:
+    from support.dcp_process import Victim
+
+    return describe(Victim)
+
+
+@pytest.mark.parametrize(
+    ("place", "state"),
+    [
+        ("configure", "PREPARED|CONFIGURING"),
+        ("initialise", "CONFIGURED|INITIALIZING"),
+        ("send", "INITIALIZED|SENDING_I"),
+        ("do_step", "RUNNING|COMPUTING"),
+        ("stop", "RUNNING|STOPPING"),
+    ],
+)
+def test_a_killed_slave_is_named_with_its_state(place: str, state: str) -> None:
+    with victim(place) as (_, port), Master(timeout_s=60) as master:
+        master.add_slave(description(), port=port, name="victim")  # type: ignore[arg-type]
+        with pytest.raises(DcpPeerLostError, match=f"'victim' was lost in ({state}): "):
+            master.configure()
+            master.initialise()
+            master.run()
+            master.do_step()
+            master.stop()
+
+
+def test_sigterm_ends_a_slave_cleanly_in_the_middle_of_a_run() -> None:
+    with victim("") as (process, port), Master(timeout_s=60) as master:
+        master.add_slave(description(), port=port, name="victim")  # type: ignore[arg-type]
+        master.configure()
+        master.run()
+        master.do_step()
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopped\n"
+        assert process.wait(20) == 0
+
+
+def test_sigterm_ends_an_idle_slave() -> None:
+    with victim("") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def test_deregistration_ends_a_slave_with_success() -> None:
+    with victim("") as (process, port):
+        with Master(timeout_s=60) as master:
+            master.add_slave(description(), port=port)  # type: ignore[arg-type]
+            master.configure()
+        assert process.wait(20) == 0
+
+
+MASTER = """
+    import os, signal, sys
+    from support.dcp_process import Victim
+    from ros2_cosim.dcp.slave.declare import describe
+    from ros2_cosim.dcp.master.master import Master
+
+    def end():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    master = Master()
+    master.add_slave(describe(Victim), port=int(sys.argv[1]))
+    for phase in ("configure", "initialise", "run", "do_step", "stop"):
+        getattr(master, phase)()
+        if phase == sys.argv[2]:
+            end()
+"""
+
+
+@pytest.mark.parametrize("phase", ["configure", "initialise", "run", "do_step", "stop"])
+def test_a_slave_ends_when_its_master_is_killed(phase: str) -> None:
+    with victim("") as (process, port):
+        subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(MASTER), str(port), phase],
+            env=ENVIRONMENT,
+            check=False,
+            timeout=60,
+        )
+        assert process.stdout is not None
+        lines = process.stdout.read().splitlines()
+        assert process.wait(20) == 3
+        assert lines[0] == "stopped"
+        assert "'Victim': the master was lost" in lines[-1]
+
+
+def test_a_slave_over_udp_ends_when_no_heartbeat_comes_any_more() -> None:
+    description = describe(Offset, heartbeat=Fraction(1, 5))
+    with running(Offset(), description) as slave:
+        master = Master(timeout_s=10)
+        master.add_slave(description, port=slave.port, transport=TransportProtocol.UDP_IPv4)
+        master.configure()
+        master.run()
+        master.do_step()
+        master._closed.set()  # as if its process had been killed: no heartbeat, no farewell
+        slave.thread.join(20)
+        assert not slave.thread.is_alive()
+        master._io.close()
+    assert isinstance(slave.error, DcpPeerLostError)
+    assert "the master was lost: no heartbeat in time" in str(slave.error)

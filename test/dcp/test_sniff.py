@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding captured traffic, and the proxy between a master and a slave."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import socket
+import struct
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.dcp_models import Sine, running, sine_description
+
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.tools.capture import Captured, PacketDecoder, read_pcap
+from ros2_cosim.dcp.tools.proxy import Proxy
+from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface
+from ros2_cosim.dcp.tools.tester import verify_slave
+from ros2_cosim.dcp.wire.enums import DataType, PduType, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.dcp.wire.pdu import encode_address, make
+
+TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+ACK = make(PduType.RSP_ack, resp_seq_id=5, sender=1)
+STOP = make(PduType.STC_stop, pdu_seq_id=6, receiver=1, state_id=11)
+INPUT = make(
+    PduType.CFG_input,
+    pdu_seq_id=4,
+    receiver=1,
+    data_id=7,
+    pos=0,
+    target_vr=1,
+    source_data_type=DataType.float64,
+)
+DATA = make(PduType.DAT_input_output, pdu_seq_id=0, data_id=7, payload=struct.pack("<d", 2.5))
+
+
+def ipv4(protocol: int, body: bytes) -> bytes:
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0, *_HOSTS)
+    return bytes(12) + b"\x08\x00" + head + body
+
+
+_HOSTS = (bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+
+
+def udp(data: bytes) -> bytes:
+    return ipv4(17, struct.pack(">HHHH", 5000, 8080, 8 + len(data), 0) + data)
+
+
+def tcp(seq: int, data: bytes, flags: int = 0x10) -> bytes:
+    return ipv4(6, struct.pack(">HHIIBBHHH", 5000, 8080, seq, 0, 0x50, flags, 0, 0, 0) + data)
+
+
+def frame(data: bytes) -> bytes:
+    return struct.pack("<I", len(data)) + data
+
+
+def pcap(path: Path, packets: list[bytes]) -> Path:
+    records = [
+        struct.pack("<IIII", 100, n * 1000, len(p), len(p)) + p for n, p in enumerate(packets)
+    ]
+    head = struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    path.write_bytes(head + b"".join(records))
+    return path
+
+
+def test_a_capture_is_decoded_with_the_values_of_data(tmp_path: Path) -> None:
+    stream = frame(INPUT) + frame(DATA) + frame(STOP)
+    packets = [udp(ACK), udp(b"\x99nonsense"), b"short", tcp(999, b"", flags=2)]
+    packets += [tcp(1000, stream[:10]), tcp(1030, stream[30:]), tcp(1005, stream[5:30])]
+    out = io.StringIO()
+    sniff_file(pcap(tmp_path / "a.pcap", packets), Printer(out))
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "  0.000000 UDP 10.0.0.1:5000 > 10.0.0.2:8080 RSP_ack resp_seq_id=5 sender=1"
+    assert [line.split()[5] for line in lines] == [
+        "RSP_ack",
+        "CFG_input",
+        "DAT_input_output",
+        "STC_stop",
+    ]
+    assert lines[2].endswith("data_id=7 values=(2.5)")
+    assert lines[3].endswith("receiver=1 RUNNING")
+    out = io.StringIO()
+    sniff_file(tmp_path / "a.pcap", Printer(out, ports=[9], count=None))
+    assert out.getvalue() == ""
+    sniff_file(tmp_path / "a.pcap", Printer(out, ports=[8080], count=2))
+    assert out.getvalue().count("\n") == 2
+
+
+def test_addresses_are_readable() -> None:
+    data = make(
+        PduType.CFG_source_network_information,
+        pdu_seq_id=0,
+        receiver=1,
+        data_id=1,
+        transport_protocol=0,
+        address=encode_address("10.1.2.3", 8080),
+    )
+    out = io.StringIO()
+    Printer(out).show(Captured(0.0, ("a", 1), ("b", 2), "UDP", data))
+    assert "address=10.1.2.3:8080" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no pcap file"),
+        (b"\n\r\r\n" + bytes(30), "pcapng"),
+        (struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 147), "link type 147"),
+        (struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + bytes(9), "within a packet"),
+        (
+            struct.pack("<IHHIIIIIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1, 0, 0, 2**31, 0),
+            "at most",
+        ),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "wrong.pcap"
+    path.write_bytes(content)
+    with pytest.raises(DescriptionError, match=message):
+        list(read_pcap(path))
+
+
+@given(st.lists(st.binary(max_size=80), max_size=20), st.sampled_from([1, 101, 113]))
+def test_any_packet_can_be_fed(packets: list[bytes], link: int) -> None:
+    decoder = PacketDecoder()
+    for packet in packets:
+        for body in (packet, ipv4(6, packet), ipv4(17, packet)):
+            decoder.feed(0.0, body, link)
+
+
+@given(st.data())
+def test_a_stream_is_put_together_from_any_segments(data: st.DataObject) -> None:
+    pdus = data.draw(st.lists(st.sampled_from([ACK, STOP, INPUT, DATA]), min_size=1, max_size=8))
+    stream = b"".join(map(frame, pdus))
+    begin = data.draw(st.sampled_from([1000, 2**32 - 7]))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stream) - 1), max_size=8)))
+    edges = [0, *cuts, len(stream)]
+    segments = list(zip(edges, edges[1:], strict=False))
+    segments += data.draw(st.lists(st.sampled_from(segments), max_size=3))  # repetitions
+    decoder, found = PacketDecoder(), []
+    decoder.feed(0.0, tcp((begin - 1) % 2**32, b"", flags=2))
+    for low, high in data.draw(st.permutations(segments)):
+        found += decoder.feed(0.0, tcp((begin + low) % 2**32, stream[low:high]))
+    assert [captured.data for captured in found] == pdus
+
+
+@pytest.mark.parametrize("transport", [TCP, UDP])
+def test_a_proxy_shows_everything_and_changes_no_value(transport: TransportProtocol) -> None:
+    out = io.StringIO()
+    description = sine_description()
+    with (
+        running(Sine(), description, once=False) as slave,
+        Proxy("127.0.0.1", 0, "127.0.0.1", slave.port, Printer(out).show) as proxy,
+    ):
+        thread = threading.Thread(target=proxy.run)
+        thread.start()
+        try:
+            with Master(timeout_s=10) as master:
+                remote = master.add_slave(description, port=proxy.port, transport=transport)
+                master.configure()
+                master.initialise()
+                master.run()
+                for step in range(5):
+                    remote.set_inputs({"a": 0.5 * step})
+                    master.do_step()
+                    assert remote.output("y") == math.sin(0.5 * step)
+                master.stop()
+            assert verify_slave(
+                description, port=proxy.port, transport=transport, only=["nrt", "states"]
+            ).passed
+        finally:
+            proxy.stop()
+            thread.join(10)
+    text = out.getvalue()
+    assert "STC_register" in text and "values=(1.5)" in text
+    assert text.count("NTF_state_changed sender=1 COMPUTED") >= 5
+    sent = [line for line in text.splitlines() if f":{slave.port} > " in line]
+    assert sum("DAT_input_output" in line for line in text.splitlines()) >= 11
+    assert sent
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_an_interface_is_listened_to() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+        out = io.StringIO()
+        printer = Printer(out, [port], count=2)
+        thread = threading.Thread(target=sniff_interface, args=("lo", printer))
+        thread.start()
+        while thread.is_alive():  # it may not listen yet
+            sock.sendto(ACK, ("127.0.0.1", port))
+            thread.join(0.05)
+    assert out.getvalue().count("RSP_ack resp_seq_id=5 sender=1") == 2

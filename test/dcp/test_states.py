@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state machine's tables against the standard's lists."""
+
+from __future__ import annotations
+
+from ros2_cosim.dcp.wire.enums import PduType, State
+from ros2_cosim.dcp.wire.states import (
+    ALLOWED,
+    ERROR,
+    NORMAL_OPERATION,
+    OVERTAKEN,
+    STOPPABLE,
+    TRANSITIONS,
+    is_transition,
+    successor,
+)
+
+S, P = State, PduType
+
+
+def test_a_notification_that_was_overtaken_is_known_as_such() -> None:
+    assert {(State.COMPUTING, State.COMPUTED), (State.SENDING_D, State.RUNNING)} <= OVERTAKEN
+    assert {(State.STOPPING, State.STOPPED), (State.SENDING_I, State.CONFIGURED)} <= OVERTAKEN
+    assert not any(is_transition(later, earlier) for earlier, later in OVERTAKEN)
+
+
+def test_superstates_divide_the_states() -> None:
+    assert {S.ALIVE} | NORMAL_OPERATION | ERROR == set(State)
+    assert not NORMAL_OPERATION & ERROR
+    assert {S.ALIVE, S.CONFIGURATION, S.STOPPING, S.STOPPED} | ERROR == set(State) - STOPPABLE
+
+
+def test_allowed_states_of_requests() -> None:
+    assert ALLOWED[P.STC_register] == {S.ALIVE}
+    assert ALLOWED[P.STC_deregister] == {S.CONFIGURATION, S.STOPPED, S.ERRORRESOLVED}
+    assert ALLOWED[P.STC_run] == {S.CONFIGURED, S.SYNCHRONIZED}
+    assert ALLOWED[P.STC_do_step] == {S.SYNCHRONIZING, S.SYNCHRONIZED, S.RUNNING}
+    assert ALLOWED[P.STC_send_outputs] == {S.INITIALIZED, S.COMPUTED}
+    assert ALLOWED[P.STC_stop] == set(range(S.PREPARING, S.STOPPING))
+    assert ALLOWED[P.STC_reset] == {S.STOPPED, S.ERRORRESOLVED}
+    assert ALLOWED[P.CFG_scope] == {S.CONFIGURATION}
+    assert ALLOWED[P.INF_state] == set(State)
+    assert ALLOWED[P.INF_error] == ERROR
+    assert ALLOWED[P.INF_log] == set(State) - {S.ALIVE}
+    assert ALLOWED[P.DAT_input_output] == set(range(S.CONFIGURED, S.STOPPING))
+
+
+def test_run_needs_two_requests() -> None:
+    assert successor(S.CONFIGURED, P.STC_run) is S.SYNCHRONIZING
+    assert successor(S.SYNCHRONIZED, P.STC_run) is S.RUNNING
+    assert successor(S.RUNNING, P.STC_run) is None
+
+
+def test_every_state_can_be_reached_and_left() -> None:
+    for state in set(State) - {S.ALIVE}:
+        assert any(is_transition(other, state) for other in State)
+    for state in State:
+        assert any(state in row.sources for row in TRANSITIONS)
+    assert is_transition(S.SENDING_D, S.SYNCHRONIZING)
+    assert not is_transition(S.ALIVE, S.ERRORHANDLING)
+    assert not is_transition(S.CONFIGURATION, S.STOPPING)

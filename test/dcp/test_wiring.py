@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wiring, units, types, rates, names: everything wrong is refused before a PDU is sent."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from support.dcp_models import Offset, running, sine_description
+
+from ros2_cosim.dcp.description.model import SlaveDescription, Unit
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.model import (
+    Input,
+    Output,
+    Parameter,
+    SlaveModel,
+    StepInfo,
+    StructuralParameter,
+)
+from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DescriptionError, PduError, WiringError
+
+METRE = Unit("m", {"m": 1})
+UNITS = (
+    METRE,
+    Unit("mm", {"m": 1}, factor=0.001),
+    Unit("s", {"s": 1}),
+    Unit("fast"),
+    Unit("length", {"m": 1}),
+)
+
+
+class Ends(SlaveModel):
+    out_m = Output("float64", unit="m")
+    out_f32 = Output("float32")
+    out_i64 = Output("int64")
+    out_array = Output("float64", shape=(3,))
+    in_m = Input("float64", unit="m")
+    in_mm = Input("float64", unit="mm")
+    in_s = Input("float64", unit="s")
+    in_length = Input("float64", unit="length")
+    in_none = Input("float64")
+    in_f32 = Input("float32")
+    in_array = Input("float64", shape=(4,))
+    k = Parameter("float64")
+
+
+ENDS = describe(Ends, units=UNITS)
+
+
+def refused(text: str, *wires: tuple[str, str]) -> None:
+    master = Master()
+    for name in "ab":
+        master.add_slave(ENDS, port=1, name=name)
+    with pytest.raises((WiringError, DescriptionError), match=text):
+        for source, target in wires:
+            master.connect(source, target)
+        master.configure()
+
+
+def test_wrong_wires_are_named() -> None:
+    refused("a.out_m -> b.in_mm: units 'm' and 'mm' differ by a factor", ("a.out_m", "b.in_mm"))
+    refused("units 'm' and 's' are of different dimension", ("a.out_m", "b.in_s"))
+    refused("int64 does not fit into float64", ("a.out_i64", "b.in_none"))
+    refused("float64 does not fit into float32", ("a.out_m", "b.in_f32"))
+    refused("3 elements cannot feed 4 elements", ("a.out_array", "b.in_array"))
+    refused("a scalar cannot feed 4 elements", ("a.out_m", "b.in_array"))
+    refused("no input but Output", ("a.out_m", "b.out_m"))
+    refused("no output but Parameter", ("a.k", "b.in_m"))
+    refused("no variable 'x'", ("a.x", "b.in_m"))
+    refused("no slave 'c'; there are a, b", ("c.out_m", "b.in_m"))
+    refused("already fed by a.out_m", ("a.out_m", "b.in_m"), ("b.out_m", "b.in_m"))
+    refused("write slave.variable", ("out", "b.in_m"))
+
+
+def test_fitting_wires_are_taken() -> None:
+    master = Master(timeout_s=0.2)
+    for name in "ab":
+        master.add_slave(ENDS, port=1, name=name)
+    for target in ("in_m", "in_length", "in_none"):
+        master.connect("a.out_m", f"b.{target}")
+    master.connect("a.out_f32", "b.in_f32")
+    master._plan(None)
+    assert [len(g.pairs) for g in master._groups if g.source and g.target] == [4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"op": OpMode.HRT}, "offers NRT, not HRT"),
+        ({"port": None}, "names no control port"),
+        ({"transport": TransportProtocol.CAN}, "does not offer CAN"),
+        ({"every": 0}, "every is 0"),
+    ],
+)
+def test_slaves_that_do_not_fit_are_refused(arguments: dict[str, Any], text: str) -> None:
+    master = Master(op_mode=arguments.pop("op", OpMode.NRT))
+    with pytest.raises(WiringError, match=text):
+        master.add_slave(ENDS, **({"port": 1} | arguments))
+
+
+def test_names_rates_and_parameters() -> None:
+    with pytest.raises(WiringError, match="stepping"):
+        Master(stepping="backwards")
+    with pytest.raises(WiringError, match="no slaves"):
+        Master().configure()
+    master = Master()
+    master.add_slave(ENDS, port=1, name="a")
+    with pytest.raises(WiringError, match="two slaves are named 'a'"):
+        master.add_slave(ENDS, port=1, name="a")
+    with pytest.raises(WiringError, match="no slave 'x'; there are a"):
+        master.configure({"x": {}})
+    with pytest.raises(DescriptionError, match="'in_m' is no parameter"):
+        master.configure({"a": {"in_m": 1.0}})
+    master.add_slave(sine_description(), port=1, name="b")
+    with pytest.raises(WiringError, match="one master step is 1/1000 s for slave 'a'"):
+        master.configure()
+
+
+def test_values_that_do_not_fit_are_named() -> None:
+    description = describe(Offset)
+    with running(Offset(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port)
+        master.configure()
+        master.run()
+        with pytest.raises(WiringError, match="takes 1 inputs; got 2"):
+            remote.set_inputs([1.0, 2.0])
+        with pytest.raises(WiringError, match="does not feed an input 'x', only u"):
+            remote.set_inputs({"x": 1.0})
+        with pytest.raises(WiringError, match="'offset' is not tunable, only none"):
+            master.tune({"Offset": {"offset": 1.0}})
+        remote.set_inputs({"u": "text"})
+        with pytest.raises(Exception, match="'Offset': inputs of data_id 1: value 'text'"):
+            master.do_step()
+        remote.set_inputs({"u": 2.0})
+        master.do_step()
+        assert remote.outputs == [3.0]
+        master.stop()
+
+
+class Growing(SlaveModel):
+    n = StructuralParameter("uint8", start=2, variability="tunable")
+    u = Input("float64", shape=("n",))
+    y = Output("float64", shape=("n",))
+
+    def do_step(self, step: StepInfo) -> None:
+        self.y = tuple(2.0 * x for x in self.u)
+
+
+def test_tunable_structural_parameter_resizes_arrays() -> None:
+    import struct
+
+    from support.dcp_engine import Bench
+
+    from ros2_cosim.dcp.wire.enums import PduType, State
+    from ros2_cosim.dcp.wire.pdu import encode_address, make
+
+    description = describe(Growing)
+    bench = Bench(Growing(), description)
+    home = {"transport_protocol": 0, "address": encode_address("127.0.0.1", 8080)}
+    requests: list[tuple[PduType, dict[str, Any]]] = [
+        (
+            PduType.STC_register,
+            {
+                "slave_uuid": description.uuid_bytes,
+                "op_mode": 2,
+                "major_version": 1,
+                "minor_version": 0,
+            },
+        ),
+        (PduType.CFG_scope, {"data_id": 1, "scope": 0}),
+        (PduType.CFG_scope, {"data_id": 2, "scope": 0}),
+        (PduType.CFG_input, {"data_id": 1, "pos": 0, "target_vr": 2, "source_data_type": 9}),
+        (PduType.CFG_output, {"data_id": 2, "pos": 0, "source_vr": 3}),
+        (
+            PduType.CFG_tunable_parameter,
+            {"param_id": 1, "pos": 0, "parameter_vr": 1, "source_data_type": 0},
+        ),
+        (PduType.CFG_source_network_information, {"data_id": 1, **home}),
+        (PduType.CFG_target_network_information, {"data_id": 2, **home}),
+        (PduType.CFG_param_network_information, {"param_id": 1, **home}),
+        (PduType.STC_prepare, {}),
+        (PduType.STC_configure, {}),
+        (PduType.STC_run, {"time": 0}),
+        (PduType.STC_run, {"time": 0}),
+    ]
+
+    def ask(kind: PduType, **fields: Any) -> None:
+        seq = bench.slave._expected
+        state = {"state_id": bench.slave.state} if kind < 0x20 else {}
+        answers = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, **state, **fields))
+        assert answers[0].kind is PduType.RSP_ack, str(answers[0])
+
+    def step() -> bytes:
+        ask(PduType.STC_do_step, steps=1)
+        ask(PduType.STC_send_outputs)
+        return bench.data[-1][1][5:]
+
+    for kind, fields in requests:
+        ask(kind, **fields)
+    data_id = {"data_id": 1, "pdu_seq_id": 0}
+    bench.ask(make(PduType.DAT_input_output, payload=struct.pack("<2d", 1.0, 2.0), **data_id))
+    assert step() == struct.pack("<2d", 2.0, 4.0)
+    bench.ask(make(PduType.DAT_parameter, pdu_seq_id=0, param_id=1, payload=b"\x04"))
+    assert step() == struct.pack("<4d", 2.0, 4.0, 4.0, 4.0)
+    data_id["pdu_seq_id"] = 1
+    payload = struct.pack("<4d", 1.0, 2.0, 3.0, 4.0)
+    bench.ask(make(PduType.DAT_input_output, payload=payload, **data_id))
+    assert step() == struct.pack("<4d", 2.0, 4.0, 6.0, 8.0)
+    assert bench.slave.state is State.RUNNING
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+def test_a_master_tunes_the_size_of_arrays(transport: TransportProtocol) -> None:
+    description = describe(Growing)
+    with running(Growing(), description) as slave, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=slave.port, transport=transport)
+        master.configure({"Growing": {"n": 3}})
+        master.run()
+        remote.set_inputs([(1.0, 2.0, 3.0)])
+        master.do_step()
+        assert remote.outputs == [(2.0, 4.0, 6.0)]
+        for size in (5, 2, 4):
+            master.tune({"Growing": {"n": size}})
+            assert len(remote.inputs[0]) == size
+            values = tuple(float(size * 10 + i) for i in range(size))
+            remote.set_inputs([values])
+            master.do_step()
+            assert remote.outputs == [tuple(2.0 * x for x in values)]
+        master.stop()
+        master.reset()
+        assert len(remote.inputs[0]) == 3
+        master.run()
+        master.do_step()
+        assert remote.outputs == [(0.0, 0.0, 0.0)]
+        master.stop()
+
+
+def test_model_errors_in_declarations() -> None:
+    class Twice(SlaveModel):
+        a = Output("float64", name="x")
+        b = Output("float64", name="x")
+
+    class Unknown(SlaveModel):
+        a = Output("float64", shape=("n",))
+
+    class Strange(SlaveModel):
+        a = Output("float64", colour="red")
+
+    for model, text in ((Twice, "used twice"), (Unknown, "no structural"), (Strange, "colour")):
+        with pytest.raises(DescriptionError, match=text):
+            describe(model)
+    with pytest.raises(PduError):
+        from ros2_cosim.dcp.wire.values import encode_value
+
+        encode_value(ENDS.variables[0].data_type, "x")
+    assert isinstance(ENDS, SlaveDescription)
+    assert ENDS.fixed_resolution() == Fraction(1, 1000)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a network loses of a slave's data is in the summary of the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+import pytest
+import yaml
+from support.dcp_models import running
+from support.udp_relay import losing_relay
+from support.wave_models import Trigonometric
+
+from ros2_cosim.dcp.description.write import write_description
+from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.record.results import RunFacts, write_results
+from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+
+SCENARIO = """
+name: waves
+duration: 200ms
+participants:
+  driver:
+    model: support.wave_models:make_driver
+    period: 10ms
+    outputs: {control: {type: ros2_cosim/msg/ControlCommand, topic: /control}}
+  plant:
+    model: dcp_master
+    period: 10ms
+    parameters:
+      slaves: {wave: {description: wave.dcpx, transport: udp}}
+      inputs: {command: {wave.a: throttle}}
+      outputs: {odometry: {fields: {x: wave.y}}}
+    inputs: {command: {from: driver.control, delayed: true}}
+    outputs: {odometry: {type: nav_msgs/msg/Odometry, topic: /odometry}}
+"""
+
+
+def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Summary:
+    """A run whose slave is reached over UDP through a relay that loses some inputs."""
+    description = describe(Trigonometric)
+    write_description(description, directory / "wave.dcpx")
+    options = SlaveOptions(input_wait_s=2.0 if lose else 30.0, missing=missing)
+    with (
+        running(Trigonometric(), description, options=options) as slave,
+        losing_relay(slave.port, lose) as relay,
+    ):
+        data: dict[str, Any] = yaml.safe_load(SCENARIO)
+        data["participants"]["plant"]["parameters"]["slaves"]["wave"]["port"] = relay.port
+        scenario = make_scenario({**data, "base_directory": str(directory)}, "test")
+        graph = build_graph(scenario)
+        behaviours = {name: build_model(scenario, name, "composed") for name in graph.order}
+        scheduler = SequentialScheduler(graph, behaviours, stop_latency_ns=0, timer=perf_counter_ns)
+        try:
+            end = scheduler.run(scenario.duration, scenario.duration)
+            reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        finally:
+            behaviours["plant"].close()  # type: ignore[attr-defined]
+    return write_results(directory, scenario, reports, RunFacts("composed", end, "end", 1, 0))
+
+
+def test_a_run_that_lost_nothing_is_repeatable(tmp_path: Path) -> None:
+    summary = run(tmp_path, set())
+    assert summary.repeatable
+    assert summary.dcp_data is not None
+    (data,) = summary.dcp_data.values()
+    assert data.missing == "hold"
+    for side in (data.inputs, data.outputs):
+        assert side is not None
+        assert (side.lost, side.held, side.extrapolated) == (0, 0, 0)
+        assert side.received > 15
+
+
+@pytest.mark.parametrize(
+    ("missing", "held", "extrapolated"), [(Missing.HOLD, 2, 0), (Missing.EXTRAPOLATE, 0, 2)]
+)
+def test_lost_inputs_are_counted_by_policy_and_the_run_is_not_repeatable(
+    tmp_path: Path, missing: Missing, held: int, extrapolated: int
+) -> None:
+    # The first data PDU belongs to the initialization.
+    summary = run(tmp_path, {5, 9}, missing)
+    assert summary.dcp_data is not None
+    inputs = summary.dcp_data["plant.wave"].inputs
+    assert inputs is not None
+    assert (inputs.lost, inputs.held, inputs.extrapolated) == (2, held, extrapolated)
+    assert not summary.repeatable
+    assert summary.not_repeatable_reason == "DCP data lost over UDP: 2 of plant.wave"
+    # At steps of 1 ms the fourth step of the run is the first without inputs.
+    assert summary.not_repeatable_since_s == pytest.approx(0.004)
+    assert read_summary(tmp_path) == summary
+    written = json.loads((tmp_path / "summary.json").read_text())
+    assert written["dcp_data"]["plant.wave"]["inputs"]["lost"] == 2

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bag: readable by an independent reader, byte-identical, and there after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+from rosbags.interfaces import QosDurability
+from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from ros2_cosim.interfaces import catalogue
+from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS
+from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
+from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, ProtocolError
+from ros2_cosim.record import bag as bag_module
+from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, mcap_path
+from ros2_cosim.record.bag_reader import is_complete, read_bag, recover
+from ros2_cosim.record.message_types import describe_types
+
+MS = 1_000_000
+TOPICS = (
+    BagTopic("/leader/odometry", "nav_msgs/msg/Odometry"),
+    BagTopic("/follower1/control", "ros2_cosim/msg/ControlCommand"),
+    BagTopic("/static_objects", "ros2_cosim/msg/StaticObjects", Qos(transient_local=True)),
+    BagTopic("/collisions", "ros2_cosim/msg/CollisionEvent"),
+)
+ODOMETRY = catalogue.codec(
+    "nav_msgs/msg/Odometry", frame_id="map", child_frame_id="leader/base_link"
+)
+CONTROL = catalogue.codec("ros2_cosim/msg/ControlCommand", frame_id="follower1/base_link")
+STATIC = catalogue.codec("ros2_cosim/msg/StaticObjects", frame_id="map")
+
+
+class Given(NamedTuple):
+    topic: str
+    stamp: int
+    seq: int
+    data: bytes
+
+
+def run_messages(seconds: int = 3) -> list[Given]:
+    """Messages of a small run, in the order of the bag."""
+    box = StaticObject(1, 3, 300.0, 0.0, 1.0, 0.0, 2.0, 10.0, 2.0)
+    messages = [Given("/static_objects", 0, 0, STATIC.encode(0, 0, StaticObjects((box,))))]
+    for k in range(100 * seconds):
+        stamp = k * 10 * MS
+        odometry = Odometry(0.1 * k, *[0.0] * 5, 1.0, 10.0, *[0.0] * 5)
+        messages.append(Given("/leader/odometry", stamp, k, ODOMETRY.encode(stamp, k, odometry)))
+        if k % 4 == 0:
+            command = ControlCommand(0.01 * k, 0.5, 0.0, 0.0)
+            n = k // 4
+            messages.append(
+                Given("/follower1/control", stamp, n, CONTROL.encode(stamp, n, command))
+            )
+    return sorted(messages, key=lambda m: (m.stamp, m.topic, m.seq))
+
+
+def write(path: Path, messages: list[Given], shuffle: int | None = None, step: int = 40) -> Path:
+    """Write a bag; ``shuffle`` seeds the order of arrival within each step [ms]."""
+    stream = random.Random(shuffle)
+    with BagWriter(path, TOPICS, custom_data={"scenario": "toy"}) as writer:
+        last = messages[-1].stamp
+        for start in range(0, last + 1, step * MS):
+            part = [m for m in messages if start <= m.stamp < start + step * MS]
+            if shuffle is not None:
+                stream.shuffle(part)
+            for message in part:
+                writer.write(*message)
+            writer.advance(start + step * MS)
+    return path
+
+
+def content(bag: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(bag.iterdir())}
+
+
+def test_rosbags_reads_back_every_message(tmp_path: Path) -> None:
+    messages = run_messages()
+    bag = write(tmp_path / "bag", messages)
+    store = get_typestore(Stores.ROS2_JAZZY)
+    with Reader(bag) as reader:
+        found = [(c.topic, stamp, bytes(data)) for c, stamp, data in reader.messages()]
+        assert sorted(found) == sorted((m.topic, m.stamp, m.data) for m in messages)
+        assert [stamp for _, stamp, _ in found] == [m.stamp for m in messages]
+        by_topic = {c.topic: c for c in reader.connections}
+        assert by_topic["/leader/odometry"].msgcount == 300
+        assert by_topic["/collisions"].msgcount == 0
+        (profile,) = by_topic["/static_objects"].ext.offered_qos_profiles
+        assert profile.durability is QosDurability.TRANSIENT_LOCAL
+        for connection in reader.connections:  # definitions in the bag suffice to decode
+            if connection.msgtype not in store.types:
+                store.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))
+        connection, _, data = next(reader.messages([by_topic["/static_objects"]]))
+        decoded = store.deserialize_cdr(data, connection.msgtype)
+        assert decoded.objects[0].x == 300.0
+        assert store.hash_rihs01(connection.msgtype) == connection.digest
+        assert reader.duration == messages[-1].stamp + 1
+
+
+@pytest.mark.parametrize("step", [10, 70, 1700])
+def test_the_order_of_arrival_does_not_change_a_byte(tmp_path: Path, step: int) -> None:
+    messages = run_messages()
+    plain = content(write(tmp_path / "a" / "bag", messages))
+    assert content(write(tmp_path / "b" / "bag", messages, shuffle=step, step=step)) == plain
+    assert set(plain) == {"metadata.yaml", "bag_0.mcap"}
+
+
+def test_full_chunks_split_at_the_same_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bag_module, "CHUNK_BYTES", 5000)
+    monkeypatch.setattr(bag_module, "PENDING", 7)
+    messages = run_messages()
+    plain = content(write(tmp_path / "a" / "bag", messages))
+    assert content(write(tmp_path / "b" / "bag", messages, shuffle=1, step=300)) == plain
+    with Reader(tmp_path / "a" / "bag") as reader:
+        assert [m[1] for m in reader.messages()] == [m.stamp for m in messages]
+
+
+def test_sequence_numbers_come_back(tmp_path: Path) -> None:
+    messages = run_messages()
+    bag = write(tmp_path / "bag", messages)
+    assert [Given(m.topic, m.stamp, m.seq, m.data) for m in read_bag(bag)] == messages
+    assert is_complete(bag)
+
+
+def test_metadata_has_the_form_of_rosbag2(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    metadata = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert metadata["version"] == 9
+    assert metadata["custom_data"] == {"scenario": "toy"}
+    assert metadata["relative_file_paths"] == ["bag_0.mcap"]
+    assert metadata["duration"] == {"nanoseconds": 2990 * MS}
+    names = [t["topic_metadata"]["name"] for t in metadata["topics_with_message_count"]]
+    assert names == sorted(topic.name for topic in TOPICS)
+
+
+def test_an_empty_bag_is_a_bag(tmp_path: Path) -> None:
+    with BagWriter(tmp_path / "bag", TOPICS):
+        pass
+    with Reader(tmp_path / "bag") as reader:
+        assert reader.message_count == 0
+    assert list(read_bag(tmp_path / "bag")) == []
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_tools_bag import TOPICS, run_messages
+from ros2_cosim.record.bag import BagWriter
+writer = BagWriter(Path(sys.argv[1]), TOPICS)
+for message in run_messages():
+    writer.advance(message.stamp)
+    writer.write(*message)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_wrote_can_be_recovered(tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(bag), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+    expected = [message for message in run_messages() if message.stamp < 2000 * MS]
+    assert not is_complete(bag)
+    assert recover(bag) == len(expected)
+    assert is_complete(bag)
+    with Reader(bag) as reader:
+        found = [(c.topic, stamp, bytes(data)) for c, stamp, data in reader.messages()]
+        assert found == [(m.topic, m.stamp, m.data) for m in expected]
+    assert recover(bag) == len(expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bag"]
+
+
+@pytest.mark.parametrize("cut", range(0, 700, 41))
+def test_a_file_cut_anywhere_is_recovered_up_to_its_last_whole_chunk(
+    tmp_path: Path, cut: int
+) -> None:
+    whole = run_messages()
+    bag = write(tmp_path / "bag", whole)
+    path = mcap_path(bag)
+    size = path.stat().st_size
+    declared = path.read_bytes().index(b"\x06", size // 100)  # behind the declarations
+    os.truncate(path, max(declared, size - cut * size // 700 - 1))
+    count = recover(bag)
+    messages = list(read_bag(bag))
+    assert len(messages) == count
+    assert [m.data for m in messages] == [m.data for m in whole[:count]]
+    with Reader(bag) as reader:
+        assert reader.message_count == count
+
+
+def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    path = mcap_path(bag)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
+        list(read_bag(bag))
+    path.write_bytes(b"not a bag")
+    with pytest.raises(ProtocolError, match="not an MCAP file"):
+        recover(bag)
+
+
+def test_wrong_use_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="named twice: /collisions"):
+        BagWriter(tmp_path / "bag", [*TOPICS, TOPICS[3]])
+    with pytest.raises(ConfigurationError, match="toy/msg/Unknown"):
+        BagWriter(tmp_path / "bag", [BagTopic("/x", "toy/msg/Unknown")])
+    with pytest.raises(ConfigurationError, match="no bag at"):
+        list(read_bag(tmp_path / "bag"))
+    with BagWriter(tmp_path / "bag", TOPICS) as writer:
+        writer.advance(10)
+        with pytest.raises(CausalityError, match=r"message 4 of /collisions is stamped 9 ns"):
+            writer.write("/collisions", 9, 4, b"")
+        with pytest.raises(ConfigurationError, match="topic /other was not declared"):
+            writer.write("/other", 10, 0, b"")
+    with pytest.raises(ConfigurationError, match="exists already"):
+        BagWriter(tmp_path / "bag", TOPICS)
+
+
+def test_type_hashes_equal_those_of_the_generated_messages() -> None:
+    own = pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+    site = Path(own.__file__).parents[1]
+    described = describe_types(OWN_DEFINITIONS)
+    share = next((p / "share/ros2_cosim/msg" for p in site.parents if (p / "share").is_dir()), site)
+    for name, description in described.items():
+        path = share / f"{name.rsplit('/', 1)[1]}.json"
+        if not path.is_file():
+            pytest.skip("type descriptions are not installed")
+        hashes = json.loads(path.read_text())["type_hashes"]
+        assert {"type_name": name, "hash_string": description.hash} in hashes

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard beside a real run: it shows the platoon, controls it, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_environment
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import load_scenario
+
+pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+
+from ros2_cosim.web.dashboard import (  # noqa: E402
+    RequestedControl,
+    footprints,
+    shown_topics,
+)
+
+
+class Page:
+    """The data port of a dashboard that is started beside a run, as soon as there is a run."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        command = [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard", "--http-port", "0"]
+        command += ["--domain", environment["ROS_DOMAIN_ID"]]
+        deadline = time.monotonic() + HANG_S
+        while True:
+            self.process = subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            if line:
+                break
+            _, errors = self.process.communicate()
+            assert "no run is under way" in errors and time.monotonic() < deadline, errors
+        self.url = line.split()[-1]
+
+    def ask(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The picture, or what a request to the run brings about."""
+        data = None if request is None else json.dumps(request).encode()
+        asked = urllib.request.Request(
+            f"{self.url}api/run", data, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first picture that meets a condition."""
+        deadline = time.monotonic() + HANG_S
+        while not condition(picture := self.ask()):
+            assert time.monotonic() < deadline, picture
+            time.sleep(0.05)
+        return picture
+
+
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_the_platoon_is_shown_and_controlled(shape: str, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    scenario = load_scenario(PLATOON, ["duration=10s"])
+    reference = run_inproc(scenario, tmp_path / "reference", record=False).trace_sha256
+    output = tmp_path / "out"
+    arguments = (PLATOON, "--shape", shape, "--out", output, "--paused", "--set", "duration=10s")
+    with user_environment(tmp_path / "log") as environment:
+        with Running(environment, *arguments) as running:
+            page = Page(environment)
+            assert page.until(lambda p: p["run"]["state"] == "paused")["run"]["name"] == "platoon"
+            # Steps until everything has been heard: an onlooker misses what came before it.
+            deadline = time.monotonic() + HANG_S
+            while len((picture := page.ask())["vehicles"]) < 3:
+                assert time.monotonic() < deadline
+                page.ask({"action": "step", "count": 1})
+                before = picture["run"]["time_s"]
+                page.until(lambda p: p["run"]["time_s"] > before)  # noqa: B023
+            vehicles = {vehicle["name"]: vehicle for vehicle in picture["vehicles"]}
+            assert list(vehicles) == ["leader", "follower1", "follower2"]
+            assert vehicles["follower1"]["speed"] > 10.0
+            assert vehicles["follower1"]["ahead"] == "leader"
+            assert 5.0 < vehicles["follower1"]["gap"] < 40.0
+            page.ask({"action": "rate", "rate": 3})
+            page.until(lambda p: p["run"]["rate"] == 3.0)
+            page.ask({"action": "rate", "rate": None})
+            page.ask({"action": "resume"})
+            result = running.result()
+        assert result.code == 3, result  # the platoon does not stand yet
+        _, errors = page.process.communicate(timeout=HANG_S)
+        assert (page.process.returncode, errors) == (0, "")
+        assert left_processes(environment) == []
+    summary = json.loads((output / "summary.json").read_text(encoding="utf-8"))
+    assert summary["trace_sha256"] == reference
+
+
+def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:
+    with user_environment(tmp_path / "log") as environment:
+        done = subprocess.run(
+            [sys.executable, "-m", "ros2_cosim.cli.main", "dashboard"]
+            + ["--domain", environment["ROS_DOMAIN_ID"]],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("cosim: no run is under way on this machine in ROS domain")
+
+
+def test_what_is_shown_of_the_platoon() -> None:
+    scenario = load_scenario(PLATOON)
+    topics = {topic: vehicle for topic, _, vehicle in shown_topics(scenario)}
+    assert topics["/leader/odometry"] == "leader"
+    assert topics["/follower1/control"] == "follower1"
+    assert topics["/follower2/acceleration"] == "follower2"
+    assert "/follower1/objects" not in topics
+    assert {"/static_objects", "/collisions"} <= topics.keys()
+    assert list(footprints(scenario)) == ["leader", "follower1", "follower2"]
+    assert footprints(scenario)["leader"].id == 1
+
+
+def test_requests_are_those_of_the_run_control() -> None:
+    control = RequestedControl()
+    control.pause()
+    control.resume()
+    control.step(3)
+    control.set_rate(2.0)
+    control.set_rate(None)
+    asked = [control.requests.get_nowait() for _ in range(6)]
+    assert asked == [
+        Request(Command.PAUSE),
+        Request(Command.RESUME),
+        Request(Command.PAUSE),
+        Request(Command.STEP, steps=3),
+        Request(Command.RATE, rate=2.0),
+        Request(Command.RATE, rate=0.0),
+    ]
+    with pytest.raises(ConfigurationError, match="step"):
+        control.step(0)
+    control.heard(2_000_000_000)
+    assert control.status().time == 2_000_000_000
+    control.end()
+    assert control.status().state == "ended"
+    assert State.PAUSED < State.STOPPING

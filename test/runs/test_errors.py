@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is wrong before a run: one line that says where, what was found, what is allowed."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from runs.cosim_process import HIGHWAY, PLATOON
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+
+#: Options -> what the line says.
+WRONG: dict[str, tuple[list[str], str]] = {
+    "negative period": (
+        ["--set", "participants.world.period=-10ms"],
+        "participants.world.period: found '-10ms'; allowed is 1ns or more",
+    ),
+    "negative step": (
+        ["--set", "participants.world.parameters.step=-10ms"],
+        "participants.world.parameters.step: found '-10ms'; allowed is 1ns or more",
+    ),
+    "step is not the period": (
+        ["--set", "participants.world.parameters.step=20ms"],
+        "participants.world.parameters.step: found 20ms; allowed is the period of 'world', 10ms",
+    ),
+    "period zero": (
+        ["--set", "participants.sensor1.period=0"],
+        "participants.sensor1.period: found 0; allowed is 1ns or more",
+    ),
+    "period without unit": (
+        ["--set", "participants.sensor1.period=soon"],
+        "participants.sensor1.period: found 'soon'; allowed is an integer number of nanoseconds",
+    ),
+    "unknown controller": (
+        ["--controllers", "nosuch"],
+        "control law: found 'nosuch'; allowed are cruise_control, "
+        "leader_predecessor_cacc, path_acc, path_cacc, ploeg_cacc, rajamani_acc",
+    ),
+    "controller file missing": (
+        ["--controllers", "nosuch.py:Law"],
+        "nosuch.py",
+    ),
+    "unknown model": (
+        ["--set", "participants.v2v.model=nosuch"],
+        "participant 'v2v': unknown model 'nosuch'; known are cacc_controller, carla_world",
+    ),
+    "unknown node": (
+        ["--set", "participants.v2v.node=nosuch"],
+        "participants.v2v.node: found 'nosuch'; allowed are cacc_controller",
+    ),
+    "wrong parameter of a law": (
+        ["--set", "participants.cacc1.parameters.law_parameters={kp: much}"],
+        "participant 'cacc1': PloegCacc: kp is 'much'; it must be a finite number > 0",
+    ),
+    "unknown vehicle": (
+        ["--set", "participants.sensor1.parameters.ego=ghost"],
+        "sensor1: found vehicle 'ghost'; allowed are follower1, follower2, leader",
+    ),
+    "map file missing": (["--set", "scene.map=nosuch.xodr"], "scene.map: "),
+    "map that only CARLA has": (
+        ["--set", "scene.map=Town04"],
+        "scene.map: found 'Town04'; allowed is the path of a .xodr file",
+    ),
+    "unknown weather": (["--set", "scene.weather=Fog"], "weather 'Fog' unknown; there are: Clear"),
+    "start beside the road": (
+        ["--set", "scene.vehicles.leader.s=99999"],
+        "s=99999 is not on road 1: 0 to 3200.0 is allowed",
+    ),
+    "zero-delay loop": (
+        ["--set", "participants.world.inputs.control/follower1.delayed=false"],
+        "zero-delay loop: ",
+    ),
+    "rate zero": (["--rate", "0"], "rate: found '0'; allowed is a number above 0, or max"),
+    "rate a word": (["--rate", "fast"], "rate: found 'fast'; allowed is a number above 0, or max"),
+    "setting without value": (
+        ["--set", "novalue"],
+        "--set novalue: allowed is key=value",
+    ),
+    "setting of an unknown key": (
+        ["--set", "scene.nosuch.deep=1"],
+        "--set scene.nosuch.deep=1: no 'nosuch' there; found map, weather, vehicles",
+    ),
+    "setting that is no YAML": (["--set", "seed=[1"], "--set seed=[1: not readable: "),
+    "setting of the wrong type": (["--set", "seed=abc"], "seed: found 'abc'; input should be"),
+    "port out of range": (["--port", "70000"], "simulator.port: found 70000; input should be"),
+    "host unknown": (["--host", "nosuch.invalid"], "simulator: port 0 on nosuch.invalid cannot"),
+    "markers without processes": (["--shape", "inproc", "--visualise"], "shape inproc runs"),
+    "deadlines without a pace": (["--hard"], "--hard: a run as fast as possible has no deadlines"),
+}
+
+
+def run(*arguments: object) -> str:
+    """The one line of a ``cosim run`` that fails."""
+    result = CliRunner().invoke(app, ["run", *map(str, arguments)])
+    assert result.exit_code == 1, (result.output, result.exception)
+    assert isinstance(result.exception, SystemExit)
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("cosim: ")
+    assert result.stdout == ""
+    return lines[0].removeprefix("cosim: ")
+
+
+@pytest.fixture(autouse=True)
+def clean(nothing_left: None, ros_domain: int) -> None:
+    """No run starts here; should one start all the same, it harms nobody."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_options(tmp_path: Path, name: str) -> None:
+    options, told = WRONG[name]
+    assert told in run(PLATOON, "--out", tmp_path / "out", *options)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name: [unclosed\nx: 1", "not readable: "),
+        ("- 1\n- 2\n", "found list, not a mapping"),
+        ("", "found NoneType, not a mapping"),
+        ("name: platoon\n", "duration: missing"),
+        ("name: platoon\nduration: 1s\nparticipants: {}\nsede: 3\n", "sede: unknown key"),
+    ],
+)
+def test_broken_scenario_file(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text)
+    error = run(path, "--out", tmp_path / "out")
+    assert str(path) in error
+    assert told in error
+
+
+def test_missing_scenario_file(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    assert run(path) == f"scenario {path}: No such file or directory"
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "used"])
+def test_output_directory_that_cannot_be_used(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.tex").write_text("mine")
+    error = run(PLATOON, "--out", tmp_path / place)
+    assert error.startswith(f"output directory {tmp_path / place}: ")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert (tmp_path / "used" / "thesis.tex").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("simulator.port", "simulator"),
+        ("participants.world.parameters.dcp.port", "participants.world.parameters.dcp"),
+    ],
+)
+def test_port_in_use(tmp_path: Path, key: str, told: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        error = run(PLATOON, "--out", tmp_path / "out", "--set", f"{key}={port}")
+    assert error.startswith(
+        f"{told}: port {port} on 127.0.0.1 cannot be used: Address already in use"
+    )
+
+
+def test_results_survive_a_mistake(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    short = (PLATOON, "--shape", "inproc", "--out", output, "--set", "duration=1s")
+    assert CliRunner().invoke(app, ["run", *map(str, short)]).exit_code == 3
+    before = (output / "summary.json").read_bytes()
+    run(*short, "--set", "scene.map=nosuch.xodr")
+    assert (output / "summary.json").read_bytes() == before
+
+
+def test_map_is_not_opendrive(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.xodr"
+    wrong.write_text(HIGHWAY.read_text()[:1000])
+    error = run(PLATOON, "--out", tmp_path / "out", "--set", f"scene.map={wrong}")
+    assert error.startswith(f"scene.map: {wrong}: not well-formed XML: ")

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study of causality: what it is asked for, what it records, how its page looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.share import share_file
+from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.study.causality import SCENARIO, prepare_study, run_study
+from ros2_cosim.study.plan import (
+    directory_of,
+    job_of,
+    parse_factors,
+    planned_runs,
+    runs_beyond,
+    study_options,
+)
+from ros2_cosim.study.progress import StudyBars, StudyProgress
+from ros2_cosim.study.prt import FreeRun, Track, make_free_plan, write_free_run
+from ros2_cosim.study.record import Study, StudyRun, read_study
+from ros2_cosim.study.report import company_text, deviation, render_study
+from ros2_cosim.study.schedule import Control, Job, expected_s
+from ros2_cosim.study.table import markdown_table, row_of, table_head
+
+SECOND = 1_000_000_000
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def a_run(mode: str, purpose: str, factor: float | None, shift: float, **changes: Any) -> StudyRun:
+    """A run of 2 s at 20 m/s, ``shift`` m/s faster."""
+    times = [n / 10 for n in range(20)]
+    usual = {"timing": 0, "order": 0, "loss": 0, "messages": 1000, "late": 0, "early": 0}
+    numbered = purpose in ("synchronised", "repetition")
+    return StudyRun(
+        mode,
+        purpose,
+        int(numbered),
+        factor,
+        wall_time_s=1.0,
+        trace_sha256="ab" * 32,
+        max_lag_s=0.001 if mode == "PRT" else None,
+        track={"times": times, "way": [(20.0 + shift) * t for t in times]},
+        **({"rtf": factor or 30.0} | usual | changes),
+    )
+
+
+@pytest.fixture
+def study() -> Study:
+    """A study that is complete; both modes go beyond the factors asked for until they break."""
+    study = Study("car_following", 1, 2.0, [], True, "ab" * 32, 2.0)
+    for run in (
+        *(a_run("HDE", "sweep", n / 10, 0.0, beside=0.3, starts=2) for n in range(20, 0, -1)),
+        *(a_run("HDE", "beyond", f, 0.0, kept_up=f < 16) for f in (4.0, 8.0, 16.0)),
+        *(a_run("PRT", "sweep", n / 10, 0.1, timing=n, late=n, order=3) for n in range(1, 21)),
+        a_run("PRT", "beyond", 4.0, 0.1, timing=500, late=400, early=100, loss=1, kept_up=False),
+        a_run("PRT", "repetition", 1.0, 0.5, timing=7, late=5, early=2),
+        a_run("HDE", "synchronised", None, 0.0),
+    ):
+        study.add(run)
+    return study
+
+
+@pytest.mark.parametrize(
+    ("text", "factors"),
+    [
+        ("0.1:2.0:0.1", [n / 10 for n in range(1, 21)]),
+        ("0.2:1:0.3", [0.2, 0.5, 0.8]),
+        ("1:1:1", [1.0]),
+        ("2,0.5,2", [0.5, 2.0]),
+    ],
+)
+def test_factors(text: str, factors: list[float]) -> None:
+    assert list(parse_factors(text)) == factors
+
+
+@pytest.mark.parametrize(
+    "text", ["", "fast", "0", "-1", "1:2", "2:1:0.1", "1:2:0", "0.1:2:0.0001", "nan", "inf", "1/0"]
+)
+def test_wrong_factors_are_named(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="--factors: found"):
+        parse_factors(text)
+
+
+def test_defaults_are_those_of_the_case_study() -> None:
+    options = study_options(Path("x"))
+    assert options.duration_ns == 100 * SECOND
+    assert (options.factors[0], options.factors[-1], len(options.factors)) == (0.1, 2.0, 20)
+    assert options.repetitions == 8
+    assert study_options(Path("x"), quick=True, duration="3s").duration_ns == 3 * SECOND
+    assert study_options(Path("x"), quick=True, repetitions=0).repetitions == 0
+
+
+def test_what_runs_together_is_no_more_than_the_fastest_of_the_sweep_unless_asked_for() -> None:
+    assert study_options(Path("x")).together == 2.0
+    assert study_options(Path("x"), factors="0.1,0.7").together == 0.7
+    assert study_options(Path("x"), together=0.0).together == 0.0
+
+
+def test_both_modes_run_at_every_factor_and_each_run_has_its_own_files() -> None:
+    options = study_options(Path("x"), factors="0.1:2.0:0.1")
+    planned = planned_runs(options)
+    for mode in ("PRT", "HDE"):
+        sweep = [key.factor for key in planned if (key.mode, key.purpose) == (mode, "sweep")]
+        assert sweep == list(options.factors)
+        beyond = [key.factor for key in runs_beyond(options, mode)]
+        assert beyond == [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0]
+    keys = [*planned, *runs_beyond(options, "PRT"), *runs_beyond(options, "HDE")]
+    assert len({directory_of(key) for key in keys}) == len(keys)
+    assert len({key.label for key in keys}) == len(keys)
+    assert sorted(keys, key=lambda key: key.place)[: len(planned)] == planned
+
+
+@pytest.mark.parametrize(("together", "minutes"), [(0.0, 140), (2.0, 53), (4.0, 33)])
+def test_full_study_is_expected_to_take_what_its_page_says(together: float, minutes: int) -> None:
+    options = study_options(Path("x"), together=together)
+    beyond = [key for mode in ("PRT", "HDE") for key in runs_beyond(options, mode)[:4]]
+    keys = [*planned_runs(options), *beyond]
+    jobs = [job_of(key, options.duration_ns, run_of_no_job) for key in keys]
+    assert expected_s(jobs, [], together, 8) / 60 == pytest.approx(minutes, abs=2.5)
+    page = (ROOT / "docs" / "study.md").read_text()
+    text = f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    rows = [line for line in page.splitlines() if line.endswith(f"| {text} |")]
+    assert [row.split()[1] for row in rows] == [f"{together:g}"]
+
+
+def test_who_runs_alone_and_who_must_not_be_disturbed() -> None:
+    options = study_options(Path("x"))
+    keys = [*planned_runs(options), *runs_beyond(options, "PRT")]
+    jobs = {key: job_of(key, options.duration_ns, run_of_no_job) for key in keys}
+    for key, job in jobs.items():
+        assert job.alone == (key.purpose in ("synchronised", "beyond"))
+        if not job.alone:
+            assert job.weight == key.factor
+            in_sweep = (key.mode, key.purpose) == ("PRT", "sweep")
+            assert job.quiet == (in_sweep and job.weight > 0.5)
+
+
+def run_of_no_job(control: Control) -> StudyRun:
+    raise AssertionError("nothing is run here")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"duration": "soon"},
+        {"duration": "1ms"},
+        {"repetitions": -1},
+        {"together": -1.0},
+        {"together": float("nan")},
+    ],
+)
+def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match=f"--{next(iter(wrong))}: found"):
+        study_options(Path("x"), **wrong)  # type: ignore[arg-type]
+
+
+def test_track_keeps_tenths_of_a_second() -> None:
+    track = Track()
+    for n in range(31):
+        track.add(n * 10_000_000, Odometry(5.0 + n, *[0.0] * 5, 1.0, *[0.0] * 6))
+    assert track.times == [0.0, 0.1, 0.2, 0.3]
+    assert track.way == [0.0, 10.0, 20.0, 30.0]
+
+
+def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: Path) -> None:
+    graph = build_graph(load_scenario(share_file(SCENARIO)))
+    reports = {}
+    for name in graph.order:
+        mine = {
+            "messages": 10,
+            "late": 2,
+            "early": 1,
+            "max_lag_ns": 5_000_000,
+            "finished_ns": 3 * SECOND,
+            "sent": {port.name: 10 for port in graph.participants[name].outputs},
+            # The feedback lacks the last two messages.
+            "received": {str(c): 8 if c.target == "traffic" else 10 for c in graph.incoming(name)},
+        }
+        details = json.dumps({"free_running": mine})
+        reports[name] = ParticipantReport(name, 9, "cd" * 32, 0, 0, 0, 3, 4, 0, details)
+    path = write_free_run(
+        tmp_path, graph, reports, Track(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
+        complete=True,
+    )  # fmt: skip
+    run = FreeRun(**json.loads(path.read_text()))
+    assert (run.timing, run.order, run.loss, run.messages) == (12, 16, 2, 40)
+    assert run.readers["traffic"]["loss"] == 2
+    assert (run.late, run.early) == (8, 4)
+    assert (run.wall_time_s, run.rtf, run.kept_up) == (2.0, 1.0, True)
+
+
+def test_plan_has_all_participants_and_the_clock_last() -> None:
+    scenario = load_scenario(share_file(SCENARIO))
+    plan = make_free_plan(scenario, Path("out"), 0.5, "/ego/odometry")
+    assert [process.name for process in plan] == [*scenario.participants, "clock"]
+    assert {process.parameters["factor"] for process in plan} == {"0.5"}
+
+
+def test_record_is_read_back(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path)
+    assert read_study(tmp_path) == study
+    content = json.loads((tmp_path / "study.json").read_text())
+    fields = {"mode", "factor", "timing", "order", "loss", "messages", "rtf", "trace_sha256"}
+    assert all(fields <= run.keys() for run in content["runs"])
+    assert {run["mode"] for run in content["runs"]} == {"HDE", "PRT"}
+    assert (content["broke_at"], content["hde_broke_at"]) == (4.0, 16.0)
+
+
+def test_order_of_the_record_does_not_depend_on_who_ended_first(study: Study) -> None:
+    turned = Study("car_following", 1, 2.0, [], True, "ab" * 32, 2.0)
+    for run in reversed(study.runs):
+        turned.add(run)
+    assert turned == study
+    purposes = [run.purpose for run in study.runs]
+    assert purposes[:2] == ["synchronised", "repetition"]
+    assert [run.mode for run in study.runs[2:6]] == ["PRT", "HDE"] * 2
+    again = a_run("PRT", "sweep", 0.3, 0.0, timing=9)
+    turned.add(again)
+    assert len(turned.runs) == len(study.runs)
+    assert again in turned.runs
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"runs": 1}', "[1]"])
+def test_damaged_record_is_named(study: Study, tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"study\.json"):
+        read_study(tmp_path)
+    study.save(tmp_path)
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(ConfigurationError, match="not the output of a study"):
+        read_study(tmp_path)
+
+
+def test_page_shows_figures_and_all_runs(study: Study, tmp_path: Path) -> None:
+    page = html.parse(str(render_study(tmp_path, study)))
+    titles = page.xpath("//figcaption/strong/text()")
+    assert titles == [
+        "Violations of causality over the real-time factor",
+        "How far it goes",
+        "Until it breaks",
+        "Covered track of the ego vehicle: absolute",
+        "Covered track of the ego vehicle: deviation",
+    ]
+    assert len(page.xpath("//tbody/tr")) == len(study.runs)
+    tiles = dict(zip(page.xpath("//div/span/text()"), page.xpath("//div/b/text()"), strict=False))
+    assert tiles["violations in 24 HDE runs"] == "0"
+    assert tiles["PRT breaks at"] == "factor 4"
+    assert tiles["HDE is too slow at"] == "factor 16"
+    assert tiles["largest deviation of the track"] == "0.950 m"
+    assert "http" not in (tmp_path / "report.html").read_text().replace("http://www.w3.org", "")
+
+
+def test_page_says_what_ran_side_by_side(study: Study, tmp_path: Path) -> None:
+    text = company_text(study)
+    assert text.startswith("20 of 46 runs had others of the study beside them")
+    assert "at most 0.3 together" in text
+    page = html.parse(str(render_study(tmp_path, study)))
+    assert text in page.xpath("//header/p/text()")
+    column = page.xpath("//thead/tr/th/text()").index("Beside")
+    assert page.xpath("//tbody/tr[4]/td")[column].text == "0.3 (2)"
+    study.runs = [run for run in study.runs if run.beside == 0.0]
+    assert company_text(study) == ""
+
+
+def test_table_in_markdown_has_both_modes_in_each_line(study: Study, tmp_path: Path) -> None:
+    lines = markdown_table(study)
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[2] == "| 0.1 | 1 | 0 | 0.10 % | 3 | 0 | 0.40 % | 1 ms | 0 | reference |"
+    assert "| 4 | 400 | 100 | 50.00 % | 0 | 1 | 50.10 % | 1 ms (reached 4) | 0 | ref" in lines[22]
+    assert lines[24].startswith("| 16 |  |")
+    assert lines[25].startswith("| max (reached 30) |")
+    render_study(tmp_path, study)
+    assert (tmp_path / "table.md").read_text().splitlines() == lines
+
+
+def test_progress_tells_what_is_under_way_and_how_long_it_takes(study: Study) -> None:
+    now = 0.0
+    told: list[str] = []
+    progress = StudyProgress(told.append, 2.0, 8, lambda: now)
+    jobs = [Job(name, 1.0, 300.0, lambda control: study.runs[0]) for name in ("a", "b", "c")]
+    progress.expect(jobs, done=1)
+    assert progress.left_s() == 600.0
+    progress.started(jobs[0])
+    progress.started(jobs[1])
+    assert told[-1] == "b begins (1 of 4 done; under way: a, b; about 10 min left)"
+    now = 280.0
+    progress.done(jobs[0], study.runs[0])
+    assert told[-1] == (
+        "a: timing 0, order 0, loss 0, reached 30 (2 of 4 done; under way: b; about 5 min left)"
+    )
+    # One that takes longer than it should is done at any moment.
+    now = 900.0
+    assert progress.left_s() == 300.0
+
+
+def test_bars_on_a_terminal_are_those_of_what_is_under_way(
+    study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = Job("PRT 0.1", 0.1, 10.0, lambda control: study.runs[0])
+    with StudyBars(2.0, 8) as progress:
+        progress.expect([job])
+        progress.started(job)
+        progress.reached("PRT 0.1", 0.25)
+        progress.reached("not under way", 0.5)
+        shown = [(task.description, task.percentage) for task in progress.bars.tasks]
+        progress.done(job, study.runs[0])
+        assert progress.bars.tasks == []
+    assert shown == [("PRT 0.1", 25.0)]
+    # The lines are written as they are, brackets and long ones included.
+    lines = capsys.readouterr().out.splitlines()
+    assert "PRT 0.1 begins (0 of 1 done; under way: PRT 0.1; about 10 s left)" in lines
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+def test_page_of_an_interrupted_study(study: Study, tmp_path: Path, count: int) -> None:
+    part = Study("car_following", 1, 2.0, study.runs[:count], reference_sha256="ab" * 32)
+    page = html.parse(str(render_study(tmp_path, part)))
+    assert len(page.xpath("//tbody/tr")) == count
+    assert page.xpath("//header/span/text()") == ["not complete"]
+
+
+def test_deviation_is_that_of_the_same_time(study: Study) -> None:
+    times, values = deviation(study.repetitions[0], study)
+    assert times[-1] == 1.9
+    assert values[-1] == pytest.approx(0.95)
+
+
+def test_command_report_makes_the_page_of_a_study_again(study: Study, tmp_path: Path) -> None:
+    study.save(tmp_path)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    first = (tmp_path / "report.html").read_text()
+    render_study(tmp_path, study)
+    assert (tmp_path / "report.html").read_text() == first
+
+
+@pytest.mark.parametrize(
+    "wrong", ["--duration=soon", "--factors=0", "--repetitions=-1", "--together=-1"]
+)
+def test_command_names_a_wrong_option(tmp_path: Path, wrong: str) -> None:
+    done = CliRunner().invoke(app, ["study", "causality", wrong, f"--out={tmp_path / 'x'}"])
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"cosim: {wrong.partition('=')[0]}: found")
+    assert not (tmp_path / "x").exists()
+
+
+def test_table_lines_up(study: Study) -> None:
+    head = table_head()
+    for run in study.runs:
+        line = row_of(run)
+        assert line.index(run.trace_sha256[:12]) == head.index("trace")
+
+
+def test_violation_or_other_trace_of_the_synchronised_run_shows(study: Study) -> None:
+    assert study.hde_is_clean
+    other = Study("car_following", 1, 2.0, study.runs[:1], reference_sha256="cd" * 32)
+    assert not other.hde_is_clean
+    # A paced one, too.
+    study.add(a_run("HDE", "sweep", 0.7, 0.0, order=1))
+    assert not study.hde_is_clean
+
+
+def test_foreign_directory_is_left_alone(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(ConfigurationError, match="not empty"):
+        prepare_study(tmp_path)
+    assert (tmp_path / "mine.txt").exists()
+    study.save(tmp_path)
+    (tmp_path / "hde-1").mkdir()
+    prepare_study(tmp_path)
+    assert not (tmp_path / "hde-1").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"duration": "3s"}, "is of car_following, seed 1, 2 s; asked for is"),
+        ({"factors": "0.5:2.0:0.1"}, "has the run 'PRT 0.1'"),
+        ({"repetitions": 0}, "has the run 'PRT 1, repetition 1'"),
+    ],
+)
+def test_another_study_is_not_resumed(
+    study: Study, tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
+    pytest.importorskip("rclpy")
+    study.save(tmp_path)
+    before = (tmp_path / "study.json").read_bytes()
+    asked = {"duration": "2s", "repetitions": 1} | changed
+    with pytest.raises(ConfigurationError, match=message):
+        run_study(study_options(tmp_path, resume=True, **asked))
+    assert (tmp_path / "study.json").read_bytes() == before
+
+
+def test_nothing_to_resume_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("rclpy")
+    with pytest.raises(ConfigurationError, match=r"study\.json"):
+        run_study(study_options(tmp_path / "none", resume=True))
+
+
+def test_study_of_another_reference_is_not_resumed(study: Study, tmp_path: Path) -> None:
+    pytest.importorskip("rclpy")
+    study.save(tmp_path)
+    with pytest.raises(ConfigurationError, match="another sequential reference"):
+        run_study(study_options(tmp_path, resume=True, duration="2s", repetitions=1))

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study for real: processes over DDS, with and without synchronisation.
+
+Nothing is said about wall time, nor that runs without synchronisation have violations.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ros2_cosim.record.summary import read_summary
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.share import share_file
+from ros2_cosim.study.causality import SCENARIO
+from ros2_cosim.study.plan import planned_runs, runs_beyond, study_options
+from ros2_cosim.study.record import RunKey, Study, StudyRun
+
+ROOT = Path(__file__).resolve().parents[2]
+HANG_S = 600.0
+#: A quick study has 8 runs of up to 7 processes: not fast on a machine with other work.
+pytestmark = pytest.mark.timeout(700)
+MODES = ("prt", "hde")
+
+
+@pytest.fixture
+def environment(
+    ros_domains: int, nothing_left: None, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The environment of a user with ROS domains of his own."""
+    pytest.importorskip("rclpy")
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "ros2_cosim.cli.main", *map(str, arguments)]
+
+
+def runs_of(output: Path) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads((output / "study.json").read_text())["runs"]
+    return runs
+
+
+def check_counts(run: dict[str, Any]) -> None:
+    """What must hold whatever the machine did."""
+    assert run["timing"] == run["late"] + run["early"]
+    assert 0 <= run["timing"] + run["order"] <= run["messages"]
+    for kind in ("messages", "timing", "order", "loss"):
+        if run["mode"] == "PRT":
+            assert run[kind] == sum(reader[kind] for reader in run["readers"].values())
+    assert run["rtf"] > 0.0
+    assert len(run["trace_sha256"]) == 64
+
+
+def study(environment: dict[str, str], *arguments: object) -> str:
+    """Run the command to its end; returns what it printed."""
+    done = subprocess.run(
+        command("study", "causality", *arguments),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_quick_study(environment: dict[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "study"
+    stdout = study(environment, "--quick", "--duration", "1s", "--out", output)
+    content = json.loads((output / "study.json").read_text())
+    assert content["complete"] is True
+    runs = runs_of(output)
+    for run in runs:
+        check_counts(run)
+        assert run["beside"] <= content["together"] == 2.0
+    reference = content["reference_trace_sha256"]
+    hde = [run for run in runs if run["mode"] == "HDE"]
+    free = [run for run in runs if run["mode"] == "PRT"]
+    # As fast as possible, at each factor, and beyond.
+    assert [run["factor"] for run in hde][:3] == [None, 1.0, 2.0]
+    for run in hde:
+        assert (run["timing"], run["order"], run["loss"]) == (0, 0, 0)
+        assert run["trace_sha256"] == reference
+        # 100 messages of each of five connections from the traffic, 25 of each sensor, all fed
+        # back; without synchronisation, too, unless activations had to be given up.
+        assert run["messages"] == 600
+    assert [run["factor"] for run in free][:3] == [1.0, 1.0, 2.0]
+    for run in free:
+        assert run["messages"] == 600 or not run["kept_up"]
+        if run["timing"] + run["order"] + run["loss"] == 0:
+            assert run["trace_sha256"] == reference
+    for mode, broke in (("PRT", content["broke_at"]), ("HDE", content["hde_broke_at"])):
+        beyond = [r["factor"] for r in runs if (r["mode"], r["purpose"]) == (mode, "beyond")]
+        # Whoever keeps up with the factors asked for goes beyond them.
+        assert beyond == ([4.0] if broke in (None, 4.0) else [])
+    tracks = json.loads((output / "tracks.json").read_text())
+    assert len(tracks) == len(runs)
+    assert tracks[0]["times"] == [n / 10 for n in range(10)]
+    assert [track["way"] for track, run in zip(tracks, runs, strict=True) if run in hde] == [
+        tracks[0]["way"]
+    ] * len(hde)
+    assert "Study of causality" in (output / "report.html").read_text()
+    for run in runs:
+        assert run["trace_sha256"][:12] in stdout
+
+
+def test_resumed_study_does_what_is_missing(environment: dict[str, str], tmp_path: Path) -> None:
+    """All is there but one run; that one is real."""
+    output, reference = tmp_path / "study", tmp_path / "reference"
+    for directory in (output, reference):
+        directory.mkdir()
+    scenario = load_scenario(share_file(SCENARIO), ["duration=1s"])
+    expected = run_inproc(scenario, reference, record=False).trace_sha256
+    record = Study(scenario.name, scenario.seed, 1.0, reference_sha256=expected)
+    missing = RunKey("HDE", "sweep", 2.0, 0)
+    options = study_options(output, quick=True, repetitions=0, factors="1,2")
+    beyond = [key for mode in ("PRT", "HDE") for key in runs_beyond(options, mode)]
+    for key in (*planned_runs(options), *beyond):
+        if key != missing:
+            counts = {"timing": 0, "order": 0, "loss": 0, "messages": 600}
+            record.add(
+                StudyRun(
+                    **key._asdict(), **counts, rtf=key.factor or 9.0, wall_time_s=1.0,
+                    trace_sha256=expected, track={"times": [0.0], "way": [0.0]},
+                )
+            )  # fmt: skip
+    record.save(output)
+    kept = runs_of(output)
+    arguments = ("--duration", "1s", "--factors", "1,2", "--repetitions", 0)
+    stdout = study(environment, "--quick", *arguments, "--out", output, "--resume")
+    again = runs_of(output)
+    assert [run for run in again if run in kept] == kept
+    (done,) = [run for run in again if run not in kept]
+    assert stdout.count(" begins (") == 1
+    assert (done["mode"], done["factor"], done["trace_sha256"]) == ("HDE", 2.0, expected)
+    assert json.loads((output / "study.json").read_text())["complete"] is True
+
+
+def test_interrupted_study_keeps_what_is_finished(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "study"
+    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
+    with subprocess.Popen(
+        command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + HANG_S
+        # Two runs are under way, each in a ROS domain of its own.
+        while not all((output / "runs" / f"{m}-0.01/scenario.json").exists() for m in MODES):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "no two runs were started side by side"
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=HANG_S)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "cosim: ended by SIGINT"
+    assert [run["mode"] for run in runs_of(output)] == ["HDE"]
+    assert runs_of(output)[0]["trace_sha256"][:12] in stdout
+    assert json.loads((output / "study.json").read_text())["complete"] is False
+    assert "not complete" in (output / "report.html").read_text()
+
+
+def test_failing_run_ends_the_study_and_is_named(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A participant of one of two runs under way is killed."""
+    output = tmp_path / "study"
+    arguments = ("--factors", "0.01", "--repetitions", 0, "--together", 1)
+    with subprocess.Popen(
+        command("study", "causality", "--quick", "--duration", "1s", *arguments, "--out", output),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + HANG_S
+        while not (victim := process_of(output / "runs" / "hde-0.01", "driving")):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, "the second run was not started"
+            time.sleep(0.05)
+        os.kill(victim, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=HANG_S)
+    assert process.returncode == 1
+    assert "cosim: HDE 0.01: process 'driving' was killed by SIGKILL" in stderr
+    assert [run["purpose"] for run in runs_of(output)] == ["synchronised"]
+
+
+def process_of(output: Path, name: str) -> int:
+    """The process of a node of the run in this directory; 0: there is none yet."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (directory / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue  # ended meanwhile, or another user's
+        if f"__node:={name}" in words and any(str(output / "scenario.json") in w for w in words):
+            return int(directory.name)
+    return 0
+
+
+@pytest.mark.parametrize("shape", ["composed", "ros"])
+def test_scenario_gives_the_same_trace_in_each_shape(
+    environment: dict[str, str], tmp_path: Path, shape: str
+) -> None:
+    (tmp_path / "inproc").mkdir()
+    scenario = load_scenario(share_file(SCENARIO), ["duration=2s"])
+    expected = run_inproc(scenario, tmp_path / "inproc", record=False)
+    done = subprocess.run(
+        command(
+            "run", share_file(SCENARIO), "--set", "duration=2s", "--shape", shape, "--out",
+            tmp_path / shape,
+        ),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = read_summary(tmp_path / shape)
+    assert summary.trace_sha256 == expected.trace_sha256
+    assert summary.violations == 0
+    assert summary.collisions == 0

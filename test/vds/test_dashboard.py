@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard in a real browser: what it shows, and that its controls work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.browser import Browser, BrowserError, find_browser
+from support.vds_serving import data_port
+
+from ros2_cosim.vds.controllable import RunStatus
+from ros2_cosim.vds.data_port import DataPort
+from ros2_cosim.vds.data_port_api import DataPortApi
+from ros2_cosim.vds.data_port_view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.server import VdsServer
+
+PROGRAM = find_browser()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    profile = tmp_path_factory.mktemp("browser") / "profile"
+    profile.mkdir()
+    try:
+        made = Browser(str(PROGRAM), profile)
+    except BrowserError as error:
+        pytest.skip(f"Chromium does not start here: {error}")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[VdsServer]:
+    with data_port() as made:
+        yield made
+
+
+def leave(browser: Browser) -> None:
+    """Leave the page; what it complains about from now on is that of the next one."""
+    browser.open("about:blank")
+    browser.wait_for("location.href === 'about:blank'")
+    browser.complaints.clear()
+
+
+def opened(browser: Browser, server: VdsServer, **options: object) -> None:
+    assert server.data_port is not None
+    leave(browser)
+    browser.open(server.data_port.url, **options)  # type: ignore[arg-type]
+    browser.wait_for("document.body?.dataset.steps !== undefined")
+
+
+def text(browser: Browser, selector: str) -> str:
+    found = browser.evaluate(f"document.querySelector({selector!r}).innerText")
+    assert isinstance(found, str)
+    return found
+
+
+#: How many pixels of a canvas have a colour of their own.
+INKED = """(() => {
+  const canvas = document.getElementById(%r);
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const colours = new Set();
+  for (let i = 0; i < data.length; i += 4) colours.add(data.slice(i, i + 3).join());
+  return colours.size;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_shows_the_run(browser: Browser, server: VdsServer, dark: bool) -> None:
+    opened(browser, server, dark=dark)
+    assert text(browser, "#name") == "vds"
+    assert text(browser, "#state") == "paused"
+    assert text(browser, "#pause") == "Resume"
+    rows = browser.evaluate("[...document.querySelectorAll('tbody tr')].map(r => r.innerText)")
+    assert [row.split()[0] for row in rows] == ["front", "rear"]
+    gap = server.fleet["front"].output().state.x - server.fleet["rear"].output().state.x - 4.79
+    assert f"{gap:.2f} m" in rows[1]
+    assert "driven" in rows[0]
+    server.mode.step(20)
+    browser.wait_for("document.body.dataset.steps >= 20")
+    for canvas in ("scene", "speeds", "gaps"):
+        browser.wait_for(f"{INKED % canvas} > 3")
+    assert browser.complaints == []
+
+
+def test_it_fits_a_telephone(browser: Browser, server: VdsServer) -> None:
+    opened(browser, server, width=400, height=900)
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert browser.evaluate(wide) is True
+
+
+def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
+    opened(browser, server)
+    before = server.mode.status().steps
+    browser.evaluate("document.getElementById('count').value = '10'")
+    browser.evaluate("document.getElementById('step').click()")
+    browser.wait_for(f"document.body.dataset.steps == {before + 10}")
+    assert server.mode.status().steps == before + 10
+
+    browser.evaluate("document.getElementById('pause').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'running'")
+    browser.wait_for(f"document.body.dataset.steps > {before + 11}")
+    browser.wait_for(f"{INKED % 'timing'} > 3")
+    browser.evaluate("document.getElementById('pause').click()")
+    browser.wait_for("document.getElementById('state').innerText === 'paused'")
+    assert server.mode.status().state == "paused"
+
+    choose = "const s = document.getElementById('rate'); s.value = '0.5';"
+    browser.evaluate(f"(() => {{ {choose} s.dispatchEvent(new Event('change')); }})()")
+    browser.wait_for("document.getElementById('rate').value === '0.5'")
+    while server.mode.status().rate != 0.5:
+        browser.wait_for("true")
+    server.mode.set_rate(3.0)  # a rate that is none of the choices, set by somebody else
+    browser.wait_for("document.getElementById('rate').value === '3'")
+    server.mode.set_rate(1.0)
+    assert browser.complaints == []
+
+
+class Hostile:
+    """A run whose names are markup."""
+
+    name = "<img src=x onerror='document.title=1'>"
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def step(self, count: int = 1) -> None: ...
+
+    def set_rate(self, rate: float | None) -> None: ...
+
+    def status(self) -> RunStatus:
+        return RunStatus("running", 0, 1, None, False)
+
+    def picture(self) -> dict[str, Any]:
+        ego = VehicleView(self.name, 0, 0, 0, 5, 0, 4, 2, status=self.name)
+        return picture_of([ego], [BoxView(self.name, 22, 0, 0, 2, 8)])
+
+
+def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
+    run = Hostile()
+    port = DataPort(DataPortApi(run.name, run, run))
+    port.start()
+    leave(browser)
+    browser.open(port.url)
+    browser.wait_for("document.querySelectorAll('tbody tr').length")
+    assert text(browser, "#name") == run.name
+    assert run.name in text(browser, "tbody")
+    assert browser.evaluate("document.querySelectorAll('img').length") == 0
+    # Neither timing nor another rate: whoever drives the run does not offer them.
+    assert browser.evaluate("document.getElementById('rate').disabled") is True
+    assert browser.evaluate("document.querySelector('.timing').hidden") is True
+    assert "19.00 m" in text(browser, "tbody")
+    assert browser.complaints == []
+    port.close()
+
+
+def test_it_says_that_the_run_does_not_answer(browser: Browser) -> None:
+    with data_port() as server:
+        opened(browser, server)
+        assert server.data_port is not None
+        server.data_port.close()
+        browser.wait_for("document.getElementById('state').innerText === 'offline'")
+        assert browser.evaluate("document.getElementById('pause').disabled") is True
+        assert "does not answer" in text(browser, "#message")
+
+
+def test_a_run_that_has_ended_is_not_missed(browser: Browser) -> None:
+    with data_port() as server:
+        opened(browser, server)
+        server.stop()
+        browser.wait_for("document.getElementById('state').innerText === 'ended'")
+    # The page asks again and again, and hears nothing any more.
+    browser.wait_for("fetch('/api/run').then(() => false, () => true)")
+    assert text(browser, "#state") == "ended"
+    assert browser.evaluate("document.getElementById('message').hidden") is True
+
+
+def test_it_takes_the_token_from_the_address(browser: Browser) -> None:
+    with data_port(token="a-token") as server:
+        opened(browser, server)
+        assert text(browser, "#state") == "paused"
+        # The token is not left where it could be read over a shoulder.
+        assert "token" not in browser.evaluate("location.href")
+        assert browser.complaints == []

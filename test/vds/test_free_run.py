@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Free run against a clock by hand: pace, overruns, watchdog, control."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.vds_peer import HandClock
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.realtime.wall_clock import MonotonicClock, Schedule, Timing
+from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.run_modes import FreeRun, FreeRunSettings
+from ros2_cosim.vds.session import Fleet, Output
+from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
+
+MS = 1_000_000
+US = 1_000
+DRIVE = VehicleCommand(throttle=0.5)
+
+
+def two(dt: str = "5ms") -> Fleet:
+    return read_settings({"dt": dt, "vehicles": {"a": {"speed": 20.0}, "b": {}}}, "f").fleet()
+
+
+class Recorded:
+    """Notes when each tick ended, and lets it take time."""
+
+    def __init__(self, clock: HandClock, takes: int | Mapping[int, int] = 0) -> None:
+        self.clock = clock
+        self.takes = takes
+        self.times: list[int] = []
+        self.outputs: list[Mapping[str, Output]] = []
+
+    def __call__(self, outputs: Mapping[str, Output]) -> None:
+        self.times.append(self.clock.time)
+        self.outputs.append(outputs)
+        takes = self.takes
+        self.clock.time += takes if isinstance(takes, int) else takes.get(len(self.times), 0)
+
+
+def free_run(
+    clock: HandClock, seen: Recorded, fleet: Fleet | None = None, **settings: object
+) -> FreeRun:
+    chosen = FreeRunSettings(**{"command_timeout_ns": 0, **settings})  # type: ignore[arg-type]
+    return FreeRun(fleet or two(), chosen, clock=clock, on_tick=seen)
+
+
+@given(st.integers(1, 10**9), st.floats(0.001, 1000.0), st.integers(0, 10**9))
+def test_deadlines_do_not_drift(dt: int, rate: float, step: int) -> None:
+    exact = Fraction(step * dt) / Fraction(rate)
+    assert 0 <= exact - (Schedule(1000, dt, rate).due(step) - 1000) < 1
+
+
+def test_ticks_keep_their_deadlines_whatever_sleeping_loses() -> None:
+    clock = HandClock(start=777, late=130 * US)
+    seen = Recorded(clock, takes=900 * US)
+    run = free_run(clock, seen)
+    run.run(steps=2000)
+    # The first tick is due at once, tick k at k * 5 ms; each sleep ends 0.13 ms late.
+    assert seen.times[0] == 777
+    assert seen.times[1:] == [777 + k * 5 * MS + 130 * US for k in range(1, 2000)]
+    figures = run.timing.figures()
+    assert figures["overruns"] == figures["slips"] == 0
+    assert figures["lateness_us"]["max"] == 130.0
+    assert figures["lateness_classes"] == [[1e-5, 1], [16e-5, 1999]]
+    assert figures["busy_us"] == 900.0
+    assert run.status() == ("ended", 2000 * 5 * MS, 2000, 1.0, True)
+
+
+@pytest.mark.parametrize(("rate", "distance"), [(0.5, 10 * MS), (2.0, 2_500_000), (10.0, 500_000)])
+def test_the_rate_scales_the_distance(rate: float, distance: int) -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    free_run(clock, seen, rate=rate).run(steps=50)
+    assert seen.times == [k * distance for k in range(50)]
+
+
+def test_as_fast_as_possible_does_not_sleep() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    run = free_run(clock, seen, rate=None)
+    run.run(steps=100)
+    assert clock.time == 0
+    assert run.status().steps == 100
+
+
+def test_overruns_are_counted_and_made_up_for_without_idling() -> None:
+    clock = HandClock()
+    seen = Recorded(clock, takes={10: 17 * MS})
+    run = free_run(clock, seen)
+    run.run(steps=20)
+    # Tick 10 (due at 45 ms) ends at 62 ms: those due at 50, 55 and 60 ms follow at once.
+    assert [t // MS for t in seen.times] == [
+        *(0, 5, 10, 15, 20, 25, 30, 35, 40, 45),
+        *(62, 62, 62, 65, 70, 75, 80, 85, 90, 95),
+    ]
+    figures = run.timing.figures()
+    # Late at their end: tick 10, and 11 and 12, which begin after their successors are due.
+    assert figures["overruns"] == 3
+    assert figures["slips"] == 0
+    assert figures["lateness_us"]["max"] == 12_000.0
+
+
+def test_a_run_too_far_behind_lets_the_time_go_and_says_so() -> None:
+    clock = HandClock()
+    seen = Recorded(clock, takes={3: 60 * MS})
+    run = free_run(clock, seen, max_lag_ns=50 * MS)
+    run.run(steps=6)
+    assert [t // MS for t in seen.times] == [0, 5, 10, 70, 75, 80]
+    assert run.timing.figures()["slips"] == 1
+    assert run.timing.figures()["slipped_ms"] == 55.0
+
+
+def test_pacing_does_not_change_the_states() -> None:
+    fleets = [two(), two(), two()]
+    for fleet, rate, takes in zip(fleets, (1.0, 3.0, None), (9 * MS, 0, 0), strict=True):
+        clock = HandClock(late=50 * US)
+        free_run(clock, Recorded(clock, takes), fleet, rate=rate).run(steps=100)
+    assert len({fleet.trace_sha256 for fleet in fleets}) == 1
+
+
+def test_command_loss_brings_the_fail_safe_within_its_timeout() -> None:
+    clock = HandClock()
+    commands: dict[int, str] = {}
+    seen = Recorded(clock)
+
+    def on_tick(outputs: Mapping[str, Output]) -> None:
+        seen(outputs)
+        if clock.time <= 40 * MS:  # then the sender of a falls silent; b's goes on
+            run.command("a", DRIVE)
+        run.command("b", DRIVE)
+        commands[clock.time // MS] = "fail" if run.in_fail_safe("a") else "drive"
+
+    fleet = two()
+    settings = FreeRunSettings(command_timeout_ns=100 * MS)
+    run = FreeRun(fleet, settings, clock=clock, on_tick=on_tick)
+    run.run(steps=60)
+    assert max(t for t, mode in commands.items() if mode == "drive") == 135
+    assert min(t for t, mode in commands.items() if mode == "fail") == 140  # 40 + 100
+    applied = {o["a"].time // MS - 5: o["a"].command for o in seen.outputs}
+    assert applied[135] == DRIVE or applied[135].throttle == 0.5
+    assert all(applied[t] == FAIL_SAFE for t in range(140, 300, 5))
+    assert all(o["b"].command.throttle == 0.5 for o in seen.outputs[1:])
+    assert run.fail_safes == {"a": 1, "b": 0}
+    assert run.figures()["fail_safes"] == {"a": 1, "b": 0}
+    state = seen.outputs[-1]["a"].state
+    assert state.ax < -1.0
+    assert state.y == 0.0
+
+
+def test_a_fresh_command_ends_the_fail_safe() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    run = free_run(clock, seen, command_timeout_ns=20 * MS)
+    run.run(steps=10)
+    assert run.in_fail_safe("a")
+    run.command("a", DRIVE)
+    assert not run.in_fail_safe("a")
+    run.run(steps=13)
+    assert seen.outputs[-1]["a"].command == DRIVE
+    assert run.in_fail_safe("b")
+    assert run.fail_safes == {"a": 1, "b": 1}
+
+
+def test_without_timeout_the_last_command_holds() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    run = free_run(clock, seen)
+    run.command("a", DRIVE)
+    run.run(steps=500)
+    assert seen.outputs[-1]["a"].command == DRIVE
+    assert run.fail_safes == {"a": 0, "b": 0}
+
+
+def test_pause_step_resume_and_the_watchdog_rests() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    run = free_run(clock, seen, command_timeout_ns=50 * MS)
+    run.command("a", DRIVE)
+    run.pause()
+    worker = threading.Thread(target=run.run, kwargs={"steps": 40})
+    worker.start()
+    assert run.status().state == "paused"
+    run.step(3)
+    run.step(4)
+    while run.status().steps < 7:
+        time.sleep(0.001)
+    assert run.status() == ("paused", 35 * MS, 7, 1.0, True)
+    clock.time = 10_000 * MS  # nobody sends anything while the run stands
+    run.resume()
+    worker.join(60)
+    assert run.status().state == "ended"
+    assert len(seen.times) == 40
+    # Paced again from where it was resumed, and a full timeout until the fail-safe.
+    assert [t // MS - 10_000 for t in seen.times[7:10]] == [0, 5, 10]
+    failing = [k for k, o in enumerate(seen.outputs) if o["a"].command == FAIL_SAFE]
+    assert failing == list(range(7 + 10, 40))
+    assert run.timing.slips == 0
+
+
+def test_the_rate_may_change_on_the_way() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+
+    def on_tick(outputs: Mapping[str, Output]) -> None:
+        seen(outputs)
+        if len(seen.times) == 4:
+            run.set_rate(0.5)
+        if len(seen.times) == 7:
+            run.set_rate(None)
+
+    run = FreeRun(two(), FreeRunSettings(command_timeout_ns=0), clock=clock, on_tick=on_tick)
+    run.run(steps=9)
+    assert [t // MS for t in seen.times] == [0, 5, 10, 15, 15, 25, 35, 35, 35]
+    assert run.status().rate is None
+
+
+def test_a_run_can_be_ended_from_outside() -> None:
+    clock = HandClock()
+    seen = Recorded(clock)
+    run = free_run(clock, seen)
+    run.pause()
+    worker = threading.Thread(target=run.run)
+    worker.start()
+    run.stop()
+    worker.join(60)
+    assert not worker.is_alive()
+    assert seen.times == []
+
+
+def test_wrong_requests_are_refused() -> None:
+    run = free_run(HandClock(), Recorded(HandClock()))
+    for rate in (0.0, -1.0, 1e9, float("nan")):
+        with pytest.raises(ConfigurationError, match="rate"):
+            run.set_rate(rate)
+        with pytest.raises(ConfigurationError, match="rate"):
+            FreeRunSettings(rate=rate)
+    for count in (0, -1, 10**9):
+        with pytest.raises(ConfigurationError, match="step"):
+            run.step(count)
+    with pytest.raises(ConfigurationError, match="'c'; allowed are a, b"):
+        run.command("c", DRIVE)
+    with pytest.raises(ConfigurationError, match="timeout"):
+        FreeRunSettings(command_timeout_ns=-1)
+
+
+def test_the_machines_clock_sleeps_until_its_deadline() -> None:
+    clock = MonotonicClock()
+    deadline = clock.now() + 2 * MS
+    clock.sleep_until(deadline)
+    assert clock.now() >= deadline
+    clock.sleep_until(deadline - 10**15)
+
+
+def test_a_step_before_its_time_is_not_late() -> None:
+    timing = Timing()
+    timing.began(-5)
+    timing.ended(3000, False)
+    figures = timing.figures()
+    assert figures["lateness_us"] == {"last": 0.0, "mean": 0.0, "max": 0.0}
+    assert (figures["lateness_classes"], figures["busy_us"]) == ([[1e-5, 1]], 3.0)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model ``vds_plant``: our vehicle, one behind the protocol, and a scenario with either."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.vds_models import OUTPUTS, loop
+
+from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.models.vehicle import SEDAN
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.vds.client import VdsClient
+from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.participant import VdsPlant, make_vds_plant
+from ros2_cosim.vds.ports import open_udp
+from ros2_cosim.vds.run_modes import FreeRunSettings
+from ros2_cosim.vds.server import ServerSettings, VdsServer
+
+MS = 1_000_000
+PATIENCE_S = 60.0
+OWN = {"own": {"speed": 12.0, "sensor_delay": "20ms", "actuator_delay": "15ms"}}
+
+
+def context(parameters: Mapping[str, Any], **changes: Any) -> ModelContext:
+    given: dict[str, Any] = {
+        "name": "plant",
+        "parameters": parameters,
+        "scene": {},
+        "run_seed": 1,
+        "base_directory": Path("."),
+        "shape": "composed",
+        "period_ns": 10 * MS,
+        "output_types": OUTPUTS,
+    }
+    return ModelContext(**(given | changes))
+
+
+def free_port() -> int:
+    """A port that was free just now."""
+    probe = open_udp("127.0.0.1", 0)
+    port = int(probe.getsockname()[1])
+    probe.close()
+    return port
+
+
+@contextmanager
+def simulator(dt: str = "10ms", **settings: Any) -> Iterator[tuple[VdsServer, dict[str, Any]]]:
+    """Our server as a foreign simulator, and the parameters by which it is reached."""
+    fleet = read_settings({"dt": dt, "vehicles": {"v": OWN["own"]}}, "fleet")
+    state_port = free_port()
+    made = ServerSettings(
+        fleet,
+        command_port=0,
+        receivers=(("127.0.0.1", state_port),),
+        **{"lockstep": True, **settings},
+    )
+    server = VdsServer(made)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    reach = {"host": "127.0.0.1", "port": server.ports.ports["v"], "state_port": state_port}
+    try:
+        yield server, reach | {"timeout_s": PATIENCE_S}
+    finally:
+        server.stop()
+        thread.join(PATIENCE_S)
+        server.close()
+
+
+def driven(plant: VdsPlant, steps: int) -> list[Mapping[str, Any]]:
+    """Outputs of a plant under a fixed sequence of commands."""
+    outputs = []
+    try:
+        for k in range(steps):
+            command = ControlCommand(1.0, 0.02 * (k % 20), 0.0, 0.01 * (k % 7) - 0.03)
+            sample = Sample((k - 1) * 10 * MS, k, command) if k > 1 else None
+            outputs.append(plant.activate(Step(k * 10 * MS, {}, {"control": sample})))
+    finally:
+        plant.close()
+    return outputs
+
+
+def test_the_vehicle_gives_the_same_numbers_here_and_behind_the_protocol() -> None:
+    here = driven(make_vds_plant(context(OWN, shape="inproc")), 100)
+    with simulator() as (_, reach):
+        plant = make_vds_plant(context(reach))
+        there = driven(plant, 100)
+    assert there == here
+    assert plant.figures() == {"vds_states": 100, "vds_refused": 0}
+    assert plant.not_repeatable() is None
+    assert plant.transport_ns > 0
+    assert here[0]["odometry"].vx == 12.0
+    assert here[-1]["odometry"].x > 10.0
+    assert here[-1]["odometry"].y != 0.0
+    assert here[-1]["acceleration"].ay != 0.0
+
+
+def test_a_simulator_may_step_finer_than_the_participant() -> None:
+    here = driven(make_vds_plant(context({**OWN, "step": "2ms"})), 30)
+    with simulator("2ms") as (server, reach):
+        assert driven(make_vds_plant(context({**reach, "step": "2ms"})), 30) == here
+        assert server.fleet["v"].output().steps == 29 * 5
+
+
+def test_the_command_is_translated() -> None:
+    with simulator() as (server, reach):
+        plant = make_vds_plant(context({**reach, "max_steer": 0.5}))
+        plant.activate(Step(0, {}, {"control": None}))
+        command = ControlCommand(-1.5, 0.0, 0.25, 0.5)
+        plant.activate(Step(10 * MS, {}, {"control": Sample(0, 0, command)}))
+        latched = server.fleet["v"].output().command
+        assert (latched.steer, latched.brake, latched.acceleration) == (0.25, 0.25, -1.5)
+        plant.close()
+    plant = make_vds_plant(context({"own": {"kind": "truck"}}))
+    assert plant._max_steer != SEDAN.max_steer_angle
+
+
+def test_a_simulator_of_another_step_is_found_out() -> None:
+    with simulator("5ms") as (_, reach):
+        plant = make_vds_plant(context(reach))
+        plant.activate(Step(0, {}, {"control": None}))
+        with pytest.raises(ProtocolError, match="step of 0.005 s; allowed is 0.01 s"):
+            plant.activate(Step(10 * MS, {}, {"control": None}))
+        plant.close()
+
+
+def test_a_simulator_that_is_not_there_is_named() -> None:
+    silent = VdsClient(("127.0.0.1", 9))
+    reach = {"host": "127.0.0.1", "port": silent.port, "state_port": 0, "timeout_s": 0.1}
+    plant = make_vds_plant(context(reach))
+    with pytest.raises(ConnectionFailedError, match=f"127.0.0.1:{silent.port}: no state"):
+        plant.activate(Step(0, {}, {"control": None}))
+    plant.close()
+    silent.close()
+    inproc = make_vds_plant(context(reach, shape="inproc"))
+    with pytest.raises(ConnectionFailedError, match="inproc reaches no other process"):
+        inproc.activate(Step(0, {}, {"control": None}))
+    inproc.close()
+
+
+def test_a_simulator_that_runs_by_itself_is_followed() -> None:
+    free = FreeRunSettings(command_timeout_ns=0)
+    with simulator(lockstep=False, free_run=free) as (server, reach):
+        plant = make_vds_plant(context({**reach, "mode": "free"}))
+        first = plant.activate(Step(0, {}, {"control": None}))["odometry"]
+        control = Sample(0, 0, ControlCommand(0.0, 0.5, 0.0, 0.0))
+        k = 0
+        while server.fleet["v"].output().realised.throttle != 0.5 or k < 50:
+            k += 1
+            last = plant.activate(Step(k * 10 * MS, {}, {"control": control}))["odometry"]
+        assert last.x >= first.x
+        figures = plant.figures()
+        assert figures["vds_states"] + figures["vds_held"] >= k
+        assert figures["vds_refused"] == 0
+        assert plant.not_repeatable() == (0, "its vehicle simulator runs by itself (mode free)")
+        plant.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "changes", "text"),
+    [
+        ({}, {}, "give either host or own"),
+        ({**OWN, "host": "127.0.0.1"}, {}, "give either host or own"),
+        ({"host": "127.0.0.1", "port": 0}, {}, "parameters: port"),
+        ({"host": "127.0.0.1", "speed": 1}, {}, "parameters: speed"),
+        ({"own": {"kind": "tank"}}, {}, "parameters: own.kind"),
+        ({**OWN, "step": "3ms"}, {}, "found 3ms; allowed are whole parts of the period, 10ms"),
+        (OWN, {"period_ns": None}, "period: missing"),
+        (OWN, {"output_types": {"gaps": "std_msgs/msg/Bool"}}, "outputs.gaps: found std_msgs"),
+        (OWN, {"output_types": {"odometry": "x/msg/Y"}}, "outputs.odometry: found x/msg/Y"),
+    ],
+)
+def test_wrong_parameters_are_named(
+    parameters: dict[str, Any], changes: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        make_vds_plant(context(parameters, **changes))
+
+
+def test_a_scenario_is_driven_in_process_and_repeats(tmp_path: Path) -> None:
+    traces = set()
+    for run in ("a", "b"):
+        (tmp_path / run).mkdir()
+        done = run_inproc(make_scenario(loop(OWN), "loop"), tmp_path / run, record=False)
+        traces.add(done.trace_sha256)
+        assert {p.name: p.activations for p in done.participants} == {"plant": 200, "driver": 200}
+    assert len(traces) == 1

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a run made from the records of its participants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ros2_cosim.interfaces.records import (
+    Acceleration,
+    CollisionEvent,
+    ControlCommand,
+    ObjectList,
+    Odometry,
+    StaticObject,
+    StaticObjects,
+)
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.models.frames import quaternion_from_yaw
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.web.records_view import Footprint, RecordsView
+
+PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
+
+
+def pose(x: float, y: float, yaw: float, speed: float) -> Odometry:
+    return Odometry(x, y, 0.0, *quaternion_from_yaw(yaw), speed, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def by_name(picture: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {vehicle["name"]: vehicle for vehicle in picture["vehicles"]}
+
+
+def test_the_picture_grows_with_what_is_heard() -> None:
+    view = RecordsView({"ego": Footprint(1, 4.0, 2.0), "other": Footprint(2, 6.0, 2.0)})
+    assert view.picture()["vehicles"] == []
+    view.take("ego", pose(0.0, 0.0, 0.0, 7.0), 10)
+    ego = by_name(view.picture())["ego"]
+    assert (ego["speed"], ego["acceleration"], ego["throttle"], ego["gap"]) == (
+        7.0,
+        0.0,
+        None,
+        None,
+    )
+    view.take("other", pose(20.0, 0.0, 0.5, 3.0), 10)
+    view.take("ego", Acceleration(1.5, -0.5, 0.0), 10)
+    view.take("ego", ControlCommand(1.0, 0.25, 0.0, 0.1), 10)
+    view.take("ego", ObjectList(()), 10)
+    ego, other = (by_name(view.picture())[name] for name in ("ego", "other"))
+    assert (ego["acceleration"], ego["lateral"], ego["throttle"]) == (1.5, -0.5, 0.25)
+    assert (ego["ahead"], ego["gap"], ego["status"]) == ("other", 15.0, "driven")
+    assert other["yaw"] == pytest.approx(0.5)
+    view.take("", StaticObjects((StaticObject(9, 3, 10.0, 0.0, 0.0, 0.0, 2.0, 3.0, 1.0),)), 0)
+    view.take("", CollisionEvent(2, 77, 100.0), 10)
+    picture = view.picture()
+    assert (picture["objects"][0]["name"], by_name(picture)["ego"]["gap"]) == ("object 9", 7.0)
+    assert [v["status"] for v in picture["vehicles"]] == ["driven", "collided"]
+
+
+def test_poses_of_one_time_are_shown_together() -> None:
+    view = RecordsView({"a": Footprint(1, 4.0, 2.0), "b": Footprint(2, 4.0, 2.0)})
+
+    def shown() -> dict[str, float]:
+        return {name: vehicle["x"] for name, vehicle in by_name(view.picture()).items()}
+
+    view.take("a", pose(0.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 0.0}
+    view.take("b", pose(10.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 0.0, "b": 10.0}
+    view.take("a", pose(1.0, 0.0, 0.0, 5.0), 1)
+    view.take("a", pose(2.0, 0.0, 0.0, 5.0), 2)
+    assert shown() == {"a": 0.0, "b": 10.0}
+    view.take("b", pose(12.0, 0.0, 0.0, 5.0), 2)
+    assert shown() == {"a": 2.0, "b": 12.0}
+    # One that falls silent does not hold the other for ever.
+    for time in range(3, 153):
+        view.take("a", pose(float(time), 0.0, 0.0, 5.0), time)
+    assert shown() == {"a": 152.0, "b": 12.0}
+    # A run that begins anew is shown from its start.
+    view.take("a", pose(7.0, 0.0, 0.0, 5.0), 10**10)
+    view.take("a", pose(1.0, 0.0, 0.0, 5.0), 0)
+    assert shown() == {"a": 1.0}
+
+
+def test_the_platoon_can_be_watched() -> None:
+    scenario = load_scenario(PLATOON)
+    sizes = scenario.scene["vehicles"]
+    view = RecordsView({n: Footprint(v["id"], v["length"], v["width"]) for n, v in sizes.items()})
+    graph = build_graph(scenario)
+    ports = {name: spec.outputs for name, spec in graph.participants.items()}
+
+    def observe(participant: str, port: int, sample: Sample, data: bytes) -> None:
+        vehicle = ports[participant][port].name.partition("/")[2]
+        view.take(vehicle, sample.value, sample.stamp)
+
+    models = {name: build_model(scenario, name, "inproc") for name in graph.order}
+    scheduler = SequentialScheduler(
+        graph, models, stop_latency_ns=scenario.stop_latency, observer=observe
+    )
+    scheduler.run(12_000_000_000, scenario.duration)
+    for model in models.values():
+        getattr(model, "close", lambda: None)()
+    picture = view.picture()
+    assert [v["name"] for v in picture["vehicles"]] == list(sizes)
+    vehicles = by_name(picture)
+    assert vehicles["follower1"]["ahead"] == "leader"
+    assert 2.0 < vehicles["follower1"]["gap"] < 40.0
+    assert vehicles["leader"]["ahead"] in {box["name"] for box in picture["objects"]}
+    assert 0.0 < vehicles["leader"]["gap"] < 150.0
+    assert all(vehicle["speed"] > 1.0 for vehicle in vehicles.values())
