@@ -22,6 +22,7 @@ from ros2_cosim.interfaces.records import (
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.record.bag_reader import BagMessage, read_bag
 
 ACTIVATIONS_FILE = "activations.json"
@@ -78,8 +79,7 @@ class RunData:
             return []
         name = min(self.start_pose)
         first = self.start_pose[name]
-        ahead_x = 1.0 - 2.0 * first.qz * first.qz
-        ahead_y = 2.0 * first.qw * first.qz
+        ahead_x, ahead_y = forward_axis(first.qx, first.qy, first.qz, first.qw)
         return sorted(
             self.start_pose,
             key=lambda n: (-_along(self.start_pose[n], ahead_x, ahead_y), n),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import zipfile
 from fractions import Fraction
 from pathlib import Path
@@ -216,6 +217,16 @@ def test_an_error_of_the_model_is_reported_and_can_be_reset(trig2: Path) -> None
         master.do_step()
         assert remote.output("y") == math.sin(1.0)
         master.stop()
+
+
+def test_without_fmpy_one_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fmpy", None)
+    with pytest.raises(
+        DescriptionError, match=r"a\.fmu: FMUs are run by FMPy.* pip install fmpy=="
+    ):
+        load_fmu(tmp_path / "a.fmu")
 
 
 def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> None:

@@ -74,9 +74,14 @@ def read_fmu(path: str | Path) -> Any:
 
     :raises DescriptionError: no FMU, a wrong one, or none for co-simulation with FMI 2.0 or 3.0
     """
-    from fmpy import read_model_description
-
     path = Path(path)
+    try:
+        from fmpy import read_model_description
+    except ImportError as error:
+        raise DescriptionError(
+            f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
+            "pip install fmpy==0.3.32"
+        ) from None
     if not path.is_file():
         raise DescriptionError(f"{path}: no such file")
     try:
