@@ -223,9 +223,7 @@ def test_without_fmpy_one_sentence_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fmpy", None)
-    with pytest.raises(
-        DescriptionError, match=r"a\.fmu: FMUs are run by FMPy.* pip install fmpy"
-    ):
+    with pytest.raises(DescriptionError, match=r"a\.fmu: FMUs are run by FMPy.* pip install fmpy"):
         load_fmu(tmp_path / "a.fmu")
 
 
