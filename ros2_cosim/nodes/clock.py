@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
@@ -58,7 +58,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         coordinator,
         graph=graph,
         control=control,
-        muster=Muster(graph, coordinator, control.required),
+        membership=Membership(graph, coordinator, control.required),
         losses=partial(read_losses, directory),
         on_required=partial(tell_required, directory),
         late=graph.has_late,

@@ -12,8 +12,8 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Behaviour
-from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns

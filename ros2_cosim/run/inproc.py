@@ -13,8 +13,8 @@ from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns

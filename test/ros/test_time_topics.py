@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph
@@ -43,7 +43,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
             session,
             coordinator,
             control,
-            Muster(graph, coordinator),
+            Membership(graph, coordinator),
             run_id="one",
             timer=lambda: wall * MS,
         )
