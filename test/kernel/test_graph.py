@@ -13,6 +13,7 @@ from support.behaviours import wire
 from ros2_cosim.kernel.activation import Activation, Count, all_of
 from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
+    Connection,
     Graph,
     InputPort,
     Latency,
