@@ -331,7 +331,7 @@ def main() -> None:
 
 
 def _rate(text: str) -> float | None:
-    from ros2_cosim.kernel.rate import parse_rate
+    from ros2_cosim.realtime.pacing import parse_rate
 
     return parse_rate(text)
 

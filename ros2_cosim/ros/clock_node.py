@@ -20,8 +20,8 @@ from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import AGAIN, await_departure
@@ -233,13 +233,11 @@ class ClockNode:
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
-        rate = self._control.rate
-        if rate is None:
+        if self._control.rate is None:
             return _POLL_S
-        # Everybody at the horizon has told when he goes on: nothing happens before that. The
-        # horizon is exclusive.
-        left_ns = self._coordinator.time + 1 - self._control.paced(self._timer())
-        return min(left_ns / rate / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
+        # Each participant at the horizon has told when it goes on: nothing happens before that.
+        left_ns = self._control.scale.due(self._coordinator.time) - self._timer()
+        return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _obey(self) -> None:
         """Do what was asked for by run control."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class

@@ -20,6 +20,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output
+from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Writer, data_qos
@@ -62,7 +63,7 @@ class FreeRunningNode:
         self._session = session
         self._name = name
         self._behaviour = behaviour
-        self._factor = factor
+        self._scale = TimeScale(factor)
         self._timer = timer
         self._end = end_ns
         self._free = FreeRunning(graph, name, behaviour, end_ns=end_ns, timer=timer)
@@ -197,8 +198,7 @@ class FreeRunningNode:
             self._check_abort()
 
     def _due(self, time: int) -> int:
-        assert self._start is not None
-        return self._start + round(time / self._factor)
+        return self._scale.due(time)
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
@@ -247,6 +247,7 @@ class FreeRunningNode:
 
     def _on_start(self, start: Horizon) -> None:
         self._start = start.time_ns
+        self._scale.start(start.time_ns)
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = state

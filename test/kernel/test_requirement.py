@@ -15,8 +15,8 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.membership import Membership, MembershipView, Presence, check_required
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import Command, Request, RunControl
 from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.realtime.run_control import Command, Request, RunControl
 
 END = 1000
 OUT = (OutputPort("out"),)
