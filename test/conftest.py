@@ -20,6 +20,7 @@ from ros2_cosim.run.domain_lock import listened_to
 # ``HYPOTHESIS_PROFILE=explore`` looks for new ones.
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 # Domains whose ports stay below the range that Linux hands out to clients.
