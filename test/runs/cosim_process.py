@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from ros2_cosim.run.domain_lock import claim
 from ros2_cosim.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,13 +47,13 @@ class Result(NamedTuple):
 
 @contextmanager
 def user_environment(logs: Path) -> Iterator[dict[str, str]]:
-    """The environment of a user who has set nothing but a ROS domain that nobody else uses."""
+    """The environment of a user who has set nothing but a ROS domain of its own."""
     chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
     environment = {k: v for k, v in os.environ.items() if k not in chosen}
     # Scenarios of the tests name models in test/support.
     paths = [str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, paths))
-    with _claimed_domain() as domain:
+    with claim() as domain:
         yield {
             **environment,
             "PYTHONPATH": path,
@@ -60,24 +61,6 @@ def user_environment(logs: Path) -> Iterator[dict[str, str]]:
             "ROS_LOG_DIR": str(logs),
             MARK: uuid.uuid4().hex,
         }
-
-
-@contextmanager
-def _claimed_domain() -> Iterator[int]:
-    for domain in range(1, 102):
-        # The same claim as that of the fixture ros_domain.
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with claim, probe:
-            try:
-                claim.bind(f"\0ros2_cosim-test-domain-{domain}")
-                probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
-            except OSError:
-                continue
-            probe.close()
-            yield domain
-            return
-    raise RuntimeError("no free ROS domain")
 
 
 def left_processes(environment: dict[str, str]) -> list[str]:
