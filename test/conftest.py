@@ -29,6 +29,8 @@ SLOW_PLACES = (
     "dcp/test_process.py",
     "dcp/test_soak.py",
     "dcp_bridge/test_losses.py",
+    "guarantees/test_guarantee_required_by_the_controller.py",
+    "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
     "study/test_runs.py",
@@ -37,12 +39,15 @@ SLOW_PLACES = (
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the slow tests."""
+    if _is_slow(item):
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow tests, and put them behind all others, so that most faults show early."""
-    for item in items:
-        if _is_slow(item):
-            item.add_marker(pytest.mark.slow)
+    """Put the slow tests behind all others, so that most faults show early."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 
