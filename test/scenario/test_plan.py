@@ -170,13 +170,12 @@ def test_nothing_stays_open_when_a_port_is_refused(used_port: int) -> None:
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
     overrides = [f"simulator.port={free}", f"participants.world.parameters.dcp.port={used_port}"]
-    try:
+    with pytest.raises(ConfigurationError, match=r"dcp"):
         resolve_ports(load_scenario(PLATOON, overrides))
-    except ConfigurationError:
-        pass
     with socket.socket() as again:
         again.bind(("127.0.0.1", free))
         again.listen(1)
+        assert again.getsockname()[1] == free
 
 
 def test_more_messages_under_way_than_are_kept_are_refused(tmp_path: Path) -> None:
