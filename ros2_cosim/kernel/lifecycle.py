@@ -37,6 +37,11 @@ class State(IntEnum):
     ABORTING = 12
 
 
+def known_state(number: int) -> State | None:
+    """The state with a number, as a message carries it; None for one that does not exist."""
+    return State(number) if number in State._value2member_map_ else None
+
+
 class Operation(Enum):
     """How a participant starts and stops: together with the others, or by itself.
 
