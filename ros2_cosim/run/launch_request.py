@@ -19,7 +19,7 @@ import yaml
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
