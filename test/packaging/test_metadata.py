@@ -110,6 +110,12 @@ def imported_by(directory: Path) -> set[str]:
     return names
 
 
+def test_the_advice_to_install_fmpy_names_the_right_version(pyproject):
+    (pin,) = (r for r in pyproject["project"]["dependencies"] if r.startswith("fmpy=="))
+    source = ROOT / "ros2_cosim" / "dcp" / "slave" / "fmu_description.py"
+    assert f"pip install {pin}" in source.read_text(encoding="utf-8")
+
+
 #: Distribution -> module, where the names differ.
 MODULES = {"PyYAML": "yaml"}
 
