@@ -2,8 +2,8 @@
 """Records of the coordination protocol between participants and the clock.
 
 They travel like every other record (one ROS message type each), but carry no sequence
-number. Times are simulated nanoseconds, unless a name says ``compute``, ``wait`` or
-``transport``: those are measured wall time in nanoseconds and never feed a result.
+number. Times are simulated nanoseconds, except those whose names hold ``compute``, ``wait`` or
+``transport``: these are measured wall time in nanoseconds and never feed a result.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Horizon(NamedTuple):
 class ParticipantState(NamedTuple):
     """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState).
 
-    ``cannot_reset`` says why it cannot be reset in its process; empty: it can.
+    ``cannot_reset``: why it cannot be reset in its process; empty: it can.
     """
 
     participant: str
@@ -122,7 +122,7 @@ class RunStatus(NamedTuple):
     """The watchdog's view of a run (ros2_cosim/msg/RunStatus).
 
     ``rate`` is the wanted real-time factor, 0 for as fast as possible; ``blocking`` names the
-    participant that holds back the run, ``why`` says what it does or waits for.
+    participant that holds back the run, ``why`` what it does or waits for.
     """
 
     run_id: str

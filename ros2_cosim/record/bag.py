@@ -126,7 +126,7 @@ class BagWriter:
         if stamp_ns < self._complete_to:
             raise CausalityError(
                 f"bag {self.path}: message {seq} of {topic} is stamped {stamp_ns} ns, but "
-                f"everything before {self._complete_to} ns was said to be there"
+                f"all messages before {self._complete_to} ns were declared complete"
             )
         try:
             self._pending.append((stamp_ns, self._ids[topic], seq, data))
@@ -134,7 +134,7 @@ class BagWriter:
             raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
 
     def advance(self, time_ns: int) -> None:
-        """Say that every message with a stamp before ``time_ns`` has been given."""
+        """Declare complete: all messages with a stamp before ``time_ns`` have been written."""
         if time_ns > self._complete_to:
             self._complete_to = time_ns
             if time_ns >= self._chunk_end or len(self._pending) > PENDING:

@@ -59,7 +59,7 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[Chart]:
         if (found := [(c[0], c[2]) for c in coupling.cases if c[2] is not None])
     ]
     if wrong:
-        note = "Of the worst number of each estimate, in its own unit; the table says which."
+        note = "Of the worst number of each estimate, in its own unit; the table names it."
         svg = Markup(line_chart(wrong, y_label="largest error"))
         charts.append(Chart("Errors of estimates", note, svg))
     return charts

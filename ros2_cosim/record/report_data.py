@@ -95,7 +95,7 @@ class RunData:
 def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     """Read ``bag`` and, where it exists, the activation file of a run.
 
-    Topics of types that say nothing to a report count for the time line only.
+    Topics of types without a chart count for the time line only.
 
     :raises ConfigurationError: there is no bag, or the activation file is not understood
     :raises ProtocolError: the bag is damaged
