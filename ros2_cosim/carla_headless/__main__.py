@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ros2_cosim.carla_headless.maps import MapLibrary
@@ -19,8 +19,25 @@ from ros2_cosim.kernel.errors import CosimError
 _PR_SET_PDEATHSIG = 1
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code."""
+def _print_ready(text: str) -> None:
+    print(text, flush=True)
+
+
+def _print_error(text: str) -> None:
+    print(f"carla-headless: {text}", file=sys.stderr)
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    on_ready: Callable[[str], None] = _print_ready,
+    on_error: Callable[[str], None] = _print_error,
+) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code.
+
+    :param on_ready: called with one line when clients can connect
+    :param on_error: called with one line when the server cannot start
+    """
     parser = argparse.ArgumentParser(
         prog="carla-headless",
         description="A server that speaks the CARLA 0.9.16 client protocol, without graphics.",
@@ -54,13 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise CosimError(f"--port must lie in 0..65534, found {options.port}")
         server = Server(MapLibrary(options.map), options.host, options.port)
     except CosimError as error:
-        print(f"carla-headless: {error}", file=sys.stderr)
+        on_error(str(error))
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     signal.set_wakeup_fd(server.wake_descriptor, warn_on_full_buffer=False)
     try:
-        print(f"listening on {options.host}:{server.port}", flush=True)
+        on_ready(f"listening on {options.host}:{server.port}")
         server.run()
     finally:
         signal.set_wakeup_fd(-1)

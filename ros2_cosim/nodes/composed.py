@@ -25,8 +25,6 @@ from ros2_cosim.ros.composed_node import ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
-_SECOND = 1_000_000_000
-
 
 class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
@@ -41,7 +39,7 @@ def main() -> int:
 
 
 def _compose(kept: list[Kept], started: Started) -> bool:
-    session, scenario, graph = started
+    session, scenario, graph, starter = started
     output = started.output()
     realtime = realtime_of(session)
     control = RunControl(
@@ -106,7 +104,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
                 scheduler,
                 scenario.duration,
                 realtime.pacer,
-                lambda at: _tell(at, control.resting),
+                lambda at: starter.progress(at, control.resting),
                 lambda: scheduler.suspended,
             )
             wall_ns = time.perf_counter_ns() - began
@@ -147,19 +145,6 @@ def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
     """Take from the system controller who is required: all are there, and stay."""
     check_required(graph, names)
     lives.require(names)
-
-
-_told = 0
-_told_at = 0
-
-
-def _tell(time_ns: int, paused: bool) -> None:
-    """Read by whoever started the run: its progress bar, and a sign of life every second."""
-    global _told, _told_at
-    now = time.perf_counter_ns()
-    if time_ns // _SECOND > _told or now - _told_at > _SECOND:
-        _told, _told_at = time_ns // _SECOND, now
-        print(f"time {time_ns / 1e9:.3f} s{' paused' * paused}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def main() -> int:
 
 
 def _run(started: Started) -> None:
-    session, scenario, graph = started
+    session, scenario, graph, _ = started
     name = session.parameter("participant", "")
     if name not in scenario.participants:
         raise ConfigurationError(

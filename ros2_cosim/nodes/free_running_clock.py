@@ -19,7 +19,7 @@ def main() -> int:
 
 
 def _coordinate(started: Started) -> None:
-    session, scenario, graph = started
+    session, scenario, graph, starter = started
     factor = parse_rate(session.parameter("factor", "1.0"))
     if factor is None:
         raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
@@ -33,6 +33,7 @@ def _coordinate(started: Started) -> None:
         startup_s=scenario.startup_s,
         watchdog_s=scenario.watchdog_s,
         timer=time.monotonic_ns,
+        on_progress=starter.progress,
     )
     track = Track()
     types = {

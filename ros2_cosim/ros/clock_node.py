@@ -50,7 +50,9 @@ class ClockNode:
     :param control: what limits how far the run goes: pauses, steps, rate
     :param muster: who takes part
     :param losses: participants whose processes ended before their time, and how
-    :param on_required: told whom the system controller has named, for who watches the processes
+    :param on_required: called with the participants that the system controller has named
+    :param on_progress: called again and again with the simulated time [ns], and whether the run
+        stands on request
     :param late: whether somebody may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -73,6 +75,7 @@ class ClockNode:
         muster: Muster,
         losses: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -111,7 +114,15 @@ class ClockNode:
             self._system.require(control.required)
         self._created = timer()
         self._started = 0
-        self._time = TimeTopics(session, coordinator, control, muster, run_id=run_id, timer=timer)
+        self._time = TimeTopics(
+            session,
+            coordinator,
+            control,
+            muster,
+            run_id=run_id,
+            timer=timer,
+            on_progress=on_progress,
+        )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(

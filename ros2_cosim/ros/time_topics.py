@@ -14,8 +14,6 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class
 
-_SECOND = 1_000_000_000
-
 
 class TimeTopics:
     """Publishes how far the run is, and how far it may go.
@@ -26,6 +24,7 @@ class TimeTopics:
     :param muster: who takes part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
+    :param on_progress: called by :meth:`tell` with the time [ns], and whether the run stands
     """
 
     def __init__(
@@ -37,7 +36,9 @@ class TimeTopics:
         *,
         run_id: str,
         timer: Callable[[], int],
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
     ) -> None:
+        self._on_progress = on_progress
         self._coordinator = coordinator
         self._control = control
         self._muster = muster
@@ -47,8 +48,6 @@ class TimeTopics:
         self.horizon = NEVER
         self._end = NEVER
         self._shown = NEVER
-        self._told_time = 0
-        self._told_at = timer()
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
@@ -62,11 +61,8 @@ class TimeTopics:
             self._clock.publish(encode_clock(*split_stamp(time)))
 
     def tell(self) -> None:
-        """Print the time every second, simulated or real: progress bar and sign of life."""
-        time, now = max(self._shown, 0), self._timer()
-        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
-            self._told_time, self._told_at = time, now
-            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+        """Report the time, and whether the run stands because that was asked for."""
+        self._on_progress(max(self._shown, 0), self._control.resting)
 
     def move_horizon(self) -> None:
         """Let everybody go as far as the run permits now, if that is worth a message."""

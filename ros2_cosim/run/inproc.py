@@ -19,11 +19,11 @@ from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, 
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import continued
-from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
 from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
@@ -33,35 +33,37 @@ _SLICE_NS = 1_000_000_000
 class InprocRun:
     """A run in this process that its caller drives; use as a context manager.
 
-    >>> with InprocRun(scenario, output) as run:
+    >>> request = RunRequest(scenario, shape="inproc", out=Path("out"))
+    >>> with bring_up(request) as prepared, InprocRun(prepared) as run:
     ...     run.request(Request(Command.STEP, steps=3))
     ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
     ...     summary = run.finish()
 
     It begins paused. However it is driven, the trace is that of a run left alone.
 
-    :param output: existing directory for bag, summary and report
-    :param record: write a bag and the report made from it
+    :param prepared: what is run
     :param progress: called now and then with the simulated time [ns]; it may call
         :meth:`request`, to pause
-    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats;
+        None: as the options of the run say
     :raises CosimError: the scenario is wrong
     """
 
     def __init__(
         self,
-        scenario: Scenario,
-        output: Path,
+        prepared: PreparedRun,
         *,
-        record: bool = True,
         progress: Callable[[int], None] = lambda time_ns: None,
-        realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
+        realtime: RealtimeRun | None = None,
     ) -> None:
         created = time.perf_counter_ns()
+        scenario, options = prepared.scenario, prepared.options
+        output, record = prepared.output, options.record
+        if realtime is None:
+            realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
         self._scenario = scenario
         self._output = output
         self._progress = progress
-        save_scenario(scenario, output / RESOLVED_SCENARIO)
         graph = build_graph(scenario)
         self._realtime = realtime
         self._pacer = realtime.pacer
@@ -216,11 +218,15 @@ def run_inproc(
 ) -> Summary:
     """Run a scenario to its end.
 
-    :param output: existing directory for bag, summary and report
+    :param output: directory for bag, summary and report; other files in it stay
     :param record: write a bag and the report made from it
     :param progress: called now and then with the simulated time [ns]
     :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
-    :raises CosimError: the scenario is wrong or a participant failed
+    :raises CosimError: the directory is in use, the scenario is wrong or a participant failed
     """
-    with InprocRun(scenario, output, record=record, progress=progress, realtime=realtime) as run:
+    request = RunRequest(scenario, shape="inproc", out=output, record=record)
+    with (
+        bring_up(request, clear=False) as prepared,
+        InprocRun(prepared, progress=progress, realtime=realtime) as run,
+    ):
         return run.finish()

@@ -16,8 +16,9 @@ from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
 
 from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun, run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.schema import Scenario, load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -218,9 +219,13 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             assert re.search(error, result.stderr), result
 
 
+def request_of(scenario: Scenario, directory: Path) -> RunRequest:
+    return RunRequest(scenario, shape="inproc", out=directory / "driven", record=False)
+
+
 def test_a_run_in_this_process_is_driven_by_requests(reference: str, tmp_path: Path) -> None:
     scenario = load_scenario(write_chain(tmp_path / "chain.json"))
-    with InprocRun(scenario, tmp_path, record=False) as run:
+    with bring_up(request_of(scenario, tmp_path)) as prepared, InprocRun(prepared) as run:
         assert run.request(Request(Command.STEP, steps=2)).message == "paused at 100ms"
         assert run.time == 100_000_000
         assert run.request(Request(Command.INSTANT)).message == "paused at 100ms"
@@ -244,7 +249,10 @@ def test_a_run_in_this_process_can_be_paused_and_stopped(tmp_path: Path) -> None
         if len(seen) == 1:
             run.request(Request(Command.PAUSE))
 
-    with InprocRun(scenario, tmp_path, record=False, progress=pause) as run:
+    with (
+        bring_up(request_of(scenario, tmp_path)) as prepared,
+        InprocRun(prepared, progress=pause) as run,
+    ):
         assert run.request(Request(Command.RESUME)).message == "running"
         assert (run.time, seen) == (10**9, [10**9])
         run.request(Request(Command.STOP, reason="seen enough"))
