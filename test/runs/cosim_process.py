@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from support.processes import kill, marked_processes
+
 from ros2_cosim.run.domain_lock import claim
 from ros2_cosim.scenario.schema import load_scenario
 
@@ -67,29 +69,12 @@ def left_processes(environment: dict[str, str]) -> list[str]:
     """Command lines of the processes of a run that do not end; those found are killed."""
     deadline = time.monotonic() + HANG_S / 4
     while True:
-        found = _marked(environment[MARK])
+        found = marked_processes(MARK, environment[MARK])
         if not found or time.monotonic() > deadline:
             break
         time.sleep(0.05)
-    for pid in found:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill(found)
     return list(found.values())
-
-
-def _marked(mark: str) -> dict[int, str]:
-    """Living processes that inherited the mark: process id -> command line."""
-    needle = f"{MARK}={mark}".encode()
-    found = {}
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            if needle not in (directory / "environ").read_bytes().split(b"\0"):
-                continue
-            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # ended meanwhile, or another user's
-        found[int(directory.name)] = command
-    return found
 
 
 def cosim(environment: dict[str, str], *arguments: object) -> Result:
