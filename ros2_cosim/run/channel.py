@@ -157,6 +157,9 @@ class Channel:
         self._losses: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._connections: list[_Connection] = []
+        #: How often it was asked to hear processes out, and has done so.
+        self._asked = 0
+        self._heard_out = 0
 
     def __enter__(self) -> Channel:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -219,55 +222,75 @@ class Channel:
             self._losses[participant] = how
             self._broadcast(Lost(participant=participant, how=how))
 
-    def hear_out(self, process: str, timeout_s: float) -> None:
-        """Wait until everything is handled that a process sent before it ended."""
-        deadline = time.monotonic() + timeout_s
+    def hear_out(self) -> None:
+        """Wait until everything is handled that processes have sent before this call."""
         with self._changed:
-            while any(connection.process == process for connection in self._connections):
-                left = deadline - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
-                    return
+            self._asked += 1
+            asked = self._asked
+            try:
+                self._waker.send(b"x")
+            except OSError:
+                return  # the channel is closed
+            self._changed.wait_for(lambda: self._heard_out >= asked, _ANSWER_S)
 
     def _serve(self) -> None:
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._wakened:
-                    return
-                if key.fileobj is self._listener:
+                    if not self._hear_all():
+                        return
+                elif key.fileobj is self._listener:
                     self._accept()
-                else:
+                elif key.data in self._connections:
                     self._read(key.data)
 
-    def _accept(self) -> None:
+    def _hear_all(self) -> bool:
+        """Handle all that is there; whether the channel stays open."""
+        asked = len(self._wakened.recv(_CHUNK))
+        while self._accept():
+            pass
+        for connection in list(self._connections):
+            while connection in self._connections and self._read(connection):
+                pass
+        with self._changed:
+            self._heard_out += asked
+            self._changed.notify_all()
+        return asked > 0
+
+    def _accept(self) -> bool:
+        """Take a connection; whether there was one."""
         try:
             link, _ = self._listener.accept()
         except OSError:
-            return
+            return False
         if _peer(link)[1] != os.getuid() or len(self._connections) >= _MOST_CONNECTIONS:
             link.close()
-            return
+            return True
         link.setblocking(False)
         connection = _Connection(link)
         with self._changed:
             self._connections.append(connection)
         self._selector.register(link, selectors.EVENT_READ, connection)
+        return True
 
-    def _read(self, connection: _Connection) -> None:
+    def _read(self, connection: _Connection) -> bool:
+        """Handle what a process has sent; whether there was something."""
         try:
             data = connection.link.recv(_CHUNK)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if not data:
             self._drop(connection)
-            return
+            return False
         try:
             for message in connection.lines.take(data):
                 self._handle(connection, message)
         except ChannelError as error:
             self._drop(connection)
             self._refuse(connection.name, f"channel of the run: {error}; the connection is closed")
+        return True
 
     def _handle(self, connection: _Connection, message: AnyMessage) -> None:
         with self._changed:
@@ -306,7 +329,6 @@ class Channel:
         connection.link.close()
         with self._changed:
             self._connections.remove(connection)
-            self._changed.notify_all()
 
 
 class Starter:

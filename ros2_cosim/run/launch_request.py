@@ -24,8 +24,6 @@ from ros2_cosim.scenario.plan import Process
 from ros2_cosim.scenario.share import share_file
 
 PARAMETER_FILE = "parameters.yaml"
-#: What a process told before it ended is there by then [s].
-_HEAR_OUT_S = 1.0
 
 
 class LaunchArgument(NamedTuple):
@@ -88,7 +86,7 @@ class LaunchRequest:
 
     def ended(self, name: str, code: int) -> None:
         """Take the exit code of a process; when all have ended, the run gives everything back."""
-        self._channel.hear_out(name, _HEAR_OUT_S)
+        self._channel.hear_out()
         self.watch.ended(name, code)
         for participant, how in self.watch.lost():
             self._channel.lose(participant, how)

@@ -31,7 +31,7 @@ from ros2_cosim.scenario.schema import Scenario
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
 _POLL_S = 0.02
-#: The end of a process closes its end of the channel.
+#: What a process printed is read by then, even if others have its output open [s].
 _HEAR_OUT_S = 1.0
 _PR_SET_PDEATHSIG = 1
 # Loaded here: between fork and exec nothing should be.
@@ -166,7 +166,7 @@ class ProcessGroup:
             code = child.popen.poll()
             if code is not None and not child.has_ended:
                 child.has_ended = True
-                self._channel.hear_out(child.process.name, _HEAR_OUT_S)
+                self._channel.hear_out()
                 self._watch.ended(child.process.name, code)
         for participant, how in self._watch.lost():
             self._channel.lose(participant, how)
