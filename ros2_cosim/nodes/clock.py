@@ -6,10 +6,11 @@ import time
 from functools import partial
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 
@@ -35,7 +36,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
     )
     control = RunControl(
         step_ns=scenario.clock_step,
-        rate=realtime.pacer.rate if realtime.pacer else None,
+        scale=TimeScale(realtime.pacer.rate if realtime.pacer else None),
         paused=controls[-1].reset_paused
         if controls
         else session.parameter("paused", "false") == "true",
@@ -54,7 +55,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         coordinator,
         graph=graph,
         control=control,
-        muster=Muster(graph, coordinator, control.required),
+        membership=Membership(graph, coordinator, control.required),
         losses=lambda: starter.losses,
         on_required=starter.require,
         on_progress=starter.progress,

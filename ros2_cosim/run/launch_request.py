@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
@@ -21,7 +22,6 @@ from ros2_cosim.run.options import OPTIONS, read_options
 from ros2_cosim.run.ros import close_bag
 from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
-from ros2_cosim.scenario.share import share_file
 
 PARAMETER_FILE = "parameters.yaml"
 

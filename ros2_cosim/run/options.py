@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.pacing import parse_rate
 
 
 def _whole(name: str, text: str) -> int:

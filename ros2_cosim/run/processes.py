@@ -7,7 +7,6 @@ before its time ends the run; what it has told about its failure is the reason.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shlex
@@ -22,9 +21,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
-from ros2_cosim.scenario.executables import PACKAGE, find_installed
+from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario
 
@@ -33,9 +34,6 @@ GRACE_S = 6.0
 _POLL_S = 0.02
 #: What a process printed is read by then, even if others have its output open [s].
 _HEAR_OUT_S = 1.0
-_PR_SET_PDEATHSIG = 1
-# Loaded here: between fork and exec nothing should be.
-_LIBC = ctypes.CDLL(None)
 
 
 @dataclass
@@ -214,7 +212,7 @@ class ProcessGroup:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=self._inherited,
-            preexec_fn=partial(_die_with, os.getpid()),
+            preexec_fn=partial(end_with_parent, os.getpid()),
         )
         child = _Child(process, popen)
         child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
@@ -256,13 +254,6 @@ def _program(process: Process) -> list[str]:
     if process.executable.endswith(".py"):
         return [sys.executable, process.executable]
     return [process.executable]
-
-
-def _die_with(parent: int) -> None:
-    """Runs in the child: end when the starting process ends, even by SIGKILL (Linux)."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the request took hold
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _is_stopped(pid: int) -> bool:

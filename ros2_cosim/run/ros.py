@@ -9,7 +9,8 @@ from math import inf
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.bag_reader import is_complete, recover
+from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.channel import Progress
