@@ -76,7 +76,11 @@ def test_texts_are_read(name: str, text: str, value: object) -> None:
         ("set", "a='b", "set: found 'a='b'; no closing quotation"),
         ("hard", "yes", "hard: found 'yes'; allowed are true and false"),
         ("repeat", "1.5", "repeat: found '1.5'; allowed is a whole number"),
-        ("rate", "-1", "rate: found '-1'; allowed is a number above 0, or max"),
+        (
+            "rate",
+            "fast",
+            "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max",
+        ),
     ],
 )
 def test_texts_that_are_wrong_are_refused(name: str, text: str, message: str) -> None:
