@@ -106,55 +106,33 @@ class ComposedNode:
             scheduler.stop(self._control.stop_reason)
 
     def run(
-        self,
-        scheduler: SequentialScheduler,
-        duration_ns: int,
-        pacer: Pacer,
-        progress: Callable[[int], None],
-        held: Callable[[], bool] = lambda: False,
-    ) -> int:
-        """Run to the end, in steps of the clock.
+        self, run: SequentialRun, pacer: Pacer, progress: Callable[[int], None]
+    ) -> None:
+        """Run to the end, in slices of the clock's step.
 
+        :param run: the loop of the run
         :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
-        :param held: whether somebody is paused, so that nobody may go on
-        :returns: the end of the run [ns]
-        :raises AbortRequestedError: somebody asked for the end at once
+        :raises AbortRequestedError: a request asked for the end at once
         :raises Stopped: the process was asked to end
         """
         control = self._control
         control.started(self._timer())
         self._view.started()
-        end, stood = duration_ns, False
-        while self._reached < end:
-            control.update(self._time, self._timer())
-            self._check_abort()
-            if control.stop_reason is not None:
-                end = min(end, self._reached)
-                scheduler.stop_reason = control.stop_reason
+        self._run = run
+        while not run.finished:
+            advanced = run.advance()
+            if run.finished and not advanced:
                 break
-            wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
-            stood = wanted <= self._reached
-            if not stood:
-                end = self._advance(scheduler, wanted, end, pacer)
-                while held():
-                    since = self._timer()
-                    self._session.wait(0.05)
-                    self._check_abort()
-                    progress(scheduler.now)
-                    # A paced run does not catch up on a pause.
-                    pacer.slip(self._timer() - since)
-                    if not held():
-                        end = self._advance(scheduler, wanted, end, pacer)
-                self._reach(scheduler, wanted, end)
-            control.granted = max(control.granted, self._reached)
-            self._tell(scheduler, end)
-            progress(self._reached)
-            self._session.wait(0.05 if stood else 0.0)
-            if not stood:
-                self._wait_for(pacer, progress)
-        control.over(describe_end(end, scheduler.stop_reason or "complete"))
-        return end
+            if advanced:
+                self._sink.advance(run.reached)
+                self._clock.publish(encode_clock(*split_stamp(run.reached)))
+            self._tell(run)
+            progress(run.reached)
+            self._session.wait(0.0 if advanced else 0.05)
+            if advanced:
+                self._wait_for(run, pacer, progress)
+        control.over(describe_end(run.end, self._scheduler_reason(run)))
 
     def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
         """Let the wall clock come near, unless somebody asks for something else."""

@@ -16,16 +16,15 @@ from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
-    AbortRequestedError,
     Answer,
     Command,
     Request,
     RunControl,
 )
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
+from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
@@ -104,20 +103,26 @@ class InprocRun:
         )
         self.control.granted = 0
         self.control.on_require = self._require
-        self._end = scenario.duration
-        self._reached = 0
-        self._wall_ns = 0
+        self._loop = SequentialRun(
+            self._scheduler,
+            self.control,
+            self._pacer,
+            duration_ns=scenario.duration,
+            slice_ns=_SLICE_NS,
+            serve=time.sleep,
+            timer=time.perf_counter_ns,
+        )
         self._startup_ns = time.perf_counter_ns() - created
 
     @property
     def time(self) -> int:
         """No activation takes place before this time [ns] any more."""
-        return max(self._reached, min(self._scheduler.next_time, self._end))
+        return self._loop.time
 
     @property
     def finished(self) -> bool:
         """Whether the end of the run is reached."""
-        return self._reached >= self._end
+        return self._loop.finished
 
     def request(self, request: Request) -> Answer:
         """Do what is asked for, and return when it is done; a resume runs to the end.
@@ -139,19 +144,16 @@ class InprocRun:
         if not self.finished:
             self.request(Request(Command.RESUME))
         self.control.over("the run is over")
-        scheduler = self._scheduler
-        reason = f"end of the run at {format_ns(self._end)}"
-        if scheduler.stop_reason is not None and self._end < self._scenario.duration:
-            reason = scheduler.stop_reason
+        reason = self._loop.end_reason
         self._lives.stop(reason)
-        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
+        reports = {name: report_of(runtime) for name, runtime in self._scheduler.runtimes.items()}
         self._lives.shut_down("the run is complete")
         self._close_bag()
         facts = RunFacts(
             "inproc",
-            self._end,
+            self._loop.end,
             reason,
-            self._wall_ns,
+            self._loop.wall_ns,
             self._startup_ns,
             realtime=self._realtime.facts(),
             required=self.control.required or None,
@@ -164,34 +166,16 @@ class InprocRun:
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
-        control = self.control
-        while not self.finished:
-            stands = control.update(self.time, self._pacer.clock.now())
-            if control.abort_reason is not None:
-                raise AbortRequestedError(f"aborted: {control.abort_reason}")
-            if control.stop_reason is not None:
-                self._scheduler.stop_reason = control.stop_reason
-                self._end = self._reached
-            if stands or self.finished:
-                break
-            self._advance(min(self._reached + _SLICE_NS, control.limit, self._end))
-        if self.finished:
-            control.over("the run is over")
-
-    def _advance(self, until: int) -> None:
         # In slices, so that a long run neither fills the memory nor hides its progress.
-        started = time.perf_counter_ns()
-        before = self._pacer.wait if self._pacer.rate is not None else None
-        self._end = self._scheduler.run(until, self._end, before=before)
-        self._reached = min(until, self._end)
-        self.control.granted = self._reached
-        self._wall_ns += time.perf_counter_ns() - started
-        if self._bag is not None:
-            for message in self._messages:
-                self._bag.write(*message)
-            self._messages.clear()
-            self._bag.advance(self._reached)
-        self._progress(self._reached)
+        while not self.finished and self._loop.advance():
+            if self._bag is not None:
+                for message in self._messages:
+                    self._bag.write(*message)
+                self._messages.clear()
+                self._bag.advance(self._loop.reached)
+            self._progress(self._loop.reached)
+        if self.finished:
+            self.control.over("the run is over")
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         plain = self._codecs[participant][port].plain(data)
