@@ -52,7 +52,7 @@ WATCHDOG_S = 3.0
 STARTUP_S = 15.0
 DURATION_MS = 4000
 #: From the disturbance, or the start, to the end of the run [s]: patience of the watchdog, of
-#: whoever waits for the clock, and of processes asked to end, on a machine that is busy.
+#: processes that wait for the clock, and of processes asked to end, on a machine that is busy.
 LIMIT_S = 60.0
 #: A run that takes so long [s] is taken for one that hangs.
 HANG_S = 180.0
@@ -65,7 +65,7 @@ WEIGHTS = (1, 6, 5, 3, 3, 1, 3, 2)
 
 
 class Case(NamedTuple):
-    """One run: its kind, how many participants, who is disturbed, and when [s]."""
+    """One run: its kind, how many participants, which one is disturbed, and when [s]."""
 
     number: int
     kind: str

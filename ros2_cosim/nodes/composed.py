@@ -15,17 +15,20 @@ from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.composed_lives import LivesOnRos
-from ros2_cosim.ros.composed_node import ComposedNode
+from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
+
+#: So long [s of wall time] it waits at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class Kept(NamedTuple):
@@ -101,20 +104,25 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         if control.required:
             lives.require(control.required)
         control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler), lambda: scheduler.active):
+        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
-            end = node.run(
+
+            def progress(time_ns: int) -> None:
+                starter.progress(time_ns, control.resting)
+
+            run = SequentialRun(
                 scheduler,
-                scenario.duration,
+                control,
                 pacer,
-                lambda at: starter.progress(at, control.resting),
-                lambda: scheduler.suspended,
+                duration_ns=scenario.duration,
+                slice_ns=CLOCK_STEP_NS,
+                serve=session.wait,
+                timer=time.perf_counter_ns,
+                on_waiting=progress,
             )
+            node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
-            reason = f"end of the run at {format_ns(end)}"
-            if scheduler.stop_reason is not None and end < scenario.duration:
-                reason = scheduler.stop_reason
-            lives.stop(reason)
+            lives.stop(run.end_reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
             again = lives.kept = control.reset or session.repetition + 1 < repeat
             if not again:
@@ -125,14 +133,14 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             lives.leave()
         else:
             Lives({**former, **behaviours}).close()
-    # What publishing and recording took is nobody's in particular.
+    # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
     facts = RunFacts(
         "composed",
-        end,
-        reason,
+        run.end,
+        run.end_reason,
         wall_ns,
         began - created,
         realtime=realtime.facts(),
@@ -145,7 +153,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
 
 
 def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
-    """Take from the system controller who is required: all are there, and stay."""
+    """Take from the system controller what is required: all participants are there, and stay."""
     check_required(graph, names)
     lives.require(names)
 

@@ -8,7 +8,7 @@ import traceback
 from contextlib import ExitStack
 from functools import partial
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.nodes._start import (
@@ -20,8 +20,7 @@ from ros2_cosim.nodes._start import (
 )
 from ros2_cosim.realtime.around import renewed
 from ros2_cosim.ros.hosting import Member, run_members
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.system import bare_model, with_adapters
@@ -55,9 +54,9 @@ def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
         del behaviours[name]
     failures.check(all_of=len(names))
     if session.stop_signal is not None:
-        raise Stopped("the process was asked to end")
+        raise Cancelled("the process was asked to end")
     for ending in endings:
-        if isinstance(ending.error, (Aborted, Stopped)):
+        if ending.error is not None and begun_elsewhere(ending.error):
             raise ending.error
     return bool(again)
 

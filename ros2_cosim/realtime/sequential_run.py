@@ -6,12 +6,13 @@ It runs the scheduler slice by slice, as far as run control and the wall clock p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
+from ros2_cosim.realtime.run_control import RunControl
 
 #: How long to wait at a time [s] while a participant is paused.
 _POLL_S = 0.05
@@ -57,16 +58,22 @@ class SequentialRun:
         self.reached = 0
         #: Wall time [ns] that the participants took.
         self.wall_ns = 0
+        #: No activation takes place before this time [ns] any more.
+        self.time = min(scheduler.next_time, duration_ns)
 
-    @property
-    def time(self) -> int:
-        """No activation takes place before this time [ns] any more."""
-        return max(self.reached, min(self._scheduler.next_time, self.end))
-
-    @property
-    def finished(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether the end of the run is reached."""
         return self.reached >= self.end
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run was stopped before its end, if it was."""
+        return self._scheduler.stop_reason
+
+    @property
+    def runtimes(self) -> Mapping[str, ParticipantRuntime]:
+        """The participants by name."""
+        return self._scheduler.runtimes
 
     @property
     def end_reason(self) -> str:
@@ -78,12 +85,12 @@ class SequentialRun:
     def advance(self) -> bool:
         """Do what was asked for, then run one slice; returns whether the run has advanced.
 
-        :raises AbortRequestedError: a request asked for the end at once
+        :raises Aborted: a request asked for the end at once
         :raises CosimError: a participant failed
         """
         control = self._control
         control.update(self.time, self._pacer.clock.now())
-        self.check_abort()
+        control.check_abort()
         if control.stop_reason is not None:
             self.end = min(self.end, self.reached)
             self._scheduler.stop_reason = control.stop_reason
@@ -92,21 +99,14 @@ class SequentialRun:
         if until <= self.reached:
             return False
         self._run(until)
-        while self._scheduler.suspended:
+        while self._is_suspended():
             self._let_pass()
-            if not self._scheduler.suspended:
+            if not self._is_suspended():
                 self._run(until)
         self.reached = min(until, self.end)
+        self.time = max(self.reached, min(self._scheduler.next_time, self.end))
         control.granted = max(control.granted, self.reached)
         return True
-
-    def check_abort(self) -> None:
-        """See whether the run is to end at once.
-
-        :raises AbortRequestedError: a request asked for that
-        """
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
 
     def _run(self, until: int) -> None:
         began = self._timer()
@@ -114,11 +114,14 @@ class SequentialRun:
         self.end = self._scheduler.run(until, self.end, before=before)
         self.wall_ns += self._timer() - began
 
+    def _is_suspended(self) -> bool:
+        return self._scheduler.suspended
+
     def _let_pass(self) -> None:
         """Wait a little for the participants that are paused."""
         since = self._pacer.clock.now()
         self._serve(_POLL_S)
-        self.check_abort()
+        self._control.check_abort()
         self._on_waiting(self._scheduler.now)
         # A paced run does not catch up on a pause.
         self._pacer.slip(self._pacer.clock.now() - since)

@@ -17,7 +17,8 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
+from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
@@ -60,15 +61,13 @@ class ComposedNode:
         self._control = control
         self._run_id = run_id
         self._timer = timer
-        self._reached = 0
-        #: Nobody has an activation before this time [ns].
-        self._time = 0
+        self._run: SequentialRun | None = None
         self._table = StandingTable(graph, graph.participants, timer())
         # Whoever is in an activation keeps this process from telling: there are no warnings.
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
         )
-        ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
+        ControlServices(session, control, time=self._time, state=self._state, timer=timer)
         self._clock = session.node.create_publisher(
             message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
         )
@@ -97,82 +96,69 @@ class ComposedNode:
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         self._session.wait(seconds)
-        self._check_abort()
+        self._control.check_abort()
         if self._control.stop_reason is not None and scheduler.active is not None:
             scheduler.stop(self._control.stop_reason)
 
-    def run(
-        self, run: SequentialRun, pacer: Pacer, progress: Callable[[int], None]
-    ) -> None:
+    def run(self, run: SequentialRun, pacer: Pacer, progress: Callable[[int], None]) -> None:
         """Run to the end, in slices of the clock's step.
 
         :param run: the loop of the run
         :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
-        :raises AbortRequestedError: a request asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         control = self._control
         control.started(self._timer())
         self._view.started()
         self._run = run
-        while not run.finished:
+        while not run.has_finished():
             advanced = run.advance()
-            if run.finished and not advanced:
-                break
             if advanced:
                 self._sink.advance(run.reached)
                 self._clock.publish(encode_clock(*split_stamp(run.reached)))
+            elif run.has_finished():
+                break
             self._tell(run)
             progress(run.reached)
             self._session.wait(0.0 if advanced else 0.05)
             if advanced:
-                self._wait_for(run, pacer, progress)
-        control.over(describe_end(run.end, self._scheduler_reason(run)))
+                self._wait_for(run.reached, pacer, progress)
+        control.over(describe_end(run.end, run.stop_reason or "complete"))
 
-    def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
-        """Let the wall clock come near, unless somebody asks for something else."""
+    def _wait_for(self, time: int, pacer: Pacer, progress: Callable[[int], None]) -> None:
+        """Let the wall clock come near a simulated time [ns], unless a request comes first."""
         control, rate = self._control, pacer.rate
         while (
             rate is not None
             and pacer.rate == rate
             and not (control.paused or control.stop_reason is not None)
-            and (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS
+            and (ahead := pacer.due(time) - pacer.clock.now()) > _NEAR_NS
         ):
             self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
-            progress(self._reached)
+            progress(time)
 
-    def _advance(self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer) -> int:
-        """Run every activation before ``until``; gives the end of the run."""
-        return scheduler.run(until, end, before=pacer.wait if pacer.rate is not None else None)
-
-    def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
-        """Everything before ``until`` is complete."""
-        self._reached = min(until, end)
-        self._time = max(self._reached, min(scheduler.next_time, end))
-        self._sink.advance(self._reached)
-        self._clock.publish(encode_clock(*split_stamp(self._reached)))
-
-    def _check_abort(self) -> None:
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
+    def _time(self) -> int:
+        """No activation takes place before this time [ns] any more."""
+        return self._run.time if self._run is not None else 0
 
     def _state(self) -> State:
-        stands = self._control.paused and self._time >= self._control.limit
+        stands = self._control.paused and self._time() >= self._control.limit
         return State.PAUSED if stands else State.RUNNING
 
-    def _tell(self, scheduler: SequentialScheduler, end: int) -> None:
+    def _tell(self, run: SequentialRun) -> None:
         if not self._view.is_due():
             return
         now, state = self._timer(), self._state()
-        for name, runtime in scheduler.runtimes.items():
+        for name, runtime in run.runtimes.items():
             self._table.on_state(ParticipantState(name, int(state), ""), now)
             done = runtime.trace.activations
-            self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
-        system = SystemState(int(state), self._control.describe(self._time), self._run_id)
+            self._table.on_completion(Completion(name, done, run.reached, FOREVER, "", ()), now)
+        system = SystemState(int(state), self._control.describe(run.time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
-        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))
+        self._view.poll(Progress(system, run.time, run.reached, run.end, rate, resting))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -34,6 +35,8 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: So long [s of wall time] it sleeps at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class InprocRun:
@@ -94,7 +97,9 @@ class InprocRun:
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         self._lives = Lives(self._behaviours, operations=operations)
-        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
+        self._during = self._lives.during(
+            partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
+        )
         self._bag = open_bag(output, scenario, graph) if record else None
         self.control = RunControl(
             step_ns=scenario.clock_step,
@@ -122,7 +127,7 @@ class InprocRun:
     @property
     def finished(self) -> bool:
         """Whether the end of the run is reached."""
-        return self._loop.finished
+        return self._loop.has_finished()
 
     def request(self, request: Request) -> Answer:
         """Do what is asked for, and return when it is done; a resume runs to the end.
