@@ -56,7 +56,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         graph=graph,
         control=control,
         membership=Membership(graph, coordinator, control.required),
-        losses=lambda: starter.losses,
+        early_leaves=lambda: starter.early_leaves,
         on_required=starter.require,
         on_progress=starter.progress,
         late=graph.has_late,

@@ -120,7 +120,7 @@ class _Failures:
             print(f"and {text}", file=sys.stderr, flush=True)
         else:
             # The process goes on: its end will not show the loss.
-            self._starter.lose(name, text)
+            self._starter.leave_early(name, text)
             print(f"process {self._process} goes on without {text}", file=sys.stderr, flush=True)
         self._fatal = self._fatal or required
         self._count += 1

@@ -9,8 +9,8 @@ alone, prints what it would send; a program that knows nothing of the channel is
 exit code.
 
 To the starter go ``hello`` (the first message, with the name of the process), ``ready``,
-``progress``, ``failed``, ``lost`` and ``required``. The starter keeps the last two and sends them
-to all: to those that are connected when they come, and to others when they say ``hello``.
+``progress``, ``failed``, ``early_leave`` and ``required``. The starter keeps the last two and sends
+them to all: to those that are connected when they come, and to others when they say ``hello``.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Failed(_Message):
     reason: str
 
 
-class Lost(_Message):
+class EarlyLeave(_Message):
     """A participant has ended before its time, and how; the process may go on with others."""
 
-    kind: Literal["lost"] = "lost"
+    kind: Literal["early_leave"] = "early_leave"
     participant: str
     how: str
 
@@ -94,7 +94,7 @@ class Required(_Message):
     participants: tuple[str, ...] = Field(strict=False)
 
 
-AnyMessage = Hello | Ready | Progress | Failed | Lost | Required
+AnyMessage = Hello | Ready | Progress | Failed | EarlyLeave | Required
 _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(discriminator="kind")])
 
 
@@ -154,7 +154,7 @@ class Channel:
         self._take: Callable[[str, AnyMessage], None] = lambda process, message: None
         self._refuse: Callable[[str, str], None] = lambda process, text: None
         self._changed = threading.Condition()
-        self._losses: dict[str, str] = {}
+        self._early_leaves: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._connections: list[_Connection] = []
         #: How often it was asked to hear processes out, and has done so.
@@ -211,16 +211,16 @@ class Channel:
             return self._required
 
     @property
-    def losses(self) -> dict[str, str]:
+    def early_leaves(self) -> dict[str, str]:
         """The participants that have ended before their time, and how."""
         with self._changed:
-            return dict(self._losses)
+            return dict(self._early_leaves)
 
-    def lose(self, participant: str, how: str) -> None:
+    def leave_early(self, participant: str, how: str) -> None:
         """Tell all processes that a participant has ended before its time."""
         with self._changed:
-            self._losses[participant] = how
-            self._broadcast(Lost(participant=participant, how=how))
+            self._early_leaves[participant] = how
+            self._broadcast(EarlyLeave(participant=participant, how=how))
 
     def hear_out(self) -> None:
         """Wait until everything is handled that processes have sent before this call."""
@@ -296,12 +296,12 @@ class Channel:
         with self._changed:
             if isinstance(message, Hello):
                 connection.process = message.process
-                for participant, how in self._losses.items():
-                    self._send(connection, Lost(participant=participant, how=how))
+                for participant, how in self._early_leaves.items():
+                    self._send(connection, EarlyLeave(participant=participant, how=how))
                 if self._required is not None:
                     self._send(connection, Required(participants=tuple(sorted(self._required))))
-            elif isinstance(message, Lost):
-                self._losses[message.participant] = message.how
+            elif isinstance(message, EarlyLeave):
+                self._early_leaves[message.participant] = message.how
                 self._broadcast(message)
             elif isinstance(message, Required):
                 self._required = frozenset(message.participants)
@@ -344,7 +344,7 @@ class Starter:
         self._process = process
         self._lock = threading.Lock()
         self._lines = _Lines()
-        self._losses: dict[str, str] = {}
+        self._early_leaves: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._second = 0
         self._progress_at = time.monotonic()
@@ -386,11 +386,11 @@ class Starter:
         if not self._send(Failed(reason=_bounded(reason))) or self._by_hand:
             print(reason, file=sys.stderr, flush=True)
 
-    def lose(self, participant: str, how: str) -> None:
+    def leave_early(self, participant: str, how: str) -> None:
         """Tell that a participant has ended before its time."""
         with self._lock:
-            self._losses[participant] = how
-        self._send(Lost(participant=participant, how=_bounded(how)))
+            self._early_leaves[participant] = how
+        self._send(EarlyLeave(participant=participant, how=_bounded(how)))
 
     def require(self, names: Collection[str]) -> None:
         """Tell which participants are required, instead of what the scenario says.
@@ -410,11 +410,11 @@ class Starter:
             select.select([link], [], [], left)
 
     @property
-    def losses(self) -> Mapping[str, str]:
+    def early_leaves(self) -> Mapping[str, str]:
         """The participants that have ended before their time, and how."""
         with self._lock:
             self._receive()
-            return dict(self._losses)
+            return dict(self._early_leaves)
 
     @property
     def required(self) -> frozenset[str] | None:
@@ -445,8 +445,8 @@ class Starter:
                 return
             try:
                 for message in self._lines.take(data):
-                    if isinstance(message, Lost):
-                        self._losses[message.participant] = message.how
+                    if isinstance(message, EarlyLeave):
+                        self._early_leaves[message.participant] = message.how
                     elif isinstance(message, Required):
                         self._required = frozenset(message.participants)
             except ChannelError as error:

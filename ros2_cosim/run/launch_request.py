@@ -88,8 +88,8 @@ class LaunchRequest:
         """Take the exit code of a process; when all have ended, the run gives everything back."""
         self._channel.hear_out()
         self.watch.ended(name, code)
-        for participant, how in self.watch.lost():
-            self._channel.lose(participant, how)
+        for participant, how in self.watch.early_leaves():
+            self._channel.leave_early(participant, how)
         if self.watch.all_ended:
             self.release()
 

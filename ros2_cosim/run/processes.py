@@ -148,7 +148,7 @@ class ProcessGroup:
     def stopped(self) -> list[str]:
         """Names of the processes that a signal has stopped (SIGSTOP); known on Linux only."""
         return [
-            child.process.name + child.process.whom
+            child.process.name + child.process.note
             for child in self._children
             if _is_stopped(child.popen.pid)
         ]
@@ -166,8 +166,8 @@ class ProcessGroup:
                 child.has_ended = True
                 self._channel.hear_out()
                 self._watch.ended(child.process.name, code)
-        for participant, how in self._watch.lost():
-            self._channel.lose(participant, how)
+        for participant, how in self._watch.early_leaves():
+            self._channel.leave_early(participant, how)
 
     def end(self) -> None:
         """Ask all processes to end, and kill those that do not.

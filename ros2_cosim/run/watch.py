@@ -37,7 +37,7 @@ class RunWatch:
         self._codes: dict[str, int] = {}
         self._last_lines: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
-        self._reported_lost: set[str] = set()
+        self._reported: set[str] = set()
 
     def printed(self, name: str, line: str) -> None:
         """Take a line that a process printed."""
@@ -103,18 +103,18 @@ class RunWatch:
             if self._ended_early(name):
                 hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
-                    f"process '{name}'{process.whom} ended before the run was over: "
+                    f"process '{name}'{process.note} ended before the run was over: "
                     f"{self._last_line(name)}{hint}"
                 )
         return None
 
-    def lost(self) -> list[tuple[str, str]]:
+    def early_leaves(self) -> list[tuple[str, str]]:
         """(participant, how its process failed) of those the run can spare; each one once."""
         found = []
         for name, process in self._processes.items():
             failed = self._codes.get(name, 0) != 0 and not self._needs(process)
-            if failed and name not in self._reported_lost:
-                self._reported_lost.add(name)
+            if failed and name not in self._reported:
+                self._reported.add(name)
                 how = self._describe(name)
                 found += [(participant, how) for participant in process.participants]
         return found
@@ -139,7 +139,7 @@ class RunWatch:
         ]
 
     def _describe(self, name: str) -> str:
-        code, process = self._codes[name], f"process '{name}'{self._processes[name].whom}"
+        code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
         if code < 0:
             return f"{process} was killed by {signal.Signals(-code).name}"
         if name in self._reasons:

@@ -44,7 +44,7 @@ from ros2_cosim.study.record import (
 )
 from ros2_cosim.study.report import render_study
 from ros2_cosim.study.runs import perform
-from ros2_cosim.study.schedule import Company, Control, Job, run_jobs
+from ros2_cosim.study.schedule import Control, Job, Neighbours, run_jobs
 from ros2_cosim.study.table import TABLE_FILE, text_table
 
 SCENARIO = "config/car_following.yaml"
@@ -173,8 +173,8 @@ def _run_all(
 
         return job_of(key, options.duration_ns, run)
 
-    def done(job: Job[StudyRun], run: StudyRun, company: Company) -> None:
-        study.add(replace(run, beside=company.weight, starts=company.starts))
+    def done(job: Job[StudyRun], run: StudyRun, neighbours: Neighbours) -> None:
+        study.add(replace(run, beside=neighbours.weight, starts=neighbours.starts))
         study.save(options.output)
         progress.done(job, run)
 

@@ -83,16 +83,16 @@ def test_messages_arrive_with_the_name_of_the_process(
 def test_losses_reach_all_also_those_that_come_later(channel: Channel) -> None:
     Heard(channel)
     early, host = Starter("clock"), Starter("host")
-    host.lose("x", "fell over")
-    channel.lose("y", "was killed")
+    host.leave_early("x", "fell over")
+    channel.leave_early("y", "was killed")
     late = Starter("late")
     expected = {"x": "fell over", "y": "was killed"}
     for starter in (early, late):
         deadline = time.monotonic() + HANG_S
-        while starter.losses != expected:
-            assert time.monotonic() < deadline, starter.losses
+        while starter.early_leaves != expected:
+            assert time.monotonic() < deadline, starter.early_leaves
             time.sleep(0.005)
-    assert channel.losses == expected
+    assert channel.early_leaves == expected
 
 
 def test_what_is_required_is_known_everywhere_when_the_request_returns(channel: Channel) -> None:
@@ -129,9 +129,9 @@ def test_without_a_starter_it_is_printed(
     starter.progress(1_000_000_000)
     starter.progress(2_500_000_000, True)
     starter.failed("a: fell over")
-    starter.lose("x", "was killed")
+    starter.leave_early("x", "was killed")
     starter.require(["y"])
-    assert starter.losses == {"x": "was killed"}
+    assert starter.early_leaves == {"x": "was killed"}
     assert starter.required == {"y"}
     printed = capsys.readouterr()
     assert printed.out == "listening on x:1\ntime 1.000 s\ntime 2.500 s paused\n"
@@ -197,9 +197,9 @@ def test_a_process_that_does_not_read_holds_up_nothing(channel: Channel) -> None
         clock = Starter("clock")
         heard.until(lambda: len(heard.messages) == 2)
         for number in range(2000):
-            channel.lose(f"p{number}", "x" * 500)
-            assert number % 100 or len(clock.losses)
-        assert clock.losses == channel.losses
+            channel.leave_early(f"p{number}", "x" * 500)
+            assert number % 100 or len(clock.early_leaves)
+        assert clock.early_leaves == channel.early_leaves
 
 
 def test_what_a_process_sent_before_its_end_is_heard_out(channel: Channel) -> None:
@@ -220,7 +220,7 @@ def test_the_end_of_the_starter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
     with Channel() as channel:
         monkeypatch.setenv(CHANNEL, channel.address)
         starter = Starter("a")
-    assert starter.losses == {}
+    assert starter.early_leaves == {}
     assert not starter.is_there
     assert not Starter("b").is_there
 
@@ -254,8 +254,8 @@ def test_many_threads_may_use_one_connection(channel: Channel) -> None:
 
     def work(number: int) -> None:
         for count in range(50):
-            starter.lose(f"{number}", f"{count}")
-            assert f"{number}" in starter.losses
+            starter.leave_early(f"{number}", f"{count}")
+            assert f"{number}" in starter.early_leaves
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -263,5 +263,5 @@ def test_many_threads_may_use_one_connection(channel: Channel) -> None:
     for thread in threads:
         thread.join()
     heard.until(lambda: len(heard.messages) == 401)
-    assert channel.losses == {f"{number}": "49" for number in range(8)}
+    assert channel.early_leaves == {f"{number}": "49" for number in range(8)}
     assert not heard.refused

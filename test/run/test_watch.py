@@ -37,10 +37,10 @@ def test_what_is_not_required_is_reported_once_and_ends_nothing() -> None:
     watch.told("extra", "extra: no more paper")
     watch.ended("extra", 1)
     watch.ended("visualisation", 2)
-    assert watch.lost() == [("extra", "extra: no more paper")]
-    assert watch.lost() == []
+    assert watch.early_leaves() == [("extra", "extra: no more paper")]
+    assert watch.early_leaves() == []
     watch.ended("extra_slave", -9)
-    assert watch.lost() == [("extra", "process 'extra_slave' was killed by SIGKILL")]
+    assert watch.early_leaves() == [("extra", "process 'extra_slave' was killed by SIGKILL")]
     assert watch.failure() is None
     assert not watch.some_ended
 
@@ -48,7 +48,7 @@ def test_what_is_not_required_is_reported_once_and_ends_nothing() -> None:
 def test_what_ends_in_order_is_not_lost() -> None:
     watch = RunWatch(PLAN)
     watch.ended("extra", 0)
-    assert watch.lost() == []
+    assert watch.early_leaves() == []
 
 
 def test_what_the_system_controller_names_is_required() -> None:
@@ -59,10 +59,10 @@ def test_what_the_system_controller_names_is_required() -> None:
     named.append(frozenset(["extra", "leaver"]))
     assert watch.failure() is None
     assert not watch.some_ended
-    assert watch.lost() == [("a", "process 'a' was killed by SIGKILL")]
+    assert watch.early_leaves() == [("a", "process 'a' was killed by SIGKILL")]
     watch.ended("extra_slave", 1)
     assert str(watch.failure()).startswith("process 'extra_slave' ended with exit code 1")
-    assert watch.lost() == []
+    assert watch.early_leaves() == []
     watch.ended("extra", 0)
     watch.ended("leaver", 0)
     assert not watch.complete

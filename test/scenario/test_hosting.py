@@ -95,7 +95,7 @@ def test_when_it_dies_all_its_participants_are_lost() -> None:
     watch = RunWatch(list(planned(made(HALVES, plant=spare, controller=spare)).values()))
     watch.ended("left", -9)
     how = "process 'left' (plant, controller) was killed by SIGKILL"
-    assert watch.lost() == [("plant", how), ("controller", how)]
+    assert watch.early_leaves() == [("plant", how), ("controller", how)]
     assert watch.failure() is None
     watch.ended("right", -9)
     assert watch.failure() == "process 'right' (sensor, observer) was killed by SIGKILL"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.study.schedule import (
-    Company,
     Control,
     Job,
+    Neighbours,
     expected_s,
     in_order,
     next_job,
@@ -162,7 +162,7 @@ def test_jobs_run_side_by_side_within_the_budget() -> None:
         job("middle", 1.0, 5.0, run("middle", True)),
         job("short", 1.0, 1.0, run("short", False)),
     ]
-    done: dict[str, Company] = {}
+    done: dict[str, Neighbours] = {}
     started: list[str] = []
     run_jobs(
         jobs,
@@ -248,7 +248,7 @@ def test_error_in_the_caller_ends_all_jobs() -> None:
             ended.set()
         return "patient"
 
-    def on_done(finished: Job[str], result: str, company: Company) -> None:
+    def on_done(finished: Job[str], result: str, neighbours: Neighbours) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
