@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -22,11 +24,16 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
-from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up, check_scenario
+from ros2_cosim.run.bringup import (
+    PreparedRun,
+    RunRequest,
+    adjusted_scenario,
+    bring_up,
+    check_scenario,
+)
 from ros2_cosim.run.options import OPTIONS
 from ros2_cosim.run.output_directory import repetitions, shown
-from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
+from ros2_cosim.scenario.plan import Process, RunOptions, dcp_participants, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.system import build_graph, model_context
 
@@ -54,7 +61,7 @@ def run(
     host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
     port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
     rate: Annotated[str, typer.Option(help=OPTIONS["rate"].help)] = "max",
-    hard: Annotated[bool, typer.Option("--hard", help=OPTIONS["hard"].help)] = False,
+    hard: Annotated[bool, typer.Option(help=OPTIONS["hard"].help)] = False,
     arrivals: Annotated[Path | None, typer.Option(help=OPTIONS["arrivals"].help)] = None,
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
@@ -169,17 +176,34 @@ def plan(
     simulator: Simulator = None,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
     settings: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that shape ros would start, one command line each."""
-    import shlex
-
     from ros2_cosim.run.processes import command_of
 
     with clear_errors():
-        loaded = adjusted(load_scenario(scenario, settings or ()), simulator=simulator)
-        build_graph(loaded)
-        for process in make_plan(resolve_ports(loaded), RunOptions(out)):
-            print(f"{process.name}: {shlex.join(command_of(process))}")
+        request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
+        loaded = adjusted_scenario(request)
+        check_scenario(loaded, request.shape)
+        processes = make_plan(resolve_ports(loaded), RunOptions(out))
+    if as_json:
+        print(json.dumps([_described(process) for process in processes], indent=1))
+        return
+    for process in processes:
+        print(f"{process.name}: {shlex.join(command_of(process))}")
+
+
+def _described(process: Process) -> dict[str, object]:
+    """A process of a plan as JSON data."""
+    from ros2_cosim.run.processes import command_of
+
+    return {
+        "name": process.name,
+        "participants": process.participants,
+        "required": process.required,
+        "ros_node": process.is_ros,
+        "command": command_of(process),
+    }
 
 
 @app.command()

@@ -31,7 +31,7 @@ def trace_of(output: Path) -> str:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The trace of the run that nobody disturbs."""
+    """The trace of the undisturbed run."""
     directory = tmp_path_factory.mktemp("reference")
     scenario = load_scenario(write_chain(directory / "chain.json"))
     return run_inproc(scenario, directory, record=False).trace_sha256
@@ -68,8 +68,8 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
             assert monitor.code == 0, monitor
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 1s"
             rows = table_of(monitor.stdout)
-            everybody = {"plant", "sensor", "controller", "observer"}
-            assert rows.keys() == everybody | ({"recorder"} if shape == "ros" else set())
+            participants = {"plant", "sensor", "controller", "observer"}
+            assert rows.keys() == participants | ({"recorder"} if shape == "ros" else set())
             for row in rows.values():
                 assert re.search(r"horizon +[0-9.]+ s$", row.strip()), row
             refused = run.command("control", "until", "1ms")

@@ -115,7 +115,7 @@ def run(*arguments: object) -> str:
 
 @pytest.fixture(autouse=True)
 def clean(nothing_left: None, ros_domain: int) -> None:
-    """No run starts here; should one start all the same, it harms nobody."""
+    """No run starts here; should one start all the same, it does no harm."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs side by side: the budget, who starts when, what failure and interruption leave."""
+"""Jobs side by side: the budget, which starts when, what failure and interruption leave."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def wait_for(control: Control, event: threading.Event) -> None:
         control.check()
         if event.wait(0.01):
             return
-    raise AssertionError("nobody set the event")
+    raise AssertionError("the event was not set")
 
 
 @st.composite
@@ -65,7 +65,7 @@ def job_lists(draw: st.DrawFn) -> list[Job[str]]:
 def steps(
     jobs: Sequence[Job[str]], budget: float, most: int, choose: Callable[[int], int]
 ) -> Iterator[tuple[Job[str], list[Job[str]]]]:
-    """Each start with those under way before it; ``choose`` tells who ends."""
+    """Each start with those under way before it; ``choose`` tells which ends."""
     waiting, under_way = in_order(jobs), list[Job[str]]()
     while waiting or under_way:
         started = next_job(waiting, under_way, budget, most)
@@ -183,7 +183,7 @@ def test_next_job_waits_until_the_last_one_has_begun() -> None:
     second = threading.Event()
 
     def first(control: Control) -> str:
-        # Nobody else is started before it says so.
+        # No other is started before it says so.
         up.set()
         assert not second.is_set()
         control.begun()
