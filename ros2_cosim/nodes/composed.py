@@ -19,6 +19,7 @@ from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
@@ -44,26 +45,21 @@ def main() -> int:
 
 
 def _compose(kept: list[Kept], started: Started) -> bool:
+    """Run all participants; whether the run begins anew.
+
+    :param kept: what is left of the run before, if there was one; then of this one
+    """
     session, scenario, graph, starter = started
     output = started.output()
     realtime = realtime_of(session)
     pacer = realtime.pacer or Pacer(None, MonotonicClock())
-    control = RunControl(
-        step_ns=scenario.clock_step,
-        scale=pacer,
-        paused=kept[-1].control.reset_paused
-        if kept
-        else session.parameter("paused", "false") == "true",
-        can_reset=True,
-    )
+    former = kept.pop() if kept else None
+    control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
-    if kept:
-        control.required = kept[-1].control.required
-    former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Behaviour] = {}
     again = False
-    repeat = int(session.parameter("repeat", "1"))
+    repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
     lives: LivesOnRos | None = None
     try:
         node = ComposedNode(
@@ -75,14 +71,8 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             run_id=started.run_id(),
             timer=pacer.clock.now,
         )
-        for name in graph.order:
-            make = partial(bare_model, scenario, name, "composed")
-            model = renewed(former[name], name, make) if former else make()
-            behaviours[name] = with_adapters(scenario, name, model, realtime)
-            obstacle = cannot_begin_anew(model)
-            if obstacle and not control.no_reset:
-                control.no_reset = f"participant '{name}': {obstacle}"
-        if session.repetition + 1 < repeat and control.no_reset:
+        _make_models(started, realtime, former, behaviours, control)
+        if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = SequentialScheduler(
             graph,
@@ -124,7 +114,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             wall_ns = time.perf_counter_ns() - began
             lives.stop(run.end_reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            again = lives.kept = control.reset or repeats
             if not again:
                 lives.shut_down("the run is complete")
     finally:
@@ -132,7 +122,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         if lives is not None:
             lives.leave()
         else:
-            Lives({**former, **behaviours}).close()
+            Lives({**(former.behaviours if former else {}), **behaviours}).close()
     # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
@@ -150,6 +140,43 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     if again:
         kept.append(Kept(control, behaviours))
     return again
+
+
+def _control(started: Started, pacer: Pacer, former: Kept | None) -> RunControl:
+    """Run control, as the run before has left it."""
+    session = started.session
+    paused = session.parameter("paused", "false") == "true"
+    control = RunControl(
+        step_ns=started.scenario.clock_step,
+        scale=pacer,
+        paused=former.control.reset_paused if former else paused,
+        can_reset=True,
+    )
+    if former:
+        control.required = former.control.required
+    return control
+
+
+def _make_models(
+    started: Started,
+    realtime: RealtimeRun,
+    former: Kept | None,
+    behaviours: dict[str, Behaviour],
+    control: RunControl,
+) -> None:
+    """Make the models of all participants, or take those of the run before.
+
+    :param behaviours: gets them, one after the other: they are closed if one fails
+    :param control: learns of a participant that cannot begin anew
+    """
+    scenario = started.scenario
+    for name in started.graph.order:
+        make = partial(bare_model, scenario, name, "composed")
+        model = renewed(former.behaviours[name], name, make) if former else make()
+        behaviours[name] = with_adapters(scenario, name, model, realtime)
+        obstacle = cannot_begin_anew(model)
+        if obstacle and not control.no_reset:
+            control.no_reset = f"participant '{name}': {obstacle}"
 
 
 def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
