@@ -71,7 +71,7 @@ def test_an_overtaken_report_takes_nothing_back() -> None:
     clock = coordinator("a")
     clock.completed("a", 40)
     clock.completed("a", 30)
-    assert clock.bound_of("a") == clock.time == 40
+    assert clock.lower_bound_of("a") == clock.time == 40
 
 
 def test_the_run_ends_at_its_duration() -> None:

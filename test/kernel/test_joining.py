@@ -105,16 +105,16 @@ def test_who_has_left_promises_silence_for_ever() -> None:
     engine = engine_of(triggered(Count("in"), leave_ns=15), writer())
     engine.receive(0, Sample(0, 0, None))
     assert sum(1 for _ in engine.advance()) == 1
-    assert (engine.bound(), engine.has_left) == (10, False)
+    assert (engine.lower_bound(), engine.has_left) == (10, False)
     engine.receive(0, Sample(10, 1, None))
     assert sum(1 for _ in engine.advance()) == 1
-    assert (engine.bound(), engine.has_left) == (FOREVER, True)
+    assert (engine.lower_bound(), engine.has_left) == (FOREVER, True)
     assert engine.promises()[0][1].time == FOREVER
 
 
 def test_nothing_is_done_before_the_entry() -> None:
     engine = engine_of(triggered(any_of(["in"]), enter_ns=100), writer())
-    assert engine.bound() == 100
+    assert engine.lower_bound() == 100
 
 
 @pytest.mark.parametrize("changes", [{"leave_ns": 50}, {"required": False}, {"free_entry": True}])

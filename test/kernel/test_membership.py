@@ -64,13 +64,13 @@ def test_nobody_waits_for_an_entry_after_the_end() -> None:
 @pytest.mark.parametrize(("allowed", "enter"), [(NEVER, 0), (50, 50), (90, 90)])
 def test_who_comes_freely_enters_where_nobody_could_be(allowed: int, enter: int) -> None:
     membership, coordinator = system(spec("b", free_entry=True))
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
     assert membership.admit(allowed) == []
     membership.ready("b")
     assert membership.admit(allowed) == ["b"]
     assert membership.admit(allowed) == []
     assert membership.presences == (Presence("b", enter, FOREVER),)
-    assert coordinator.bound_of("b") == enter
+    assert coordinator.lower_bound_of("b") == enter
     record = json.loads(json.dumps(membership.record()))
     assert record["presence"]["b"] == [enter, None]
     assert record["not_repeatable"][0] == enter
@@ -91,7 +91,7 @@ def test_who_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
     membership.ready("b")
     assert membership.admit(allowed) == ["b"]
     assert ("b" in membership.lost) == lost
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
     assert membership.taking_part == {"a"}
     assert membership.record()["presence"]["b"] == [None, None]
 
@@ -130,11 +130,11 @@ def test_nothing_of_who_is_away_comes_before_the_horizon() -> None:
     receive = membership.guard(
         "w", sequence, lambda stamp: received.append(sequence.number(stamp, 0))
     )
-    membership.told((), 35)
+    membership.update((), 35)
     assert channel.promise == 35
     receive(50)  # its entry is announced on another topic, and may be heard later
     assert received == []
-    membership.told((Presence("w", 42, FOREVER),), 90)
+    membership.update((Presence("w", 42, FOREVER),), 90)
     assert channel.promise == 50
     receive(60)
     assert received == [0, 1]
@@ -145,7 +145,7 @@ def test_who_is_gone_is_silent_for_ever() -> None:
     received: list[int] = []
     receive = membership.guard("w", sequence, received.append)
     receive(0)
-    membership.told((Presence("w", NEVER, 7),), 90)
+    membership.update((Presence("w", NEVER, 7),), 90)
     receive(10)
     assert received == [0]
     assert channel.promise == FOREVER
@@ -156,5 +156,5 @@ def test_who_is_certainly_there_costs_nothing() -> None:
     membership, channel, sequence = hearing()
     receive = [].append
     assert membership.guard("w", sequence, receive) is receive
-    membership.told((), 90)
+    membership.update((), 90)
     assert channel.promise == 0

@@ -12,7 +12,7 @@ from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import Membership, MembershipView, Presence, check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER
@@ -111,7 +111,7 @@ def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
         0,
         "'b' was lost: was not there (with enter: 1us it repeats)",
     ]
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
 
 
 def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
@@ -147,7 +147,7 @@ def test_a_channel_of_whom_the_controller_spares_closes() -> None:
     membership.watch("w", "out", channel)
     counts = CausalityCounts()
     channel.push(Sample(0, 0, None), "r", counts)
-    membership.told((Presence("w", NEVER, 7),), 90)
+    membership.update((Presence("w", NEVER, 7),), 90)
     assert channel.promise == FOREVER
     assert membership.gone == {"w"}
     channel.push(Sample(10, 1, None), "r", counts)  # it was under way when its writer was lost
@@ -206,22 +206,22 @@ def test_in_one_process_only_the_state_of_the_system_changes() -> None:
             self.complete = complete
 
     slow = Slow()
-    lives = Lives(
+    lifecycles = LifecycleGroup(
         {"a": Quiet(), "slow": slow}, on_system=lambda state, why: states.append((state, why))
     )
-    lives.require(["a"])
+    lifecycles.require(["a"])
     seen: list[State] = []
 
     def wait() -> None:
-        seen.append(lives.of["slow"].state)
+        seen.append(lifecycles.of["slow"].state)
         slow.complete()  # type: ignore[operator]
 
-    lives.start(wait)
+    lifecycles.start(wait)
     # It is not what the system waits for, but the process begins with everybody.
     assert seen == [State.COMMUNICATION_INITIALISED]
     assert states[-1] == (State.RUNNING, "a: started")
-    assert {life.state for life in lives.of.values()} == {State.RUNNING}
-    lives.of["slow"].pause("looked at")
-    assert lives.system is State.RUNNING
-    lives.of["a"].pause("looked at")
-    assert lives.system is State.PAUSED
+    assert {life.state for life in lifecycles.of.values()} == {State.RUNNING}
+    lifecycles.of["slow"].pause("looked at")
+    assert lifecycles.system is State.RUNNING
+    lifecycles.of["a"].pause("looked at")
+    assert lifecycles.system is State.PAUSED

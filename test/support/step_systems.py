@@ -13,7 +13,7 @@ from typing import Any
 
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -99,11 +99,11 @@ class StepSystem:
         scheduler = SequentialScheduler(
             self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
         )
-        lives = Lives(behaviours)
-        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        lifecycles = LifecycleGroup(behaviours)
+        with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             end = scheduler.run(until)
-            lives.stop(scheduler.stop_reason or f"end at {end} ns")
-            lives.shut_down("complete")
+            lifecycles.stop(scheduler.stop_reason or f"end at {end} ns")
+            lifecycles.shut_down("complete")
         return scheduler
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
@@ -144,7 +144,7 @@ class Concurrent:
         for _ in range(100_000):
             shuffle(order)
             busy = [self.turn(name) for name in order]
-            if not any(busy) and all(e.bound() >= self._until for e in self.engines.values()):
+            if not any(busy) and all(e.lower_bound() >= self._until for e in self.engines.values()):
                 return {name: r.trace.hexdigest() for name, r in self.runtimes.items()}
         raise AssertionError({name: e.blocked() for name, e in self.engines.items()})
 

@@ -39,7 +39,7 @@ HANDLERS = (
 _READY, _READY_ASYNC = HANDLERS[:2]
 
 
-class Life:
+class ParticipantLifecycle:
     """Takes one participant from its creation to its shut-down.
 
     :param participant: its name
