@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock's decisions: time shown, horizon, end of the run; nobody passes an unknown end."""
+"""The clock's decisions: time shown, horizon, end of the run; no participant passes an unknown end."""
 
 from __future__ import annotations
 

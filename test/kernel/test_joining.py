@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who enters late, leaves early, comes whenever it comes, or dies: what the others then see."""
+"""Participants that enter late, leave early, come when ready, or die: what others then see."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def fixed(system: System, run: CoordinatedRun) -> System:
         if entry.get("free"):
             presence = run.presences.get(entry["name"])
             entry["free"] = False
-            # Who never came takes part no more than who enters after the end.
+            # One that never came takes part no more than one that enters after the end.
             entry["enter"] = presence.enter_ns if presence else 10 * UNTIL
             entry["leave"] = entry["leave"] if presence else FOREVER
     return System(plan, system.connections)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the owner of the clock waits for, lets in and goes on without; what readers hear of it."""
+"""Participants that the clock waits for, admits and goes on without; what readers get to know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def spec(name: str, **changes: object) -> ParticipantSpec:
 
 
 def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
-    """The books of a run of ``a``, who is always there, and others."""
+    """Membership of a run of ``a``, which is always there, and others."""
     graph = Graph([spec("a"), *specs], [])
     coordinator = Coordinator(
         graph.order,
@@ -96,7 +96,7 @@ def test_who_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
     assert membership.record()["presence"]["b"] == [None, None]
 
 
-def test_a_run_goes_on_without_whom_it_does_not_require() -> None:
+def test_a_run_goes_on_without_a_participant_that_is_not_required() -> None:
     membership, coordinator = system(
         spec("b", required=False), spec("c", required=False, enter_ns=70)
     )

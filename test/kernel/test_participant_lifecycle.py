@@ -166,7 +166,7 @@ def test_the_abort_handler_gets_the_state_before_and_is_called_once():
         life.create()
         if state is State.RUNNING:
             life.follow(State.RUNNING, connected=True)
-        life.abort("somebody else failed")
+        life.abort("another participant failed")
         life.abort("again")
         assert witness.log[-1] == f"p abort in {state.name}"
         assert sum("abort" in line for line in witness.log) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is required because the system controller says so: what is refused, what changes."""
+"""Participants that the system controller requires: what is refused, what changes."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_channel_of_whom_the_controller_spares_closes() -> None:
 
 
 class Asked:
-    """A run control whose run takes whoever is named but ``ghost``."""
+    """A run control whose run accepts all names but ``ghost``."""
 
     def __init__(self) -> None:
         self.control = RunControl(step_ns=10, paused=True)
@@ -217,7 +217,7 @@ def test_in_one_process_only_the_state_of_the_system_changes() -> None:
         slow.complete()  # type: ignore[operator]
 
     lifecycles.start(wait)
-    # It is not what the system waits for, but the process begins with everybody.
+    # It is not what the system waits for, but the process begins with all participants.
     assert seen == [State.COMMUNICATION_INITIALISED]
     assert states[-1] == (State.RUNNING, "a: started")
     assert {life.state for life in lifecycles.of.values()} == {State.RUNNING}
