@@ -101,7 +101,7 @@ def test_a_leaver_falls_silent_without_a_word() -> None:
         assert channel.promise == promise
 
 
-def test_who_has_left_promises_silence_for_ever() -> None:
+def test_a_participant_that_has_left_promises_silence_for_ever() -> None:
     engine = engine_of(triggered(Count("in"), leave_ns=15), writer())
     engine.receive(0, Sample(0, 0, None))
     assert sum(1 for _ in engine.advance()) == 1
@@ -118,7 +118,7 @@ def test_nothing_is_done_before_the_entry() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"leave_ns": 50}, {"required": False}, {"free_entry": True}])
-def test_who_may_fall_silent_implies_nothing_for_those_behind(changes: dict[str, object]) -> None:
+def test_a_trigger_that_may_fall_silent_gives_no_separation(changes: dict[str, object]) -> None:
     graph = Graph([writer(**changes), triggered(Count("in"))], wire("w.out>r.in"))
     assert lookahead.separation(graph, "w", "out") == 10
     assert not lookahead.needs_promises(graph, "w", "out")
@@ -222,7 +222,7 @@ def test_a_free_entry_is_the_same_as_one_at_that_time(
 
 @SLOW_SYSTEMS
 @given(system=systems(free=True), seed=st.integers(0, 2**32), round_=st.integers(1, 300))
-def test_the_run_goes_on_without_who_dies(system: System, seed: int, round_: int) -> None:
+def test_the_run_goes_on_without_a_dead_participant(system: System, seed: int, round_: int) -> None:
     mortal = [entry["name"] for entry in system.plan if not entry["required"]]
     dies = (mortal[seed % len(mortal)], round_) if mortal else ("", 0)
     run = CoordinatedRun(system, UNTIL, seed, window=30, stop_latency=60, dies=dies)

@@ -219,7 +219,7 @@ class TestTogether:
             "a finish", "b shutdown", "a shutdown", "b close", "a close",
         ]  # fmt: skip
 
-    def test_nobody_starts_before_the_slowest_is_ready(self):
+    def test_no_participant_starts_before_the_slowest_is_ready(self):
         log: list[str] = []
 
         class Slow:

@@ -52,11 +52,11 @@ def test_what_the_system_cannot_run_with_is_refused(names: list[str], message: s
 
 
 @pytest.mark.parametrize("names", [["wave"], ["wave", "mean"], ["wave", "reader"]])
-def test_whom_nobody_counts_on_may_be_left_out(names: list[str]) -> None:
+def test_a_participant_that_is_not_counted_on_may_be_left_out(names: list[str]) -> None:
     check_required(chained(), names)
 
 
-def test_who_is_optional_in_the_scenario_is_not_counted_on() -> None:
+def test_an_optional_participant_of_the_scenario_is_not_counted_on() -> None:
     graph = chained()
     specs = [spec("wave", required=False), graph.participants["mean"], graph.participants["reader"]]
     check_required(Graph(specs, graph.connections), ["mean"])
@@ -100,7 +100,7 @@ def test_the_state_of_the_system_is_that_of_those_named() -> None:
     assert not membership.defines_system("e", None, False)
 
 
-def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
+def test_a_missing_participant_could_as_well_enter_after_the_end() -> None:
     membership, coordinator = system(spec("b"))
     membership.require(["a"])
     assert membership.lose("b", "was not there")
@@ -114,7 +114,7 @@ def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
     assert coordinator.lower_bound_of("b") == FOREVER
 
 
-def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
+def test_a_participant_that_is_waited_for_enters_at_0_in_every_run() -> None:
     membership, _ = system(spec("d", free_entry=True))
     membership.require(["a", "d"])
     membership.ready("a")
@@ -124,7 +124,7 @@ def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
     assert membership.record()["not_repeatable"] is None
 
 
-def test_nobody_becomes_required_who_has_gone_or_would_have_to_come() -> None:
+def test_a_lost_or_missing_participant_cannot_become_required() -> None:
     membership, _ = system(spec("b"), spec("c"))
     membership.require(["a"])
     membership.lose("b", "killed")
