@@ -19,12 +19,12 @@ from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
-from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
@@ -63,7 +63,7 @@ class ComposedNode:
         self._reached = 0
         #: Nobody has an activation before this time [ns].
         self._time = 0
-        self._table = StandingTable(graph, graph.participants, timer())
+        self._table = BlockingTable(graph, graph.participants, timer())
         # Whoever is in an activation keeps this process from telling: there are no warnings.
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from ros2_cosim.interfaces.protocol import Heartbeat
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.blocking import HORIZON
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.standing import HORIZON
 
 #: Time between two signs of life [ns of wall time].
 BEAT_NS = 1_000_000_000

@@ -31,10 +31,10 @@ from ros2_cosim.kernel.errors import (
     begun_elsewhere,
 )
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.participant import Behaviour, Host
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
@@ -96,7 +96,9 @@ class ParticipantNode:
         self._told_horizon = NEVER
         host = Host(self._wait_in_step, session.wake, session.node)
         self._begins_anew = False
-        self._life = Life(name, behaviour, operation=operation, on_change=self._changed, host=host)
+        self._life = ParticipantLifecycle(
+            name, behaviour, operation=operation, on_change=self._changed, host=host
+        )
         self._system = State.INVALID
         self._clock_seen = False
         self._reported_bound = NEVER
@@ -243,7 +245,9 @@ class ParticipantNode:
         timer = self._timer
         idle_since = timer()
         explained = False
-        while not engine.has_left and (engine.bound() < self._end or engine.horizon < self._end):
+        while not engine.has_left and (
+            engine.lower_bound() < self._end or engine.horizon < self._end
+        ):
             advanced = False
             paused = self._life.state is State.PAUSED
             for outputs in () if paused else engine.advance():
@@ -255,7 +259,7 @@ class ParticipantNode:
                     explained = False
                     self._life.note("goes on")
             self._tell_progress(blocked=True)
-            if engine.bound() >= self._end and engine.horizon >= self._end or engine.has_left:
+            if engine.lower_bound() >= self._end and engine.horizon >= self._end or engine.has_left:
                 break
             started = timer()
             self._session.wait(_POLL_S)
@@ -263,7 +267,7 @@ class ParticipantNode:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += timer() - started
             self._check_abort()
-            self._heart.beat(self._runtime.trace.activations, engine.bound(), engine.needs)
+            self._heart.beat(self._runtime.trace.activations, engine.lower_bound(), engine.needs)
             if timer() - idle_since > EXPLAIN_AFTER_NS:
                 if not explained:
                     explained = True
@@ -302,8 +306,8 @@ class ParticipantNode:
         self._transport_ns += self._timer() - started
 
     def _tell_progress(self, *, blocked: bool) -> None:
-        """Publish bound and promises if they moved; beyond the horizon they tell nothing."""
-        bound = self._engine.bound()
+        """Publish lower bound and promises if they moved and lie before the horizon."""
+        bound = self._engine.lower_bound()
         if bound <= self._reported_bound:
             return
         if blocked:
@@ -373,12 +377,12 @@ class ParticipantNode:
             if runtime.stop_reason is not None:
                 raise LifecycleError(f"a stop has been asked for already: {runtime.stop_reason}")
             # It is as if the next activation had asked for it.
-            runtime.stop_time = min(self._engine.bound(), max(self._engine.horizon, 0))
+            runtime.stop_time = min(self._engine.lower_bound(), max(self._engine.horizon, 0))
             runtime.stop_reason = reason
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._told_horizon = max(self._told_horizon, horizon.time_ns)
-        self._membership.told(horizon.presences, horizon.time_ns)
+        self._membership.update(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:
                 self._take_part(presence)

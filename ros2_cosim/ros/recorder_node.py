@@ -22,10 +22,10 @@ from ros2_cosim.interfaces.protocol import (
 from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise, SequenceNumbers
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, State
 from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
@@ -85,7 +85,7 @@ class RecorderNode:
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
         self._membership = MembershipView(graph)
         self.reports: dict[str, ParticipantReport] = {}
-        self._life = Life(NAME, None, on_change=self._changed)
+        self._life = ParticipantLifecycle(NAME, None, on_change=self._changed)
         self._system = SystemState(int(State.INVALID), "", "")
         self._clock_seen = False
         for name, spec in graph.participants.items():
@@ -237,7 +237,7 @@ class RecorderNode:
     def _on_horizon(self, horizon: Horizon) -> None:
         self._horizon = horizon.time_ns
         self._end = horizon.end_ns
-        self._membership.told(horizon.presences, horizon.time_ns)
+        self._membership.update(horizon.presences, horizon.time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
         self.reports[report.participant] = report

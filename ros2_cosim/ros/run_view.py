@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ros2_cosim.interfaces.protocol import ParticipantStatus, RunStatus, SystemState
 from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.standing import StandingTable
 
 #: Time between two messages [ns of wall time].
 STATUS_NS = 500_000_000
@@ -49,7 +49,7 @@ class RunView:
     def __init__(
         self,
         session: Session,
-        table: StandingTable,
+        table: BlockingTable,
         *,
         run_id: str,
         warn_ns: int,
@@ -82,7 +82,7 @@ class RunView:
         if not self.is_due():
             return
         now = self._status_at = self._timer()
-        counts = {name: place.activations for name, place in self._table.places.items()}
+        counts = {name: place.activations for name, place in self._table.entries.items()}
         self._samples.append((now, max(progress.time, 0), counts))
         status = self.status(progress, now)
         if self._status.readers:
@@ -100,7 +100,7 @@ class RunView:
         before, simulated, counts = self._samples[0] if self._samples else (now, 0, {})
         elapsed = (now - before) / 1e9
         entries = []
-        for name, place in table.places.items():
+        for name, place in table.entries.items():
             needs = table.needs(name, progress.horizon)
             done = place.activations - counts.get(name, 0)
             entries.append(
@@ -142,7 +142,7 @@ class RunView:
         standings = [
             Standing(
                 entry.participant,
-                self._table.places[entry.participant].state,
+                self._table.entries[entry.participant].state,
                 entry.reason,
                 entry.bound_ns,
                 ", ".join(entry.waits_for),

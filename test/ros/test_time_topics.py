@@ -54,7 +54,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
             time_topics.move_horizon()
             if not found or time_topics.horizon > found[-1][1]:
                 found.append((wall, time_topics.horizon))
-            done = coordinator.bound_of("a")
+            done = coordinator.lower_bound_of("a")
             while done < time_topics.horizon:
                 done += 100 * MS
             coordinator.completed("a", done)

@@ -13,7 +13,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import LifecycleError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
@@ -22,7 +22,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.session import Session, data_qos
 
 
-class LivesOnRos(Lives):
+class RosLifecycle(LifecycleGroup):
     """The lifecycles of all participants of one process, visible on ROS.
 
     :param session: the ROS node of the process
