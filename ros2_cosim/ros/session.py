@@ -14,12 +14,14 @@ from types import FrameType
 from typing import Any
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
@@ -56,6 +58,27 @@ def message_class(type_name: str) -> Any:
         raise ConfigurationError(
             f"message type {type_name} is not installed ({error}); source its workspace"
         ) from None
+
+
+def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
+    """Call ``callback`` regularly in wall time, for as long as the node's context is there.
+
+    Wall time also on a node that uses simulated time, for ``/clock`` may stand. The context may
+    be shut down from outside at any moment (by rclpy's signal handlers, by another thread), also
+    in the middle of the callback: an error that follows from this is dropped.
+    """
+    context = node.context
+
+    def guarded() -> None:
+        if not context.ok():
+            return
+        try:
+            callback()
+        except Exception:
+            if context.ok():
+                raise
+
+    return node.create_timer(period_s, guarded, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 class Stopped(Interruption):
@@ -118,10 +141,17 @@ class Session:
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
+        those of a run do without, which makes the start of a large run quicker
     """
 
     def __init__(
-        self, name: str, arguments: list[str] | None = None, *, host: Session | None = None
+        self,
+        name: str,
+        arguments: list[str] | None = None,
+        *,
+        host: Session | None = None,
+        standard: bool = False,
     ) -> None:
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
@@ -136,7 +166,7 @@ class Session:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._on_signal)
         self.node = Node(
-            name, cli_args=own_name, enable_rosout=False, start_parameter_services=False
+            name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
         self._executor = _make_executor(self.node)
         self._further: list[Node] = []

@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import data_qos, message_class
+from ros2_cosim.ros.session import data_qos, message_class, wall_timer
 
 #: How often [s of wall time] to look who has gone.
 _LOOK_S = 0.25
@@ -61,9 +60,7 @@ class SystemMonitor:
             (topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, self._hear_system),
         ):
             node.create_subscription(message_class(kind), topic, receive, latched)
-        # Wall time, also for a node that uses simulated time: /clock may stand.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(_LOOK_S, self.look, clock=steady)
+        wall_timer(node, _LOOK_S, self.look)
 
     @property
     def participants(self) -> dict[str, Status]:
