@@ -16,14 +16,12 @@ from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER, split_stamp
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.pacing import Pacer, continued
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
+from ros2_cosim.ros.session import ClockWriter, Session, Writer, data_qos
 from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
@@ -69,9 +67,7 @@ class ComposedNode:
             session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
         )
         ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
+        self._clock = ClockWriter(session.node)
         self._writers: dict[str, list[Writer]] = {}
         #: Wall time [ns] spent on publishing and recording.
         self.transport_ns = 0
@@ -181,7 +177,7 @@ class ComposedNode:
         self._reached = min(until, end)
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
-        self._clock.publish(encode_clock(*split_stamp(self._reached)))
+        self._clock.show(self._reached)
 
     def _check_abort(self) -> None:
         if self._control.abort_reason is not None:

@@ -37,9 +37,9 @@ from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
+from ros2_cosim.ros.inputs import read_inputs
 from ros2_cosim.ros.lifecycle_mapping import Wish
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.participant_inputs import read_inputs
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import importlib
 import signal
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from types import FrameType
 from typing import Any
 
@@ -24,15 +27,17 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ConfigurationError, Interruption
+from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.teardown import limited_teardown
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
+#: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
+TEARDOWN_LIMIT_S = 20.0
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -123,6 +128,29 @@ class Writer:
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
         return bool(self._publisher.wait_for_all_acked(_FLUSH))
+
+    @property
+    def readers(self) -> int:
+        """Subscriptions that this writer has found."""
+        return int(self._publisher.get_subscription_count())
+
+
+class ClockWriter:
+    """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
+
+    :param topic: ``/clock``, or what stands for it
+    """
+
+    # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
+    _LAYOUT = struct.Struct("<4siI")
+
+    def __init__(self, node: Node, topic: str = topics.CLOCK) -> None:
+        self.topic = topic
+        self._publisher = node.create_publisher(message_class(topics.CLOCK_TYPE), topic, data_qos())
+
+    def show(self, time_ns: int) -> None:
+        """Publish a time."""
+        self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
 
     @property
     def readers(self) -> int:
@@ -267,12 +295,43 @@ class Session:
         """Give up the node, and ROS itself if nobody else in this process uses it."""
         if not self._is_hosted:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        with limited_teardown():
+        with _TEARDOWN.limited():
             self._executor.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:
                 rclpy.try_shutdown()
+
+
+class _Teardown:
+    """Ends a process that cannot end.
+
+    Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for
+    each other; see its issues 6502 and 6513), with Python's lock held: then nothing but the
+    kernel can end the process. No other code of the process may have a handler for SIGALRM.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running = 0
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """SIGALRM kills the process if the body takes too long; any thread may enter it."""
+        with self._lock:
+            self._running += 1
+            # One timer for all threads: each that enters prolongs it, the last one stops it.
+            signal.setitimer(signal.ITIMER_REAL, TEARDOWN_LIMIT_S)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+_TEARDOWN = _Teardown()
 
 
 def _nothing() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a foreign node: started with the gate's remappings, watched, ended."""
+"""The process of a foreign node: started with the adapter's remappings, watched, ended."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def foreign_command(
 
 
 def ros_arguments(settings: ForeignSettings, remappings: Mapping[str, str]) -> list[str]:
-    """The ROS arguments that put a node behind its gate."""
+    """The ROS arguments that put a node behind its adapter."""
     arguments = []
     for name, target in {**settings.remap, **remappings}.items():
         arguments += ["-r", f"{name}:={target}"]
@@ -146,5 +146,5 @@ def _executable(package: str, executable: str, where: str) -> Path:
 
 
 def _die_with_parent() -> None:
-    """Runs in the child: end when the gate ends, even by SIGKILL (Linux)."""
+    """Runs in the child: end when the adapter ends, even by SIGKILL (Linux)."""
     _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
