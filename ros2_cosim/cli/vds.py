@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # loaded by the commands themselves: every other command does without

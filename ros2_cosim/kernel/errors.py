@@ -44,7 +44,7 @@ class DeadlockError(RunError):
 
 
 class RunAbortedError(RunError, Interruption):
-    """Raised by a participant, in an activation or a handler, to abort the run for everybody."""
+    """Raised by a participant, in an activation or a handler, to abort the whole run."""
 
 
 class LifecycleError(RunError):

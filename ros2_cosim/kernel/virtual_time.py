@@ -15,7 +15,7 @@ the participant::
 
 A *blocking* handler is the whole step: when it returns, the step is complete. An *asynchronous*
 one only begins the step and returns; the step goes on, while the host keeps handling events,
-until somebody calls :meth:`VirtualTime.complete_step`, from whatever thread.
+until :meth:`VirtualTime.complete_step` is called, by any thread.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class VirtualTime:
         self._break(ParticipantError(f"participant '{self._name}' reports an error: {reason}"))
 
     def abort(self, reason: str) -> None:
-        """End the run at once for everybody; any thread may call it."""
+        """End the run at once for all participants; any thread may call it."""
         self._break(RunAbortedError(f"participant '{self._name}' aborts the run: {reason}"))
 
     # --- what the kernel calls --------------------------------------------------------------

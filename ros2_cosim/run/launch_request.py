@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from support.step_systems import MS, Part, StepSystem
@@ -42,6 +43,6 @@ def test_before_the_run_the_state_is_another_one():
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
     with pytest.raises(RunAbortedError):
-        with Lives(behaviours).during(time.sleep, lambda: scheduler.active):
+        with Lives(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20)
     assert told == [State.COMMUNICATION_INITIALISED]
