@@ -20,8 +20,7 @@ from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Aborted, Session, data_qos
 from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import SimulatorSettings
 from ros2_cosim.scenario.system import model_context

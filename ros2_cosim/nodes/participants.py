@@ -21,8 +21,7 @@ from ros2_cosim.nodes._start import (
 )
 from ros2_cosim.realtime.around import renewed
 from ros2_cosim.ros.hosting import Member, run_members
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Aborted, Session, Stopped
 from ros2_cosim.run.losses import read_required, tell_loss
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.system import bare_model, with_adapters

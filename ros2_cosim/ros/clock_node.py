@@ -24,12 +24,12 @@ from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
-from ros2_cosim.ros.repetition import AGAIN, await_departure
+from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
 from ros2_cosim.ros.run_view import Progress, RunView
 from ros2_cosim.ros.session import Session, Stopped, data_qos
 from ros2_cosim.ros.standing import StandingTable
-from ros2_cosim.ros.system_state_topic import SystemStateTopic
+from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
 _POLL_S = 0.05
@@ -177,7 +177,7 @@ class ClockNode:
             if self._again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
-                self._system.last_word(int(AGAIN), "the run begins anew")
+                self._system.last_word(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")

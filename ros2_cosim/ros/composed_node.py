@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
-from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -19,9 +18,10 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import ClockWriter, Session, Writer, data_qos
+from ros2_cosim.ros.session import ClockWriter, Session
 from ros2_cosim.ros.standing import StandingTable
 
 #: ``/clock`` moves at least so often [ns of simulated time].
@@ -34,8 +34,7 @@ class ComposedNode:
     """Publishes what a sequential run sends, and the clock.
 
     :param session: the ROS node
-    :param graph: the checked system
-    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param wiring: the system and its topics
     :param sink: recorder of the messages
     :param control: what limits how far the run goes: pauses, steps, rate
     :param run_id: names this run in its status
@@ -45,14 +44,14 @@ class ComposedNode:
     def __init__(
         self,
         session: Session,
-        graph: Graph,
+        wiring: Wiring,
         *,
-        topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
         control: RunControl,
         run_id: str,
         timer: Callable[[], int],
     ) -> None:
+        graph = wiring.graph
         self._session = session
         self._sink = sink
         self._control = control
@@ -68,17 +67,12 @@ class ComposedNode:
         )
         ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
         self._clock = ClockWriter(session.node)
-        self._writers: dict[str, list[Writer]] = {}
+        self._writers = {
+            name: OutputTopics(session.node, wiring, name, timer).writers
+            for name in graph.participants
+        }
         #: Wall time [ns] spent on publishing and recording.
         self.transport_ns = 0
-        for name, spec in graph.participants.items():
-            writers = []
-            for port in spec.outputs:
-                assert isinstance(port.codec, WireCodec)
-                topic, _ = topic_of(name, port.name)
-                latched = port.schedule == "once"
-                writers.append(Writer(session.node, topic, port.codec, data_qos(latched=latched)))
-            self._writers[name] = writers
 
     def observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         """Publish and record one message; the observer of the scheduler."""

@@ -15,8 +15,7 @@ from threading import Thread
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Aborted, Session, Stopped
 
 #: So long [s] the others may take to hear from the clock that one of them has failed.
 _AFTERMATH_S = 5.0

@@ -17,8 +17,8 @@ from lifecycle_msgs.msg import Transition
 from ros2_cosim.kernel.lifecycle import State
 
 
-class Wish(Enum):
-    """What somebody outside may ask of a participant."""
+class LifecycleRequest(Enum):
+    """What may be asked of a participant from outside."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -93,14 +93,14 @@ EDGES: tuple[Edge, ...] = (
 )
 
 #: Our state -> what may be asked for from outside: id of the transition -> wish.
-ALLOWED: dict[State, dict[int, Wish]] = {
+ALLOWED: dict[State, dict[int, LifecycleRequest]] = {
     State.RUNNING: {
-        Transition.TRANSITION_DEACTIVATE: Wish.PAUSE,
-        Transition.TRANSITION_ACTIVE_SHUTDOWN: Wish.STOP,
+        Transition.TRANSITION_DEACTIVATE: LifecycleRequest.PAUSE,
+        Transition.TRANSITION_ACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
     State.PAUSED: {
-        Transition.TRANSITION_ACTIVATE: Wish.RESUME,
-        Transition.TRANSITION_INACTIVE_SHUTDOWN: Wish.STOP,
+        Transition.TRANSITION_ACTIVATE: LifecycleRequest.RESUME,
+        Transition.TRANSITION_INACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
 }
 

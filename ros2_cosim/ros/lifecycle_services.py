@@ -28,7 +28,7 @@ from ros2_cosim.ros.lifecycle_mapping import (
     LABELS,
     ROS_STATE,
     Edge,
-    Wish,
+    LifecycleRequest,
     edge_between,
     edges_from,
 )
@@ -44,7 +44,7 @@ class LifecycleServices:
     """
 
     def __init__(
-        self, node: Node, state: Callable[[], State], wish: Callable[[Wish, str], None]
+        self, node: Node, state: Callable[[], State], wish: Callable[[LifecycleRequest, str], None]
     ) -> None:
         self._node = node
         self._state = state

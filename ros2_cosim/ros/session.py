@@ -30,7 +30,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption
+from ros2_cosim.kernel.errors import ConfigurationError, Interruption, RunError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 
@@ -88,6 +88,10 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
 
 class Stopped(Interruption):
     """SIGINT or SIGTERM arrived, or the ROS context was shut down."""
+
+
+class Aborted(RunError, Interruption):
+    """The clock ended the run; the cause lies in another process."""
 
 
 class Writer:
