@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ros2_cosim.kernel.errors import ParticipantError, RunAbortedError
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ParticipantError
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.membership import system_state
@@ -73,7 +73,7 @@ class Lives:
             if isinstance(error, ParticipantError):
                 failed = self._active or active()
             reason = str(error) or type(error).__name__
-            if isinstance(error, RunAbortedError):
+            if isinstance(error, Aborted) and error.origin is AbortOrigin.PARTICIPANT:
                 reason = f"{self._active or active()}: {reason}"
             self.fail(failed, reason)
             raise

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import sys
 
-from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.visualisation import Visualisation
 
 _WAIT_S = 0.5
@@ -20,7 +20,7 @@ def main() -> int:
             Visualisation(session.node, RoadNetwork.from_file)
             while True:
                 session.wait(_WAIT_S)
-    except (Stopped, KeyboardInterrupt):
+    except (Cancelled, KeyboardInterrupt):
         return 0
     except CosimError as error:
         print(f"visualisation: {error}", file=sys.stderr)

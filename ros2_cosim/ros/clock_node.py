@@ -16,18 +16,18 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
+from ros2_cosim.kernel.errors import Cancelled, DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State, known_state
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import NEVER, format_ns
-from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
 from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Stopped, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.standing import StandingTable
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
@@ -149,9 +149,9 @@ class ClockNode:
         :returns: whether the run begins anew; then all other nodes have left this one
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: there was no progress for the watchdog's time
-        :raises AbortRequestedError: a request asked for the end at once
+        :raises Aborted: a request asked for the end at once
         :raises RunError: the run is to be repeated, which a participant cannot
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._update("waiting for the participants")
@@ -186,7 +186,7 @@ class ClockNode:
             self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._own.enter(State.ABORTING, str(error) or type(error).__name__)
-            if isinstance(error, Stopped):
+            if isinstance(error, Cancelled):
                 raise  # the starter that ended this process ends the others, too
             self._system.flush()
             raise
@@ -365,8 +365,7 @@ class ClockNode:
         return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)
 
     def _check_failure(self) -> None:
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
+        self._control.check_abort()
         for name, reason in self._losses().items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")

@@ -17,10 +17,12 @@ from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import (
+    Aborted,
+    Cancelled,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
     RunError,
+    begun_elsewhere,
 )
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
@@ -35,7 +37,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.readers import ExpectedReaders
-from ros2_cosim.ros.session import Aborted, Session, Stopped, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
 
 _POLL_S = 0.1
@@ -146,7 +148,7 @@ class ParticipantNode:
 
         :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         life = self._life
         try:
@@ -164,11 +166,7 @@ class ParticipantNode:
             self._states.flush()
         except NotNeeded as error:
             life.leave_unused(str(error))
-        except RunAbortedError as error:
-            life.abort(str(error))
-            self._states.flush()
-            raise
-        except Stopped:
+        except Cancelled:
             # The process that asked this one to end knows why; the clock must not take it for
             # the cause. But if the run can spare the participant, it goes on without it.
             named = self._system.required
@@ -179,6 +177,8 @@ class ParticipantNode:
             raise
         except Aborted as error:
             life.abort(str(error))
+            if not begun_elsewhere(error):
+                self._states.flush()
             raise
         except RunError as error:
             self._fail(error)

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ros2_cosim.interfaces.protocol import Completion, Heartbeat
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Aborted, Session, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.standing import HORIZON
 from ros2_cosim.ros.state_topics import SystemStateReader
 
@@ -135,4 +136,4 @@ class Standstill:
             self._noted = True
             self._life.note(self._explain())
         if self._system.clock_has_gone():
-            raise Aborted("the clock has gone")
+            raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)

@@ -15,6 +15,7 @@ from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Completion, Horizon, ParticipantReport
 from ros2_cosim.interfaces.wiring import DataTopic, Wiring
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
+from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.membership import MembershipView
@@ -23,7 +24,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
-from ros2_cosim.ros.session import Aborted, Session, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
 
 NAME = "recorder"
@@ -92,7 +93,7 @@ class RecorderNode:
         """Record until everything before the end of the run and all reports are here.
 
         :raises Aborted: the clock ended the run early
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         self._life.create()
         while self._life.state is not State.RUNNING:

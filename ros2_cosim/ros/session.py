@@ -30,7 +30,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption, RunError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 
@@ -84,14 +84,6 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
                 raise
 
     return node.create_timer(period_s, guarded, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
-class Stopped(Interruption):
-    """SIGINT or SIGTERM arrived, or the ROS context was shut down."""
-
-
-class Aborted(RunError, Interruption):
-    """The clock ended the run; the cause lies in another process."""
 
 
 class Writer:
@@ -165,7 +157,7 @@ class ClockWriter:
 class Session:
     """One rclpy node with its executor; use as a context manager.
 
-    Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
+    Signals are turned into ``Cancelled`` at the next :meth:`wait`, so that a node closes
     its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
     for Linux may send it several times when the process dies that started this one.
 
@@ -261,13 +253,13 @@ class Session:
     def wait(self, seconds: float) -> None:
         """Handle what arrives, for at most ``seconds``; returns after each event.
 
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         self._raise_pending()
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:
-            raise Stopped("shutdown") from None
+            raise Cancelled("shutdown") from None
         self._raise_pending()
 
     def wake(self) -> None:
@@ -276,7 +268,7 @@ class Session:
         self._executor.create_task(_nothing)
 
     def stop(self, number: int) -> None:
-        """Raise :class:`Stopped` at the next :meth:`wait`; any thread may call it.
+        """Raise ``Cancelled`` at the next :meth:`wait`; any thread may call it.
 
         :param number: the signal that asked for it
         """
@@ -287,7 +279,7 @@ class Session:
             failure, self._failure = self._failure, None
             raise failure
         if self.stop_signal is not None:
-            raise Stopped(signal.Signals(self.stop_signal).name)
+            raise Cancelled(signal.Signals(self.stop_signal).name)
 
     def __enter__(self) -> Session:
         return self

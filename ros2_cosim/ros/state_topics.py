@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.lifecycle import Change, State
 from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Aborted, Session, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 
 #: The state of the system after a run that is followed by another one in the same processes.
 RUN_REPEATS = State.COMMUNICATION_INITIALISED
@@ -147,9 +148,9 @@ class SystemStateReader:
         :raises Aborted: it does not
         """
         if self.state is State.ABORTING:
-            raise Aborted(self.reason)
+            raise Aborted(self.reason, AbortOrigin.ELSEWHERE)
         if self.state in over:
-            raise Aborted("the run is over")
+            raise Aborted("the run is over", AbortOrigin.ELSEWHERE)
 
     def _take(self, state: SystemState) -> None:
         self._last = state

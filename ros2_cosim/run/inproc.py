@@ -19,7 +19,6 @@ from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
-    AbortRequestedError,
     Answer,
     Command,
     Request,
@@ -169,8 +168,7 @@ class InprocRun:
         control = self.control
         while not self.finished:
             stands = control.update(self.time, self._pacer.clock.now())
-            if control.abort_reason is not None:
-                raise AbortRequestedError(f"aborted: {control.abort_reason}")
+            control.check_abort()
             if control.stop_reason is not None:
                 self._scheduler.stop_reason = control.stop_reason
                 self._end = self._reached

@@ -15,14 +15,14 @@ from functools import partial
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.errors import RunError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import by_writer, read_port
 from ros2_cosim.ros.outputs import OutputTopics
-from ros2_cosim.ros.session import Aborted, Session, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.study.free_running import FreeRunning
 
@@ -91,7 +91,7 @@ class FreeRunningNode:
         """Connect, run every activation when it is due, report, and wait for the shut-down.
 
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._connect()
@@ -101,11 +101,10 @@ class FreeRunningNode:
             self._states.enter(State.STOPPED, "reported")
             while self._system.state is not State.SHUT_DOWN and not self._system.clock_has_gone():
                 self._session.wait(_POLL_S)
-        except Aborted:
-            raise
         except RunError as error:
-            self._states.enter(State.ERROR, str(error))
-            self._states.flush()
+            if not begun_elsewhere(error):
+                self._states.enter(State.ERROR, str(error))
+                self._states.flush()
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
@@ -217,3 +216,4 @@ class FreeRunningNode:
 
     def _on_start(self, start: Horizon) -> None:
         self._start = start.time_ns
+        self._scale.start(start.time_ns)

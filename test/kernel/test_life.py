@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from ros2_cosim.kernel.errors import (
+    Cancelled,
     ConfigurationError,
-    Interruption,
     LifecycleError,
     ParticipantError,
 )
@@ -151,11 +151,11 @@ def test_an_exception_in_a_handler_names_participant_and_handler(handler):
 def test_interruptions_pass_through_handlers_unchanged():
     class Interrupted:
         def on_stop(self):
-            raise Interruption("asked to end")
+            raise Cancelled("asked to end")
 
     life = Life("p", Interrupted())
     life.create()
-    with pytest.raises(Interruption, match="asked to end"):
+    with pytest.raises(Cancelled, match="asked to end"):
         life.stop("end")
 
 
