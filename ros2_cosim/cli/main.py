@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.carla_headless.__main__ import carla_headless
 from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors, ending_in_order, progress_of
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
@@ -296,16 +297,7 @@ def study(
     print(f"results in {out}")
 
 
-@app.command(
-    "carla-headless",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    add_help_option=False,
-)
-def carla_headless(context: typer.Context) -> None:
-    """Start the headless CARLA-compatible server (--help shows its options)."""
-    from ros2_cosim.carla_headless.__main__ import main as serve
-
-    raise typer.Exit(serve(context.args))
+app.command("carla-headless")(carla_headless)
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin
-from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.kernel.lifecycle import Change, State, known_state
 from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
@@ -153,4 +153,7 @@ class SystemStateReader:
             raise Aborted("the run is over", AbortOrigin.ELSEWHERE)
 
     def _take(self, state: SystemState) -> None:
-        self._last = state
+        if known_state(state.state) is None:
+            print(f"system state {state.state} does not exist; the message is ignored", flush=True)
+        else:
+            self._last = state

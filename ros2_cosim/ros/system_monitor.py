@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from rclpy.node import Node
 
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import data_qos, message_class, wall_timer
 
@@ -119,7 +119,11 @@ class SystemMonitor:
                     handler(name)
 
     def _hear_participant(self, message: Any) -> None:
-        status = Status(message.participant, State(message.state), message.reason)
+        state = known_state(message.state)
+        if state is None:
+            self._refuse(f"{message.participant}: state {message.state}")
+            return
+        status = Status(message.participant, state, message.reason)
         self._statuses[status.participant] = status
         if status.participant not in self._present and status.state is not State.SHUT_DOWN:
             self._present[status.participant] = 0
@@ -129,6 +133,14 @@ class SystemMonitor:
             notify(status)
 
     def _hear_system(self, message: Any) -> None:
-        self._system, self._system_reason = State(message.state), message.reason
+        state = known_state(message.state)
+        if state is None:
+            self._refuse(f"system state {message.state}")
+            return
+        self._system, self._system_reason = state, message.reason
         for handler in self._on_system:
             handler(self._system, self._system_reason)
+
+    def _refuse(self, what: str) -> None:
+        """A message of another version, or of another program: it changes nothing."""
+        self._node.get_logger().warning(f"{what} does not exist; the message is ignored")
