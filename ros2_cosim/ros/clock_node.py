@@ -100,7 +100,7 @@ class ClockNode:
         self._roll = RollCall(participants, observers, membership)
         self._table = StandingTable(graph, self._roll.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
+            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -177,7 +177,7 @@ class ClockNode:
             if self._again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
-                self._system.last_word(int(RUN_REPEATS), "the run begins anew")
+                self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")
@@ -258,7 +258,7 @@ class ClockNode:
         self._time.tell()
         self._view.poll(
             Progress(
-                self._system.told,
+                self._system.last,
                 self._coordinator.time,
                 self._time.horizon,
                 self._coordinator.end,

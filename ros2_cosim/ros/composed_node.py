@@ -58,12 +58,12 @@ class ComposedNode:
         self._run_id = run_id
         self._timer = timer
         self._reached = 0
-        #: Nobody has an activation before this time [ns].
+        #: No participant has an activation before this time [ns].
         self._time = 0
         self._table = StandingTable(graph, graph.participants, timer())
-        # Whoever is in an activation keeps this process from telling: there are no warnings.
+        # An activation that lasts keeps this process from publishing: there are no warnings.
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
+            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, warn=print
         )
         ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
         self._clock = ClockWriter(session.node)
@@ -83,7 +83,7 @@ class ComposedNode:
         self.transport_ns += self._timer() - started
 
     def wait(self, scheduler: SequentialScheduler, seconds: float) -> None:
-        """Handle what arrives while somebody's step, or handler, has yet to be completed.
+        """Handle what arrives while the step, or a handler, of a participant is open.
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
@@ -107,7 +107,7 @@ class ComposedNode:
 
         :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
-        :param held: whether somebody is paused, so that nobody may go on
+        :param held: whether a participant is paused, so that none may go on
         :returns: the end of the run [ns]
         :raises Aborted: a request asked for the end at once
         :raises Cancelled: the process was asked to end
@@ -147,7 +147,7 @@ class ComposedNode:
         return end
 
     def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
-        """Let the wall clock come near, unless somebody asks for something else."""
+        """Let the wall clock come near, unless a request changes what to wait for."""
         control, rate = self._control, pacer.rate
         while (
             rate is not None

@@ -89,5 +89,5 @@ class ControlServices:
 
 
 def describe_end(time: int, reason: str) -> str:
-    """What those hear who wait for a run that ends."""
+    """The answer to requests that wait when the run ends."""
     return f"the run is over at {format_ns(max(time, 0))}: {reason}"

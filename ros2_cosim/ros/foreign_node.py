@@ -45,8 +45,8 @@ from ros2_cosim.ros.foreign_topics import (
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
-#: How long the news of a node's readers may take [s]; it decides about an error message only.
-_NEWS_S = 0.5
+#: How long the discovery of a node's readers may take [s]; it decides about an error message only.
+_DISCOVERY_S = 0.5
 
 
 def make_foreign_node(context: ModelContext) -> ForeignNodeAdapter:
@@ -161,9 +161,9 @@ class ForeignNodeAdapter:
                     f"{topics.publishers(port.name)} publishers write to {port.settings.topic}; "
                     "allowed is one"
                 )
-        # News of the node's readers travels on its own and may be late: give it a while here,
-        # and look once more when the run is over.
-        time.sleep(_NEWS_S)
+        # Discovery of the node's readers may be late: give it a while here, and look once more
+        # when the run is over.
+        time.sleep(_DISCOVERY_S)
         self._refuse_undeclared()
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
@@ -313,7 +313,7 @@ class _Patience:
     def begin(self, waits_for: Callable[[], str]) -> None:
         """Begin to wait for something new.
 
-        :param waits_for: tells what is missing, for error messages
+        :param waits_for: gives what is missing, for error messages
         """
         self._waits_for = waits_for
         self._deadline = time.monotonic_ns() + int(self.seconds * 1e9)
@@ -384,9 +384,9 @@ class _Output:
         self._stamp = NEVER
 
     def begin(self) -> None:
-        """Drop what the node said while it started: it belongs to no activation.
+        """Drop what the node published while it started: it belongs to no activation.
 
-        What it says once only is kept.
+        A message of a port that sends once is kept.
         """
         if self._received:
             self._number = self._received[-1].number

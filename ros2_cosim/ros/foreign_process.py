@@ -52,7 +52,7 @@ class ForeignProcess:
         self._reader.start()
 
     def ended(self) -> str | None:
-        """How the process ended and what it said last; None while it runs."""
+        """How the process ended and what it printed last; None while it runs."""
         code = self._popen.poll()
         if code is None:
             return None

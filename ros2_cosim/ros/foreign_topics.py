@@ -69,7 +69,7 @@ class ForeignTopics:
         )
         self.received: dict[str, list[Received]] = {port: [] for port in outputs}
         # First the readers, then the client: the foreign node learns of them in this order.
-        # That it answers a request therefore says that it knows all readers.
+        # Its answer to a request therefore shows that it knows all readers.
         for port, (type_name, latched) in outputs.items():
             receive: Any = self._receiver(port)  # rclpy's types know no message information
             self.node.create_subscription(

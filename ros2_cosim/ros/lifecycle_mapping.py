@@ -92,7 +92,7 @@ EDGES: tuple[Edge, ...] = (
     Edge(Transition.TRANSITION_ON_ERROR_ERROR, "transition_error", _UNCONFIGURED, _ERROR),
 )
 
-#: Our state -> what may be asked for from outside: id of the transition -> wish.
+#: Our state -> what may be asked for from outside: id of the transition -> request.
 ALLOWED: dict[State, dict[int, LifecycleRequest]] = {
     State.RUNNING: {
         Transition.TRANSITION_DEACTIVATE: LifecycleRequest.PAUSE,

@@ -2,8 +2,8 @@
 """A participant as a ROS node: ports as topics around the conservative engine.
 
 Data goes from writer to reader in one hop. Beside it a participant reports how far it is on
-its completion topic: the clock reads that, and so do those readers for which messages alone do
-not tell how long a port stays silent.
+its completion topic: the clock reads that, and so do readers that cannot tell from messages
+alone how long a port stays silent.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ParticipantSettings:
 
 
 class ParticipantNode:
-    """Runs one participant of a graph until the clock says that the run is over.
+    """Runs one participant of a graph until the clock ends the run.
 
     :param session: the ROS node
     :param wiring: the system and its topics
@@ -89,7 +89,7 @@ class ParticipantNode:
         self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
-        self._told_horizon = NEVER
+        self._granted = NEVER
         self._wait_ns = 0
         self._open_step = _OpenStep(timer)
         self._begins_anew = False
@@ -173,7 +173,7 @@ class ParticipantNode:
             self._states.silent = self._name in named if named else self._spec.required
             life.abort("was asked to end")
             if not self._states.silent:
-                self._states.flush()  # the clock hears of it here only: the process ends in order
+                self._states.flush()  # the process ends in order: nothing else reports it
             raise
         except Aborted as error:
             life.abort(str(error))
@@ -222,7 +222,7 @@ class ParticipantNode:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
             self._session.wait(_POLL_S)
-            if self._told_horizon >= self._end:
+            if self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 
@@ -340,7 +340,7 @@ class ParticipantNode:
             runtime.stop_reason = reason
 
     def _on_horizon(self, horizon: Horizon) -> None:
-        self._told_horizon = max(self._told_horizon, horizon.time_ns)
+        self._granted = max(self._granted, horizon.time_ns)
         self._membership.told(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:

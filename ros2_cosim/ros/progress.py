@@ -99,7 +99,7 @@ class Standstill:
     """Notes once what a participant waits for, when it has not advanced for a while.
 
     :param life: takes the note
-    :param system: tells whether the clock is still there
+    :param system: whether the clock is still there
     :param timer: monotonic wall clock [ns]
     :param explain: gives what is waited for
     """

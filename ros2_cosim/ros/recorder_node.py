@@ -178,7 +178,7 @@ class RecorderNode:
     def _on_report(self, report: ParticipantReport) -> None:
         self.reports[report.participant] = report
         if report.participant == CLOCK:
-            # Who never took part, or is gone, has nothing to report.
+            # A participant that never took part, or is gone, has nothing to report.
             absent = json.loads(report.details_json)["absent"]
             self._expected -= {*absent, *self._helpers_of(absent)}
 

@@ -90,7 +90,7 @@ class Writer:
     """Publishes records of one topic.
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
-    are for everybody else, on ``topic`` itself.
+    are, on ``topic`` itself, for all other readers.
     """
 
     def __init__(self, node: Node, topic: str, codec: WireCodec, qos: QoSProfile) -> None:
@@ -119,7 +119,7 @@ class Writer:
         return self._codec.plain(data)
 
     def flush(self) -> bool:
-        """Wait until every reader has what was sent: last words of a process that ends.
+        """Wait until every reader has what was sent, before the process ends.
 
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
@@ -288,7 +288,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give up the node, and ROS itself if nobody else in this process uses it."""
+        """Give up the node, and ROS itself unless another session of the process uses it."""
         if not self._is_hosted:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
         with _TEARDOWN.limited():

@@ -41,8 +41,7 @@ class ParticipantStateTopic:
     def enter(self, state: State, reason: str) -> None:
         """Publish a state."""
         if not self.silent:
-            told = ParticipantState(self._name, int(state), reason, self._cannot_reset)
-            self.writer.send(told)
+            self.writer.send(ParticipantState(self._name, int(state), reason, self._cannot_reset))
 
     def flush(self) -> None:
         """Wait until the readers, the clock among them, have the last state."""
@@ -64,45 +63,45 @@ class SystemStateTopic:
         self._required: tuple[str, ...] = ()
         self._derived: State | None = None
         self._closed = False
-        #: What was told last; the reason may be newer.
-        self.told = SystemState(int(State.INVALID), "", run_id)
+        #: What was published last; the reason may be newer.
+        self.last = SystemState(int(State.INVALID), "", run_id)
 
     @property
     def state(self) -> State:
-        """The state that was told last."""
-        return State(self.told.state)
+        """The state that was published last."""
+        return State(self.last.state)
 
     def update(self, states: Iterable[State | None], reason: str) -> None:
-        """Tell the state of the system, if it has changed.
+        """Publish the state of the system, if it has changed.
 
-        :param states: of all who define it; None for who has not been seen
+        :param states: of the participants that define it; None: has not been seen
         """
         state = system_state(list(states))
         if state is not self._derived and not self._closed:
             self._derived = state
-            self._tell(int(state), reason)
+            self._publish(int(state), reason)
 
     def require(self, names: Collection[str]) -> None:
-        """Tell whom the system controller has named as required."""
+        """Publish which participants the system controller has named as required."""
         self._required = tuple(sorted(names))
-        self._tell(self.told.state, f"required: {', '.join(self._required)}")
+        self._publish(self.last.state, f"required: {', '.join(self._required)}")
 
     def note(self, reason: str) -> None:
-        """Keep a new reason for the present state, for those who look at it."""
-        self.told = self.told._replace(reason=reason)
+        """Keep a new reason for the present state, without publishing it."""
+        self.last = self.last._replace(reason=reason)
 
-    def last_word(self, state: int, reason: str) -> None:
-        """Tell a state, after which nothing derived is told any more."""
+    def publish_last(self, state: int, reason: str) -> None:
+        """Publish a state; from then on derived ones are not published any more."""
         self._closed = True
-        self._tell(state, reason)
+        self._publish(state, reason)
 
     def flush(self) -> None:
-        """Wait until everybody has heard."""
+        """Wait until every reader has the last state."""
         self._writer.flush()
 
-    def _tell(self, state: int, reason: str) -> None:
-        self.told = SystemState(state, reason, self._run_id, self._required)
-        self._writer.send(self.told)
+    def _publish(self, state: int, reason: str) -> None:
+        self.last = SystemState(state, reason, self._run_id, self._required)
+        self._writer.send(self.last)
 
 
 class SystemStateReader:

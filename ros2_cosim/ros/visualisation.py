@@ -140,7 +140,7 @@ class Visualisation:
         if road_file:
             self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()
-        # Wall time on purpose: a picture follows the clock of the person who looks at it.
+        # Wall time on purpose: pictures are for a person, whose time is not simulated.
         wall_timer(node, 1.0 / rate, self.draw)
 
     def draw(self) -> None:

@@ -211,7 +211,7 @@ def test_a_signal_ends_a_busy_visualisation_without_a_word(
         ("rate:=0.0", "rate is 0.0, must be positive"),
         ("lengths:=[4.0, 4.0]", "lengths is [4.0, 4.0], must be one or 3 positive values"),
         ("rate:=fast", "rate is 'fast', must be positive"),
-        ("sensors:=[nobody]", "sensors of ['nobody']"),
+        ("sensors:=[unknown]", "sensors of ['unknown']"),
         ("vehicles:=[a, a]", "need own names"),
         ("road_file:=/nowhere.xodr", "/nowhere.xodr: cannot be read"),
     ],
