@@ -25,7 +25,7 @@ from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.ros.participant_node import ParticipantNode, ParticipantSettings
+from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.output_directory import repetition_directory
@@ -144,7 +144,7 @@ def participant_node(started: Started, name: str, behaviour: Behaviour) -> Parti
         started.wiring(),
         name,
         behaviour,
-        ParticipantSettings(
+        NodeSettings(
             quantum_ns=started.scenario.clock_step,
             unsynchronised=settings.unsynchronised,
             operation=Operation(settings.mode),

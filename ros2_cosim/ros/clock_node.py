@@ -26,7 +26,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
-from ros2_cosim.ros.run_view import Progress, RunView
+from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.standing import StandingTable
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
@@ -257,7 +257,7 @@ class ClockNode:
         """Report how far the run is, on the console and on the topics of the run view."""
         self._time.tell()
         self._view.poll(
-            Progress(
+            RunProgress(
                 self._system.last,
                 self._coordinator.time,
                 self._time.horizon,

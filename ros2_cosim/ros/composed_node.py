@@ -20,7 +20,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.recorder_node import Sink
-from ros2_cosim.ros.run_view import Progress, RunView
+from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import ClockWriter, Session
 from ros2_cosim.ros.standing import StandingTable
 
@@ -183,4 +183,4 @@ class ComposedNode:
             self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
         system = SystemState(int(state), self._control.describe(self._time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
-        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))
+        self._view.poll(RunProgress(system, self._time, self._reached, end, rate, resting))

@@ -44,7 +44,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class ParticipantSettings:
+class NodeSettings:
     """How a participant takes part in a run.
 
     :ivar quantum_ns: progress [ns of simulated time] worth reporting to the clock
@@ -78,7 +78,7 @@ class ParticipantNode:
         wiring: Wiring,
         name: str,
         behaviour: Behaviour,
-        settings: ParticipantSettings,
+        settings: NodeSettings,
         timer: Callable[[], int],
     ) -> None:
         graph = wiring.graph

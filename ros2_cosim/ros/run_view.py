@@ -25,7 +25,7 @@ DIAGNOSTICS_NS = 1_000_000_000
 _SAMPLES = 6
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """What the clock knows of the run as a whole; simulated times in nanoseconds."""
 
     system: SystemState
@@ -77,7 +77,7 @@ class RunView:
         """Whether it is time for the next message."""
         return self._timer() - self._status_at >= STATUS_NS
 
-    def poll(self, progress: Progress) -> None:
+    def poll(self, progress: RunProgress) -> None:
         """Publish what is due."""
         if not self.is_due():
             return
@@ -92,7 +92,7 @@ class RunView:
             self._diagnose(status)
         self._warn(progress, status, now)
 
-    def status(self, progress: Progress, now: int) -> RunStatus:
+    def status(self, progress: RunProgress, now: int) -> RunStatus:
         """The present view."""
         table = self._table
         blocking, why = table.blocking(progress.horizon, now, self._warn_ns)
@@ -159,7 +159,7 @@ class RunView:
             f"{status.blocking}: {status.why}" if status.blocking else "",
         )
 
-    def _warn(self, progress: Progress, status: RunStatus, now: int) -> None:
+    def _warn(self, progress: RunProgress, status: RunStatus, now: int) -> None:
         """Say once what has been wrong for longer than the soft limit."""
         for entry in status.participants:
             name = entry.participant
