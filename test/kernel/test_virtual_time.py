@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.step_systems import MS, Part, StepSystem, context, digests
+from support.engine_network import digests
+from support.step_systems import MS, Part, StepSystem, context
 
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import (
@@ -174,5 +175,5 @@ class TestDynamicSteps:
                 slow=Part(slow, fold, {"x": "quick"}),
             )
 
-        expected = digests(build().run(300))
-        assert build().engines(300).run(seed) == expected
+        expected = digests(build().run(300).runtimes)
+        assert build().engines(300, seed).run() == expected
