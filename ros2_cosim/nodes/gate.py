@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The adapter of one unmodified ROS node: the participant that stands for it."""
+"""The gate of one unmodified ROS node: a participant on its behalf."""
 
 import sys
 
