@@ -34,9 +34,8 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.outputs import OutputTopics
+from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
-from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
 
