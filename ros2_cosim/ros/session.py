@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec
 
 import rclpy
 from rclpy.clock import Clock, ClockType
@@ -33,6 +33,8 @@ from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
+
+_P = ParamSpec("_P")
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
@@ -65,25 +67,33 @@ def message_class(type_name: str) -> Any:
         ) from None
 
 
-def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
-    """Call ``callback`` regularly in wall time, for as long as the node's context is there.
+def until_shut_down(node: Node, callback: Callable[_P, None]) -> Callable[_P, None]:
+    """Make of a callback one that does nothing once the context of its node is shut down.
 
-    Wall time also on a node that uses simulated time, for ``/clock`` may stand. The context may
-    be shut down from outside at any moment (by rclpy's signal handlers, by another thread), also
-    in the middle of the callback: an error that follows from this is dropped.
+    That may happen at any moment, also in the middle of the callback: rclpy's signal handlers do
+    it in a thread of their own. An error that follows from it is dropped.
     """
     context = node.context
 
-    def guarded() -> None:
+    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> None:
         if not context.ok():
             return
         try:
-            callback()
+            callback(*args, **kwargs)
         except Exception:
             if context.ok():
                 raise
 
-    return node.create_timer(period_s, guarded, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    return guarded
+
+
+def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
+    """Call ``callback`` regularly in wall time, until the context of the node is shut down.
+
+    Wall time also on a node that uses simulated time, for ``/clock`` may stand.
+    """
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    return node.create_timer(period_s, until_shut_down(node, callback), clock=steady)
 
 
 class Writer:

@@ -35,7 +35,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.road_markers import Roads, road_markers
-from ros2_cosim.ros.session import message_class, wall_timer
+from ros2_cosim.ros.session import message_class, until_shut_down, wall_timer
 
 ROAD_TOPIC = "/visualization/road"
 OBSTACLE_TOPIC = "/visualization/obstacles"
@@ -218,7 +218,8 @@ class Visualisation:
             take(value)
             self._fresh = True
 
-        self._node.create_subscription(message_class(type_name), topic, receive, qos, raw=True)
+        guarded = until_shut_down(self._node, receive)
+        self._node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
 
     def _take_status(self, status: PlatoonStatus) -> None:
         self._status = status
