@@ -24,7 +24,7 @@ from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import ComposedNode
-from ros2_cosim.ros.unsynchronised import read_unsynchronised
+from ros2_cosim.ros.inputs import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 _SECOND = 1_000_000_000
@@ -69,8 +69,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     try:
         node = ComposedNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             control=control,
             run_id=started.run_id(),

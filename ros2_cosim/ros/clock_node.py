@@ -26,10 +26,10 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
-from ros2_cosim.ros.repetition import AGAIN, await_departure
-from ros2_cosim.ros.run_view import Progress, RunView
+from ros2_cosim.ros.repetition import await_departure
+from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.system_state_topic import SystemStateTopic
+from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
 _POLL_S = 0.05
@@ -100,7 +100,7 @@ class ClockNode:
         self._readiness = Readiness(participants, observers, membership)
         self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
+            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -179,7 +179,7 @@ class ClockNode:
             if self._again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
-                self._system.last_word(int(AGAIN), "the run begins anew")
+                self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")
@@ -259,8 +259,8 @@ class ClockNode:
         """Report how far the run is, on the console and on the topics of the run view."""
         self._time.tell()
         self._view.poll(
-            Progress(
-                self._system.told,
+            RunProgress(
+                self._system.last,
                 self._coordinator.time,
                 self._time.horizon,
                 self._coordinator.end,

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
@@ -83,7 +82,7 @@ class InprocRun:
             for name in scenario.participants
         }
         self._codecs = {
-            name: [cast(WireCodec, port.codec) for port in spec.outputs]
+            name: [wire_codec(port) for port in spec.outputs]
             for name, spec in graph.participants.items()
         }
         self._scheduler = SequentialScheduler(
