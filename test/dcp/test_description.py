@@ -27,7 +27,8 @@ from ros2_cosim.dcp.description.model import (
     Variable,
 )
 from ros2_cosim.dcp.description.package import write_package
-from ros2_cosim.dcp.description.read import parse_description, read_description
+from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.transport import (
     Bluetooth,
     DataPipe,

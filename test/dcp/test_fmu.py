@@ -16,7 +16,7 @@ from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 
 from ros2_cosim.dcp.description.model import Causality
-from ros2_cosim.dcp.description.read import parse_description
+from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu

@@ -2,7 +2,7 @@
 """The slave description as Python objects, one dataclass per element of the .dcpx file.
 
 Optional attributes of the file are None where the standard has no default, otherwise they
-carry the default. Reading and writing is in ``dcpx``, checking in ``description_check``.
+carry the default. Reading is in ``parse``, writing in ``write``, checking in ``check``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ros2_cosim.dcp.description.model import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.description.read import BASE_UNITS, ELEMENT_OF, parse_description
+from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.description.transport import (
     DataPorts,
     IPv4Transport,
