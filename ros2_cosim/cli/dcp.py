@@ -101,7 +101,7 @@ def serve(
     ] = False,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
-    from ros2_cosim.dcp.slave.core import SlaveOptions
+    from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import SlaveServer
     from ros2_cosim.dcp.slave.server import serve as serve_slave
 

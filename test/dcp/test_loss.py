@@ -18,8 +18,8 @@ from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.slave.core import SlaveOptions
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
@@ -217,7 +217,7 @@ def step(bench: Bench) -> float:
         bench.ask(
             make(
                 kind,
-                pdu_seq_id=slave._expected,
+                pdu_seq_id=slave.expected_seq,
                 receiver=1,
                 state_id=slave.state,
                 **fields,  # type: ignore[arg-type]

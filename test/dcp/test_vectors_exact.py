@@ -21,8 +21,8 @@ from support.dcp_engine import Bench
 from support.dcp_models import SINE_UUID, running
 
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
-from ros2_cosim.dcp.slave.config import Endpoint
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import OpMode
 
@@ -156,7 +156,7 @@ def test_two_slaves_with_data_between_them() -> None:
             receiver.slave.receive(sent, None)
     for number, bench in benches.items():
         assert (bench.sent, bench.data) == ([], [])
-        bench.slave._take_inputs()
+        bench.slave._data.take_inputs()
         other = pair_payloads()[3 - number]
         assert struct.pack(f"<{len(other) // 8}d", *bench.slave.model.inputs) == other
 

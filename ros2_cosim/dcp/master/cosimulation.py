@@ -41,7 +41,7 @@ from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.server import SlaveServer

@@ -17,6 +17,10 @@ class TickPlan:
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """No ticks, and none counted."""
         self.due: float | None = None
         self.overruns = 0
         self.worst_s = 0.0
