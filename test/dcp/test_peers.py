@@ -22,7 +22,6 @@ from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import DataType, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.dcp.wire.pdu import make
-from ros2_cosim.dcp.wire.transport import TcpLink
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 COUNT = 20
@@ -166,9 +165,9 @@ class Closing(SlaveServer):
 
     def deregistered(self) -> None:
         super().deregistered()
-        for link in [link for link in self._links if isinstance(link, TcpLink)]:
+        for link in list(self.sockets._links):
             link.flush()
-            self._drop(link, "deregistered")
+            self.sockets.drop(link, "deregistered")
 
 
 def test_a_slave_that_hangs_up_can_be_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:

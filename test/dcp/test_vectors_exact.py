@@ -137,7 +137,7 @@ def test_two_slaves_with_data_between_them() -> None:
     """C on the engine: ports, addresses and every byte as recorded."""
     benches = {n: Bench(Constant(p), pair_description(n)) for n, p in pair_payloads().items()}
     for bench in benches.values():
-        bench.slave.config.control_ports = {}
+        bench.slave.configuration.control_ports = {}
     listening = {60001: benches[1], 60002: benches[2]}
     for way, data in lines("C"):
         source, target = map(int, way.split(">"))

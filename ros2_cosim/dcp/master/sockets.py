@@ -22,9 +22,9 @@ from ros2_cosim.dcp.wire.transport import (
     TcpLink,
     send_datagrams,
     tcp_connect,
-    tcp_listener,
     udp_socket,
 )
+from ros2_cosim.sockets.endpoints import open_listener
 
 _CONNECT_RETRY_S = 0.1
 _NTF_STATE = int(PduType.NTF_state_changed)
@@ -98,7 +98,7 @@ class MasterSockets:
             return slave.local_host, int(self._open_udp().getsockname()[1])
         listener = self._listeners.get(slave.local_host)
         if listener is None:
-            listener = tcp_listener(slave.local_host, 0)
+            listener = open_listener(slave.local_host, 0)
             self._listeners[slave.local_host] = listener
             self._register(listener, lambda: self._accept(listener))
         return slave.local_host, int(listener.getsockname()[1])

@@ -18,7 +18,8 @@ from ros2_cosim.dcp.tools.capture import Captured
 from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
-from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, tcp_listener, udp_socket
+from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
+from ros2_cosim.sockets.endpoints import open_listener
 
 Address = tuple[str, int]
 _P = PduType
@@ -57,7 +58,7 @@ class Proxy:
         self._open: list[Any] = []
         self._clients: dict[Address, socket.socket] = {}
         self._data_targets: dict[int, Address] = {}
-        listener = tcp_listener(host, port)
+        listener = open_listener(host, port)
         self.port = int(listener.getsockname()[1])
         self._open.append(listener)
         try:
@@ -179,7 +180,7 @@ class Proxy:
             if upstream is not None:
                 self._data_targets[data[4] | data[5] << 8] = (host, port)
                 return data[:_HEAD] + encode_address(*upstream.getsockname())
-            listener = tcp_listener(self._near_slave(), 0)
+            listener = open_listener(self._near_slave(), 0)
             self._watch(listener, lambda: self._accept(listener, (host, port)))
             return data[:_HEAD] + encode_address(*listener.getsockname())
         return data

@@ -20,7 +20,8 @@ from ros2_cosim.dcp.wire.enums import (
 )
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode
-from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, tcp_listener, udp_socket
+from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
+from ros2_cosim.sockets.endpoints import open_listener
 
 _P = PduType
 _UDP = TransportProtocol.UDP_IPv4
@@ -76,7 +77,7 @@ class Conversation:
                 self._udp = udp_socket(self._host, 0)
             else:
                 self._link = tcp_connect(*self._address, timeout_s)
-                self._listener = tcp_listener(self._host, 0)
+                self._listener = open_listener(self._host, 0)
         except OSError as error:
             raise DcpPeerLostError(
                 f"no connection to {host}:{port}: {error.strerror or error}"
