@@ -121,7 +121,7 @@ def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
             assert remote.output("now") == float((step - 1) * Fraction(1, 10)) + 0.1
         with pytest.raises(DcpError, match="left the run by itself"):
             master.do_step(20)
-        master._io.await_state([remote], State.STOPPED)
+        master._requests.await_state([remote], State.STOPPED)
 
 
 def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:

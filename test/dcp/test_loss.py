@@ -18,6 +18,7 @@ from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
@@ -107,7 +108,9 @@ def test_control_gets_through_a_bad_network(seed: int) -> None:
         bad_wire(slave.port, seed, 0.1) as wire,
         Master(timeout_s=20, retry_s=0.03) as master,
     ):
-        remote = master.add_slave(description, port=wire.port, transport=UDP, data_port=slave.port)
+        remote = master.add_slave(
+            description, port=wire.port, transport=UDP, use=SlaveUse(data_port=slave.port)
+        )
         master.configure()
         master.initialise()
         master.run()

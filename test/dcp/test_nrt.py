@@ -12,6 +12,7 @@ import pytest
 from support.dcp_models import Offset, Sine, Types, running, sine_description
 
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
@@ -240,7 +241,7 @@ def test_master_that_vanishes_ends_the_slave_with_its_stop() -> None:
         master.configure()
         master.run()
         master.do_step()
-        master._io.close()
+        master._requests.sockets.close()
         slave.thread.join(10)
         assert isinstance(slave.error, DcpPeerLostError)
         assert "the master was lost" in str(slave.error)
@@ -254,7 +255,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
         first.add_slave(description, port=slave.port)
         first.configure()
         first.run()
-        first._io.close()
+        first._requests.sockets.close()
         with Master(timeout_s=10) as second:
             remote = second.add_slave(description, port=slave.port)
             second.configure()
@@ -292,7 +293,7 @@ def test_multi_rate_slaves_share_one_master_step() -> None:
         Master(timeout_s=10) as master,
     ):
         quick = master.add_slave(fast, port=one.port)
-        late = master.add_slave(slow, port=two.port, every=4)
+        late = master.add_slave(slow, port=two.port, use=SlaveUse(every=4))
         master.connect("fast.y", "slow.u")
         master.configure()
         assert master.step_size == Fraction(1, 100)

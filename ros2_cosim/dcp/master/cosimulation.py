@@ -40,7 +40,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.model import SlaveModel
@@ -236,11 +236,13 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
                 port,
                 name=name,
                 transport=TRANSPORTS[slave.transport] if slave.transport else None,
-                resolution=slave.step,
-                every=slave.every,
-                steps=slave.steps,
-                max_pdu_size=slave.max_pdu_size,
-                exact_types=slave.exact_types,
+                use=SlaveUse(
+                    resolution=slave.step,
+                    every=slave.every,
+                    steps=slave.steps,
+                    max_pdu_size=slave.max_pdu_size,
+                    exact_types=slave.exact_types,
+                ),
             )
         for text in settings.connections:
             source, arrow, target = text.partition("->")
