@@ -185,8 +185,10 @@ class Reactor:
             left = (deadline_ns - monotonic_ns()) * _NS if deadline_ns > 0 else 0.0
             served = self._serve(left if left < _LONGEST_WAIT_S else _LONGEST_WAIT_S)
         if timers:
-            now = monotonic_ns()
-            while timers and timers[0][0] <= now:
+            # Timers that the callbacks set wait for the next turn, or a server that is late
+            # with its periodic work would not serve its sockets any more.
+            now, limit = monotonic_ns(), next(self._timer_numbers)
+            while timers and timers[0][0] <= now and timers[0][1] < limit:
                 heapq.heappop(timers)[2]()
         return served
 

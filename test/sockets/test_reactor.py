@@ -121,6 +121,24 @@ def test_timers_come_in_order_of_time_then_of_their_making(reactor):
     assert time.monotonic_ns() >= now + 2 * MS
 
 
+def test_periodic_work_that_is_late_does_not_keep_sockets_waiting(reactor, pair):
+    near, far = pair
+    called = []
+    reactor.watch(near, lambda: called.append(near.recv(1)))
+
+    def work() -> None:
+        called.append("work")
+        assert len(called) < 10
+        reactor.call_at(time.monotonic_ns() - 1000 * MS, work)
+
+    far.send(b"x")
+    reactor.call_at(0, work)
+    reactor.turn(soon())
+    far.send(b"y")
+    reactor.turn(soon())
+    assert called == [b"x", "work", b"y", "work"]
+
+
 def test_a_wait_ends_at_its_deadline_and_never_before(reactor):
     deadline = time.monotonic_ns() + 3 * MS
     assert not reactor.run_until(lambda: False, deadline)
