@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.kernel.errors import CosimError
-
-EXIT_ERROR = 1
-EXIT_FAILED = 3
-"""Exit codes: an error; the slave under test deviates from the standard."""
 
 
 class Mode(str, Enum):
@@ -276,7 +271,7 @@ def test(
         if report is not None:
             report.write_text(found.json(), encoding="utf-8")
         if not found.passed:
-            raise typer.Exit(EXIT_FAILED)
+            raise typer.Exit(EXIT_VERDICT)
 
 
 def sniff(
@@ -326,20 +321,3 @@ def _load(
     chosen = tuple(OpMode[mode.name] for mode in modes or ())
     size = None if step is None else parse_step(step, "--step")
     return load_slave(model, fmu, description, directory=directory, step=size, modes=chosen)
-
-
-@contextlib.contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("cosim: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None

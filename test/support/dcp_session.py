@@ -45,9 +45,14 @@ def box(**more: Any) -> SlaveDescription:
 class Session:
     """An engine that has been registered, and requests with the right ids."""
 
-    def __init__(self, description: SlaveDescription | None = None, mode: int = 2) -> None:
+    def __init__(
+        self,
+        description: SlaveDescription | None = None,
+        mode: int = 2,
+        model: SlaveModel | None = None,
+    ) -> None:
         self.description = description or box()
-        self.bench = Bench(Box(), self.description)
+        self.bench = Bench(model or Box(), self.description)
         self.seq = 0
         self.ok(
             P.STC_register,
