@@ -31,7 +31,7 @@ from ros2_cosim.interfaces.definitions import (
 from ros2_cosim.interfaces.layout import Layout
 from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.presence import Presence
+from ros2_cosim.kernel.membership import Presence
 
 _HEADER = "std_msgs/msg/Header"
 _TIME = "builtin_interfaces/msg/Time"
