@@ -175,7 +175,7 @@ def _describe_command(
         """Write the slave description of a Python model, an FMU or a scenario's world."""
         from ros2_cosim.dcp.description.package import write_package
         from ros2_cosim.dcp.description.write import description_bytes
-        from ros2_cosim.dcp.slave.declare import at_address
+        from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
         from ros2_cosim.dcp.wire.errors import DescriptionError
 
         with clear_errors():
@@ -185,7 +185,9 @@ def _describe_command(
                 found = describe_scenario(scenario)
             else:
                 found = _load(model, fmu, None, step, modes)[1]
-            found = at_address(found, host, port, [_ports(text) for text in data_ports or ()])
+            found = at_address(
+                found, SlaveAddress(host, port, tuple(_ports(text) for text in data_ports or ()))
+            )
             if out is None:
                 sys.stdout.write(description_bytes(found).decode("utf-8"))
             elif out.suffix == ".dcp":

@@ -35,7 +35,7 @@ from ros2_cosim.dcp.description.transport import (
     Usb2,
 )
 from ros2_cosim.dcp.description.write import description_bytes, write_description
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
@@ -82,9 +82,7 @@ def full() -> Any:
         ),
         steps=NonRealTime(2, False, 1, 8),
         heartbeat=Fraction(3, 2),
-        host="127.0.0.1",
-        port=8080,
-        data_ports=((8080, 8080), (9000, 9010)),
+        address=SlaveAddress("127.0.0.1", 8080, ((8080, 8080), (9000, 9010))),
         log_categories=(LogCategory(1, "general"),),
         log_templates=(LogTemplate(1, 1, 3, "speed is %float64, 100%% of %string"),),
         units=(
@@ -122,7 +120,7 @@ def test_declared_type_completes_the_variable() -> None:
 
 def test_uuid_follows_the_content() -> None:
     assert describe(Sine).uuid == describe(Sine).uuid
-    assert describe(Sine).uuid != describe(Sine, port=1).uuid
+    assert describe(Sine).uuid != describe(Sine, address=SlaveAddress(port=1)).uuid
     assert describe(Offset).uuid_bytes.hex() == describe(Offset).uuid.replace("-", "")
 
 

@@ -14,7 +14,7 @@ from support.ports import free_port
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
@@ -269,7 +269,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
 
 def test_separate_data_port_as_in_the_standard() -> None:
     free = free_port()
-    description = describe(Offset, data_ports=((free, free),))
+    description = describe(Offset, address=SlaveAddress(data_ports=((free, free),)))
     with running(Offset(), description) as slave, Master(timeout_s=10) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()

@@ -9,7 +9,7 @@ from typing import Any
 from support.dcp_engine import Bench
 
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StructuralParameter
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import Pdu, encode_address, make
@@ -35,7 +35,7 @@ def box(**more: Any) -> SlaveDescription:
     defaults: dict[str, Any] = {
         "op_modes": (OpMode.NRT, OpMode.SRT),
         "resolutions": (Fraction(1, 100), Fraction(1, 10)),
-        "data_ports": ((9000, 9005),),
+        "address": SlaveAddress(data_ports=((9000, 9005),)),
         "log_categories": (LogCategory(3, "c"),),
         "log_templates": (LogTemplate(1, 3, 2, "x"),),
     }
