@@ -19,7 +19,7 @@ from ros2_cosim.dcp.wire.data_path import Missing
 
 
 class Mode(str, Enum):
-    """Operating modes as they are written on the command line."""
+    """Operating modes on the command line."""
 
     NRT = "nrt"
     SRT = "srt"
@@ -36,15 +36,14 @@ Modes = Annotated[
     list[Mode] | None,
     typer.Option("--mode", help="Operating mode that is offered (may be repeated)."),
 ]
-Host = Annotated[str | None, typer.Option(help="Control address; else that of the description.")]
-Port = Annotated[int | None, typer.Option(help="Control port; else that of the description.")]
+Host = Annotated[str | None, typer.Option(help="Control address (default: from the description).")]
+Port = Annotated[int | None, typer.Option(help="Control port (default: from the description).")]
 
 
 def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typer:
     """The sub-application.
 
-    :param describe_scenario: the description of the slave of a scenario's world, which is made
-        in a room that this one does not know
+    :param describe_scenario: returns the description of the slave of a scenario's world
     """
     app = typer.Typer(
         name="dcp",
@@ -65,7 +64,7 @@ def serve(
     model: ModelText = None,
     fmu: Fmu = None,
     description: Annotated[
-        Path | None, typer.Option(help="A .dcpx or .dcp file that replaces the one made.")
+        Path | None, typer.Option(help="Description to use instead of the generated one.")
     ] = None,
     host: Host = None,
     port: Port = None,
@@ -73,26 +72,28 @@ def serve(
     modes: Modes = None,
     keep: Annotated[bool, typer.Option(help="Serve one master after the other.")] = False,
     directory: Annotated[
-        Path | None, typer.Option(help="Where files and modules are (else: the working directory).")
+        Path | None,
+        typer.Option(help="Directory of files and modules (default: the working directory)."),
     ] = None,
     data_synchronisation: Annotated[
-        bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
+        bool, typer.Option(help="In RUNNING, step as soon as all data PDUs have arrived.")
     ] = False,
     checks: Annotated[
         list[Check] | None,
-        typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
+        typer.Option("--check", help="Property of the variables to check (may be repeated)."),
     ] = None,
     missing: Annotated[
-        Missing, typer.Option(help="UDP: what to do about inputs that have not come for a step.")
+        Missing, typer.Option(help="UDP: what to do if inputs of a step are missing.")
     ] = Missing.HOLD,
     acceptable_loss: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of lost data PDUs that is no error.")
+        float | None,
+        typer.Option(min=0, max=1, help="Largest share of lost data PDUs that is accepted."),
     ] = None,
     input_wait: Annotated[
-        float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
+        float, typer.Option(min=0, help="Longest wait of a step for its inputs [s].")
     ] = 0.0,
     newest_only: Annotated[
-        bool, typer.Option(help="Drop inputs that came before or were overtaken by newer ones.")
+        bool, typer.Option(help="Drop repeated inputs and inputs older than the newest.")
     ] = False,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
@@ -126,9 +127,15 @@ def serve(
 
 def run(
     file: Annotated[Path, typer.Argument(help="Co-simulation file (YAML).")],
-    out: Annotated[Path | None, typer.Option(help="CSV file of the outputs (else: print).")] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="Another number of steps.")] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Another operating mode.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file of the outputs (default: standard output).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="Number of steps (default: from the file).")
+    ] = None,
+    mode: Annotated[
+        Mode | None, typer.Option(help="Operating mode (default: from the file).")
+    ] = None,
 ) -> None:
     """Run a co-simulation of DCP slaves; the outputs of every step go to CSV."""
     from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
@@ -156,20 +163,24 @@ def _describe_command(
         model: ModelText = None,
         fmu: Fmu = None,
         scenario: Annotated[
-            Path | None, typer.Option(help="A scenario: the slave of its CARLA world.")
+            Path | None, typer.Option(help="A scenario: describe the slave of its CARLA world.")
         ] = None,
         step: Step = None,
         modes: Modes = None,
         out: Annotated[
-            Path | None, typer.Option(help="A .dcpx file, or a .dcp package (else: print).")
+            Path | None,
+            typer.Option(help="A .dcpx file or a .dcp package (default: standard output)."),
         ] = None,
-        host: Annotated[str | None, typer.Option(help="Control address to put in.")] = None,
+        host: Annotated[
+            str | None, typer.Option(help="Control address to write into the description.")
+        ] = None,
         port: Annotated[
-            int | None, typer.Option(min=1, max=65535, help="Control port to put in.")
+            int | None,
+            typer.Option(min=1, max=65535, help="Control port to write into the description."),
         ] = None,
         data_ports: Annotated[
             list[str] | None,
-            typer.Option(help="Ports for data to put in, as 9000-9009 (may be repeated)."),
+            typer.Option(help="Data ports to write into it, e.g. 9000-9009 (may be repeated)."),
         ] = None,
     ) -> None:
         """Write the slave description of a Python model, an FMU or a scenario's world."""
@@ -249,9 +260,9 @@ def test(
         list[str] | None, typer.Option(help="Only this procedure (may be repeated).")
     ] = None,
     hostile: Annotated[
-        bool, typer.Option(help="Also try what some slaves are known to crash at.")
+        bool, typer.Option(help="Also run the tests that crash some slaves.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
     timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
 ) -> None:
     """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
@@ -281,17 +292,17 @@ def sniff(
     proxy: Annotated[
         str | None,
         typer.Option(
-            help="LISTEN_PORT=HOST:PORT: stand between a master and a slave's control port."
+            help="LISTEN_PORT=HOST:PORT: forward between a master and a slave's control port."
         ),
     ] = None,
     interface: Annotated[
-        str | None, typer.Option(help="Listen to a network interface (needs root).")
+        str | None, typer.Option(help="Decode the traffic of a network interface (needs root).")
     ] = None,
     ports: Annotated[
         list[int] | None,
-        typer.Option("--port", help="Look at this port only (may be repeated)."),
+        typer.Option("--port", help="Show this port only (may be repeated)."),
     ] = None,
-    count: Annotated[int | None, typer.Option(help="End after so many PDUs.")] = None,
+    count: Annotated[int | None, typer.Option(help="Number of PDUs to show.")] = None,
 ) -> None:
     """Decode DCP traffic: from a file, through a transparent proxy, or from an interface."""
     from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface, sniff_proxy

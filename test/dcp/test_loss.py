@@ -298,7 +298,7 @@ def test_outputs_that_never_come_name_the_slave() -> None:
             master.configure()
             master.run()
             master.do_step()
-            slave.server.send_data = lambda target, data: None  # type: ignore[method-assign]
+            slave.server.sockets.send_data = lambda target, data: None  # type: ignore[method-assign]
             with pytest.raises(DcpTimeoutError, match="'Offset'.*its outputs"):
                 master.do_step()
             assert remote.outputs == [1.0]

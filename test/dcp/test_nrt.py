@@ -188,7 +188,7 @@ def test_refused_request_names_pdu_and_code() -> None:
             master.configure()
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_slave() -> None:
     with Master(timeout_s=1) as master:
         master.add_slave(sine_description(), port=1)
         with pytest.raises(DcpPeerLostError, match="'Sine': no connection to 127.0.0.1:1"):

@@ -31,7 +31,7 @@ LINE = tuple[str, bytes]
 
 
 def lines(name: str) -> Iterator[LINE]:
-    """(who to whom, bytes) of each line; frames of TCP keep their length."""
+    """(sender and receiver, bytes) of each line; frames of TCP keep their length."""
     for line in (FOLDER / f"{name}.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             way, _, rest = line.partition(" ")

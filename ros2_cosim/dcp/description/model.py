@@ -220,7 +220,7 @@ class LogTemplate:
 
 @dataclass(frozen=True)
 class SlaveDescription:
-    """Everything a master knows of a slave before it talks to it."""
+    """Everything a master knows about a slave before it connects."""
 
     name: str
     uuid: str
@@ -357,7 +357,7 @@ ZEROS: dict[DataType, Value] = {
 
 
 def start_value(variable: Variable, count: int | None) -> Value:
-    """Value of a variable before anybody has set it, as a tuple of ``count`` for arrays.
+    """Value of a variable before it is set, as a tuple of ``count`` for arrays.
 
     A start shorter than the array is continued with its last element, a longer one cut.
     """

@@ -94,7 +94,7 @@ class SlaveSettings(_Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether this process has to serve the slave: without a port nobody else does."""
+        """Whether this process has to serve the slave: it has no port, so no other process does."""
         return self.is_made and self.port is None
 
     @model_validator(mode="after")
@@ -177,7 +177,7 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
 
 
 def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
-    """Hard real time is offered by slaves made here only where it is asked for."""
+    """A slave made here offers hard real time only if the file asks for it."""
     return (OpMode.HRT,) if settings.mode == "hrt" else ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps slaves informed while the program that uses a master does something else."""
+"""Sends heartbeats while the program does something outside the master."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HeartbeatThread:
         self._error: Exception | None = None
 
     def start(self, pause_s: float) -> None:
-        """Beat every ``pause_s`` seconds from now on; once started, nothing happens."""
+        """Beat every ``pause_s`` seconds from now on; a second call changes nothing."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, args=(pause_s,), name="dcp-heartbeat", daemon=True
@@ -33,7 +33,7 @@ class HeartbeatThread:
             self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more."""
+        """End the thread."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()

@@ -44,7 +44,7 @@ from ros2_cosim.dcp.wire.values import Value
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _MAX_SLAVES = 255
 _BEATS = 6
-"""Signs of life per heartbeat interval of the most impatient slave."""
+"""Beats per heartbeat interval; the shortest interval of all slaves counts."""
 
 
 class Master:
@@ -197,7 +197,7 @@ class Master:
     # -- phases ------------------------------------------------------------------------------
 
     def configure(self, parameters: Mapping[str, Mapping[str, Value]] | None = None) -> None:
-        """From nothing to CONFIGURED: connect, register, configure, prepare, configure.
+        """Connect, register, configure and prepare all slaves; then they are CONFIGURED.
 
         :param parameters: values by slave and parameter name
         :raises WiringError: the wiring or a parameter does not fit; nothing was sent yet
@@ -254,17 +254,17 @@ class Master:
                 self._run.tune(self._slave(name), changes)
 
     def stop(self) -> None:
-        """Every slave that can be stopped to STOPPED."""
+        """Bring every slave that can be stopped to STOPPED."""
         with self._lock:
             self._run.stop()
 
     def deregister(self) -> None:
-        """Every slave back to ALIVE."""
+        """Bring every slave back to ALIVE."""
         with self._lock:
             self._setup.deregister()
 
     def close(self) -> None:
-        """Bring every slave back to ALIVE as far as it still answers, close all sockets."""
+        """Bring every slave that still answers back to ALIVE; close all sockets."""
         self._heartbeat.stop()
         with self._lock:
             self._setup.abandon()
@@ -284,12 +284,12 @@ class Master:
     # -- information -------------------------------------------------------------------------
 
     def request_states(self) -> dict[str, State]:
-        """State of every slave, asked now (INF_state)."""
+        """Request the state of every slave (INF_state)."""
         with self._lock:
             return {s.name: self._requests.poll_state(s) for s in self._slaves.values()}
 
     def request_log(self, slave: str, category: int = 0, most: int = 255) -> list[LogEntry]:
-        """Log entries that a slave has stored (INF_log); it forgets them."""
+        """Request the stored log entries of a slave (INF_log); the slave deletes them."""
         with self._lock:
             return self._requests.request_log(self._slave(slave), category, most)
 

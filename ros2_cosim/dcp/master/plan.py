@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the master tells each slave: data_ids, positions, addresses, in the right order.
+"""The plan of a configuration: data PDUs, and the configuration requests in their order.
 
 Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
 outputs it reads (per communication step, and one for outputs that are constant after
@@ -43,7 +43,7 @@ class DataGroup:
 
 @dataclass
 class CouplingPlan:
-    """What one configuration of a master comes to.
+    """The plan that one configuration of a master follows.
 
     :ivar groups: data PDUs between slaves, and between slaves and the master
     :ivar relayed: wires whose values the master passes on itself
@@ -141,7 +141,7 @@ _Pairs = list[tuple[Variable | None, Variable | None]]
 
 
 def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None) -> list[_Pairs]:
-    """Pairs that fit into one data PDU each; a variable too large for any stays alone."""
+    """Cut pairs into data PDUs that fit; a variable that fits into none gets its own."""
     limit = min(slave.max_pdu_size for slave in (source, target) if slave is not None)
     parts: list[_Pairs] = []
     size = limit + 1
@@ -159,7 +159,7 @@ def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None
 
 
 def payload_size(slave: RemoteSlave, variable: Variable) -> int:
-    """Bytes of a variable in a data PDU, of a string or binary the most that it may have."""
+    """Bytes of a variable in a data PDU; for a string or binary the maximum."""
     if variable.data_type in SIZED:
         return 4 + (slave.description.attributes(variable).max_size or 0)
     count = element_count(variable, slave.structural())
@@ -178,7 +178,7 @@ def relayed_wires(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> l
 
 
 def prepare_data_path(groups: Sequence[DataGroup]) -> None:
-    """Codecs on the master's side of every data PDU that it sends or receives."""
+    """Make the master's codecs of all data PDUs that it sends or receives."""
     for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
         slave.sent_pdus, slave.received = [], {}
         slave.run_pdus, slave.init_pdus = [], []
@@ -210,7 +210,7 @@ def prepare_data_path(groups: Sequence[DataGroup]) -> None:
 
 
 def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
-    """After a structural parameter has been tuned: the same PDUs with arrays of new sizes."""
+    """A structural parameter was tuned: give the same PDUs arrays of the new sizes."""
     sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
     for group in groups:
         if group.target is slave and group.data_id in sent:

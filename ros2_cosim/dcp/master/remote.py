@@ -35,7 +35,7 @@ _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A log entry of a slave with its text put together."""
+    """A log entry of a slave with its complete text."""
 
     slave: str
     time: int
@@ -290,13 +290,13 @@ class RemoteSlave:
             self._take_log(data[4:])
 
     def take_empty(self) -> None:
-        """An empty PDU is how some slaves say that they have no log entries."""
+        """Some slaves send an empty PDU if they have no log entries."""
         for seq, request in list(self.pending.items()):
             if request.kind is PduType.INF_log:
                 del self.pending[seq]
 
     def _take_log(self, data: bytes) -> None:
-        """Entries one after the other; a cut-off or unknown one ends the reading."""
+        """Take all entries; reading ends at a cut-off or unknown entry."""
         entries, end = self._read_log(data, short=False)
         if end < len(data):
             others, other_end = self._read_log(data, short=True)
@@ -308,7 +308,7 @@ class RemoteSlave:
                 self.on_log(entry)
 
     def _read_log(self, data: bytes, *, short: bool) -> tuple[list[LogEntry], int]:
-        """The entries that can be read, and where reading came to its end."""
+        """The readable entries, and the offset at which reading ended."""
         templates = {t.id: t for t in self.description.log_templates}
         entries: list[LogEntry] = []
         at = 0

@@ -33,7 +33,7 @@ _TRANSITION_CODES = frozenset(
 
 
 class Requests:
-    """Requests to slaves and what comes back.
+    """Sends requests to slaves and takes the answers.
 
     :param slaves: the master's slaves by name; more may be added
     :param timeout_s: longest wait for anything a slave has to do
@@ -66,7 +66,7 @@ class Requests:
         self.request(slave, kind, slave.next_stc(kind, extra))
 
     def all_to(self, kind: PduType, state: State) -> None:
-        """A request for a change of state to all slaves; wait until all have done it."""
+        """Request a change of state from all slaves and wait until all have made it."""
         slaves = list(self.slaves.values())
         for slave in slaves:
             self.stc(slave, kind)
@@ -79,7 +79,7 @@ class Requests:
         numbered: tuple[int, bytes],
         tolerated: Iterable[int] = (),
     ) -> None:
-        """Queue a request; over UDP it leaves at once, and the former must be answered."""
+        """Queue a request. Over UDP it leaves at once, after the answer to the earlier one."""
         seq, data = numbered
         if slave.protocol is _TCP and slave.control is None:
             raise DcpPeerLostError(
@@ -173,7 +173,7 @@ class Requests:
         )
 
     def _ask_again(self, slave: RemoteSlave, request: PendingRequest) -> None:
-        """Over UDP a late notification may have misled about the state: ask, then repeat."""
+        """Over UDP a late notification may have set a wrong state: ask for it, then repeat."""
         slave.pending.clear()
         before = slave.state
         self.poll_state(slave)
@@ -226,7 +226,7 @@ class Requests:
         self.sockets.pump(0.0)
 
     def idle(self, now: float) -> float:
-        """Do what is due besides waiting; returns how long there is nothing to do."""
+        """Send heartbeats and repetitions that are due; returns the time [s] until the next one."""
         rest = 3600.0
         for slave in self.slaves.values():
             if slave.protocol is _UDP:
@@ -252,7 +252,7 @@ class Requests:
         self.sockets.flush(slave)
 
     def _repeat(self, slave: RemoteSlave, now: float) -> float:
-        """Send unanswered requests of a slave on UDP again; ask for its state otherwise."""
+        """Send unanswered requests of a slave on UDP again; without any, ask for its state."""
         for request in slave.pending.values():
             if now - request.sent >= self.retry_s:
                 request.sent = now
@@ -280,7 +280,7 @@ class Requests:
                 slave.asking = False
 
     def request_log(self, slave: RemoteSlave, category: int, most: int) -> list[LogEntry]:
-        """Log entries that a slave has stored (INF_log); it forgets them."""
+        """Request the stored log entries of a slave (INF_log); the slave deletes them."""
         before = len(slave.log)
         extra = bytes((category, most))
         self.request(slave, PduType.INF_log, slave.next_inf(PduType.INF_log, extra))
@@ -288,7 +288,7 @@ class Requests:
         return slave.log[before:]
 
     def left(self, slave: RemoteSlave) -> DcpError:
-        """The error that says that a slave ended its run by its own wish."""
+        """The error of a slave that ended its run without a request."""
         return DcpError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
 
     def poll_state(self, slave: RemoteSlave) -> State:
@@ -329,7 +329,7 @@ class Requests:
         )
 
     def _error_text(self, slave: RemoteSlave, limit: float) -> str:
-        """What the slave has logged about its error, if it can."""
+        """The slave's log entry about its error, if it has one."""
         template = slave.description.error_template()
         if template is None or not slave.description.capabilities.can_provide_log_on_request:
             return ""
@@ -349,14 +349,14 @@ class Requests:
         open_requests = ", ".join(r.kind.name for r in guilty.pending.values())
         unanswered = f"; unanswered: {open_requests}" if open_requests else ""
         return DcpTimeoutError(
-            f"slave {guilty.name!r} is in {state}; {what} was waited for longer than "
+            f"slave {guilty.name!r} is in {state}; {what} did not come within "
             f"{self.timeout_s:g} s{unanswered}",
             slave=guilty.name,
         )
 
 
 def _describe(request: PendingRequest) -> str:
-    """Request as text: its name and, for configuration, what it was about."""
+    """Request as text: its name, and the fields of a configuration request."""
     if not 0x20 <= request.kind < 0x80:
         return request.kind.name
     return str(decode(request.data))

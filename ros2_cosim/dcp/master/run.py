@@ -120,7 +120,7 @@ class MasterRun:
         return slave.description.variable(parameter).causality is Causality.STRUCTURAL
 
     def stop(self) -> None:
-        """Every slave that can be stopped to STOPPED."""
+        """Bring every slave that can be stopped to STOPPED."""
         self.plan.stop()
         chosen = [s for s in self._all() if s.state in STOPPABLE]
         for slave in chosen:
@@ -133,7 +133,7 @@ class MasterRun:
     # -- inside ------------------------------------------------------------------------------
 
     def _await_run(self, state: State, start_time: int) -> None:
-        """SYNCHRONIZED may take until the start time; then the usual patience begins."""
+        """Before the start time, wait for SYNCHRONIZED without limit; then the timeout begins."""
         if start_time and state is State.SYNCHRONIZED and self._options.op_mode is not OpMode.NRT:
             rest = start_time - time.time()
             while rest > 0 and any(s.state is not state for s in self._all()):
@@ -167,7 +167,7 @@ class MasterRun:
         self._collect(slaves, State.RUNNING, initial=False)
 
     def _collect(self, slaves: Sequence[RemoteSlave], state: State, *, initial: bool) -> None:
-        """STC_send_outputs to all; wait for their outputs and for ``state``."""
+        """Send STC_send_outputs to all; wait for their outputs and for ``state``."""
         for slave in slaves:
             for pdu in slave.init_pdus if initial else slave.run_pdus:
                 pdu.pending = None
@@ -219,7 +219,7 @@ class MasterRun:
                 )
 
     def _pass_on(self, slave: RemoteSlave) -> None:
-        """Bring the newest outputs of other slaves to the inputs that the master feeds."""
+        """Copy the newest outputs of other slaves to inputs that the master sends."""
         for wire in self._coupling.relayed:
             if wire.target == slave.name:
                 value = self._requests.slaves[wire.source].output(wire.output)

@@ -58,7 +58,7 @@ class Setup:
         return list(self._requests.slaves.values())
 
     def configure(self, plan: CouplingPlan) -> None:
-        """From nothing to CONFIGURED: connect, register, configure, prepare, configure.
+        """Connect, register, configure and prepare all slaves; then they are CONFIGURED.
 
         :raises DcpError: a slave refused a request
         """
@@ -88,7 +88,7 @@ class Setup:
         self._send_configuration(plan)
 
     def deregister(self) -> None:
-        """Every slave back to ALIVE."""
+        """Bring every slave back to ALIVE."""
         places = (State.CONFIGURATION, State.STOPPED, State.ERRORRESOLVED)
         chosen = [s for s in self._all() if s.state in places]
         for slave in chosen:
@@ -99,7 +99,7 @@ class Setup:
             slave.pending.clear()
 
     def abandon(self) -> None:
-        """Bring every slave back to ALIVE as far as it still answers."""
+        """Bring every slave that still answers back to ALIVE."""
         for slave in self._all():
             if slave.state not in (None, State.ALIVE):
                 with suppress(DcpError, OSError):
@@ -212,7 +212,7 @@ class Setup:
             pdu.targets[:] = [target]
 
     def _recover(self, slave: RemoteSlave) -> None:
-        """A slave may still be registered by a master that is gone: bring it to ALIVE."""
+        """A slave may still be registered with a lost master: bring it to ALIVE."""
         if self._requests.poll_state(slave) is not State.ALIVE:
             self._to_alive(slave, self._requests.timeout_s)
 

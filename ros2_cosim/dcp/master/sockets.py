@@ -92,7 +92,7 @@ class MasterSockets:
             ) from None
 
     def _connect_control(self, slave: RemoteSlave) -> TcpLink:
-        """Connect; a slave that is just being started gets ``connect_wait_s`` to listen."""
+        """Connect; for ``connect_wait_s`` a refused connection is tried again."""
         deadline = time.monotonic() + self._connect_wait_s
         while True:
             try:
@@ -121,7 +121,7 @@ class MasterSockets:
         return slave.local_host, int(listener.getsockname()[1])
 
     def connect_data(self, slave: RemoteSlave, host: str, port: int) -> None:
-        """Open the connection for the inputs that the master feeds over TCP.
+        """Open the connection for the inputs that the master sends over TCP.
 
         :raises DcpPeerLostError: nothing listens there
         """
@@ -136,7 +136,7 @@ class MasterSockets:
         self._reactor.watch(slave.data_link, partial(self._read_data_link, slave))
 
     def expect_loss(self, slave: RemoteSlave, expected: bool) -> None:
-        """Whether it is fine for this slave's connection to end now."""
+        """Set whether the connection of this slave may end now."""
         (self._expecting_loss.add if expected else self._expecting_loss.discard)(slave.name)
 
     def close_control(self, slave: RemoteSlave) -> None:
@@ -203,7 +203,7 @@ class MasterSockets:
     # -- receiving ---------------------------------------------------------------------------
 
     def pump(self, timeout_s: float) -> None:
-        """Take what has come, waiting for at most ``timeout_s`` for the first of it.
+        """Wait for at most ``timeout_s``, then take everything that has arrived.
 
         :raises DcpPeerLostError: a slave is gone; and whatever the receivers raise
         """
@@ -241,7 +241,7 @@ class MasterSockets:
             self._on_control(slave, frame)
 
     def _read_udp(self) -> None:
-        """What has come, up to a notification that a slave has done what it was told."""
+        """Take datagrams, up to a notification that a slave has finished a request."""
         assert self._udp is not None
         for _ in range(MAX_DATAGRAMS):
             try:
@@ -283,7 +283,7 @@ class MasterSockets:
             self._on_data(frame)
 
     def _read_data_link(self, slave: RemoteSlave) -> None:
-        """Nothing comes on this connection; it only tells when it is closed."""
+        """No PDU arrives on this connection; reading only shows when it is closed."""
         link = slave.data_link
         if link is None:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a slave has been told by configuration PDUs, and the checks of each of them.
+"""The configuration of a slave, and the checks of every configuration PDU.
 
 Each ``set_*`` method returns the error code of the first failed check (NONE if it took the
 setting); a refused setting leaves the former one untouched. Nothing here does any I/O.
@@ -71,7 +71,7 @@ class Configuration:
         self.clear()
 
     def clear(self) -> None:
-        """CFG_clear: forget everything that was set."""
+        """CFG_clear: back to an empty configuration."""
         self.inputs: dict[int, dict[int, Slot]] = {}
         self.outputs: dict[int, dict[int, int]] = {}
         self.tunables: dict[int, dict[int, Slot]] = {}

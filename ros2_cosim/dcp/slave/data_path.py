@@ -166,7 +166,7 @@ class DataPath:
     # -- taking effect -----------------------------------------------------------------------
 
     def take_inputs(self) -> None:
-        """Let what has arrived take effect; inputs first, they still have the old sizes.
+        """Move arrived values to the model; inputs first, they still have the old sizes.
 
         :raises SlaveFault: a value changes too fast, or a size does not fit any more
         """

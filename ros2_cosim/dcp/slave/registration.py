@@ -66,12 +66,12 @@ class Registration:
         self._alternate = alternate if alternate != self.expected else None
 
     def beat(self, now: float) -> None:
-        """The master has shown that it is there."""
+        """The master has sent INF_state."""
         if self._interval is not None:
             self.heartbeat_until = now + self._interval
 
     def missed_heartbeat(self, now: float) -> bool:
-        """Whether the time for the next INF_state is over; told once."""
+        """Whether the time for the next INF_state is over; True only once per INF_state."""
         if self.heartbeat_until is None or now < self.heartbeat_until:
             return False
         self.heartbeat_until = None

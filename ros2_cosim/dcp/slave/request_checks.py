@@ -14,7 +14,7 @@ _NETWORK_PART = {_P.CFG_target_network_information: 0, _P.CFG_source_network_inf
 
 
 def supported(kind: int, flags: Capabilities, mode: OpMode) -> bool:
-    """Whether this slave in this mode knows the request at all."""
+    """Whether this slave supports the request in this mode."""
     if kind == _P.STC_do_step:
         return mode is OpMode.NRT
     if kind == _P.STC_reset:

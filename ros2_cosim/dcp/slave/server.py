@@ -139,7 +139,7 @@ class SlaveServer:
             self.slave.on_time()
 
     def _watch_for_master(self) -> None:
-        """With ``once``, end when the master does not even come back after its heartbeat
+        """With ``once``, end if the master does not come back after its heartbeat
         was missed.
         """
         slave = self.slave

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol side of a slave: takes PDUs, checks and answers them.
+"""The protocol side of a slave: takes PDUs, checks them and answers.
 
 Checks follow the order of the standard: receiver, sequence id, support, length, state,
 then the meaning of the fields.
@@ -220,7 +220,7 @@ class Slave:
         self._machine.fail(code, text)
 
     def connection_lost(self, origin: Any, reason: str) -> bool:
-        """A connection is gone; returns whether it was the master's, whose loss is an error."""
+        """A connection is lost; returns True if it was the master's, which is an error."""
         if origin is not self._registration.master or self.state is State.ALIVE:
             return False
         self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, f"the master was lost: {reason}")
@@ -228,9 +228,9 @@ class Slave:
         return True
 
     def leave(self) -> None:
-        """The process is about to end: bring the model to a safe condition first."""
+        """The process is about to end: bring the model to a safe state first."""
         if self.state in NORMAL_OPERATION:
-            self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, "the slave was told to end")
+            self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, "the program of the slave ends")
 
     # -- registration ------------------------------------------------------------------------
 

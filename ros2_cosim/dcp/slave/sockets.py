@@ -42,7 +42,7 @@ class PduReceiver(Protocol):
         """Take one PDU; answers go to ``origin``."""
 
     def connection_lost(self, origin: Any, reason: str) -> bool:
-        """A connection is gone; returns whether it was the master's."""
+        """A connection is lost; returns True if it was the master's."""
 
     def fail(self, code: int, text: str) -> None:
         """Data cannot be sent: go to the error state."""
@@ -162,7 +162,7 @@ class SlaveSockets:
                 receive(frame, link)
 
     def _drain(self, current: Descriptor) -> None:
-        """Take what has arrived on other sockets before a computation begins.
+        """Read all other sockets before a computation begins.
 
         Data that was sent before the request may lie on another connection; without this
         the order in which the sockets are served would decide which inputs are used.
@@ -178,7 +178,7 @@ class SlaveSockets:
             self._draining = False
 
     def drop(self, link: TcpLink, reason: str) -> None:
-        """A connection is gone, or is not wanted any more."""
+        """Close a connection, because it is lost or not wanted any more."""
         self._links.discard(link)
         if link in self._data_links:
             self._data_links.remove(link)
@@ -244,7 +244,7 @@ class SlaveSockets:
             self._datagrams.append((target, data))
 
     def flush(self) -> None:
-        """Let everything leave that was queued."""
+        """Send everything that was queued."""
         while self._datagrams:
             waiting, self._datagrams = self._datagrams, []
             for (sock, address), pairs in groupby(waiting, itemgetter(0)):

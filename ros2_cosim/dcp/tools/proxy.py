@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands between a master and a slave and shows every PDU that passes.
+"""A proxy between a master and a slave that shows every PDU.
 
 To keep data PDUs on its way the proxy changes the addresses in network information: the slave
 is told to listen on its own port instead of the proxy's, and to send to the proxy.

@@ -26,7 +26,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one procedure; ``transcript`` lists its PDUs."""
+    """Result of one procedure; ``transcript`` lists its PDUs."""
 
     name: str
     about: str
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass
 class Report:
-    """What came of all procedures."""
+    """Results of all procedures."""
 
     slave: str
     uuid: str
@@ -93,7 +93,7 @@ def verify_slave(
     :param only: names of procedures (or their first parts) to restrict the test to
     :param hostile: also try what slaves are known to crash at
     :raises WiringError: transport, port or a name in ``only`` is not there
-    :raises DcpPeerLostError: nobody answers at the address
+    :raises DcpPeerLostError: no answer from the address
     """
     if transport is None:
         tcp = description.tcp is not None

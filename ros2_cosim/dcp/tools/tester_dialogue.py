@@ -21,11 +21,11 @@ _NS = 1_000_000_000
 
 
 class Deviation(DcpError):
-    """The slave did something else than the standard asks for."""
+    """The slave deviates from the standard."""
 
 
 class Dialogue:
-    """The connection to one slave; it judges nothing but whether PDUs can be read.
+    """The connection to one slave. It only checks that PDUs can be decoded.
 
     :param host, port: control address of the slave
     :param protocol: UDP_IPv4 or TCP_IPv4
@@ -100,7 +100,7 @@ class Dialogue:
             self._data_link = tcp_connect(self.address[0], port, self.timeout_s)
 
     def close_data(self) -> None:
-        """Give the data connection up."""
+        """Close the data connection."""
         if self._data_link is not None:
             self._data_link.close()
             self._data_link = None

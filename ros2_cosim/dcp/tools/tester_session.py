@@ -41,7 +41,7 @@ _NOT_NOW = (
 
 
 class TesterSession:
-    """The tester's side of one test: counts, states, and a judgement of every answer.
+    """One test of a slave: counts requests, follows the state and judges every answer.
 
     :param description: what the slave says about itself
     :param host, port: its control address
@@ -266,7 +266,7 @@ class TesterSession:
         self.accepted(_P.STC_deregister, State.ALIVE)
 
     def recover(self) -> None:
-        """Whatever the state is: to ALIVE, without judging (Appendix E)."""
+        """From any state to ALIVE, without judging (Appendix E)."""
         self.dialogue.close_data()
         self.dialogue.forget_control()
         until = time.monotonic() + self.timeout_s
@@ -288,7 +288,7 @@ class TesterSession:
         self.dialogue.forget_data()
 
     def follow_state(self) -> State:
-        """State of the slave, following its count of sequence ids."""
+        """Ask for the slave's state and take over its count of sequence ids."""
         self.dialogue.send(self.make(_P.INF_state))
         until = time.monotonic() + self.timeout_s
         while time.monotonic() < until:

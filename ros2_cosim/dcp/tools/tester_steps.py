@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tester tries: one function per procedure, each from ALIVE and back to ALIVE.
+"""The tester's procedures: one function each, from ALIVE back to ALIVE.
 
 A procedure raises :class:`~ros2_cosim.dcp.tools.tester_dialogue.Deviation` where the slave departs
 from the standard. Procedures that some slaves are known not to survive are ``hostile``.
