@@ -13,7 +13,9 @@ import pytest
 from support.dcp_models import Offset, Sine, Types, sine_description
 
 from ros2_cosim.dcp.description.model import (
+    Bluetooth,
     Causality,
+    DataPipe,
     Dependency,
     DisplayUnit,
     LogCategory,
@@ -24,16 +26,12 @@ from ros2_cosim.dcp.description.model import (
     SimpleType,
     TypeAttributes,
     Unit,
+    Usb2,
     Variable,
 )
 from ros2_cosim.dcp.description.package import write_package
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.description.transport import (
-    Bluetooth,
-    DataPipe,
-    Usb2,
-)
 from ros2_cosim.dcp.description.write import description_bytes, write_description
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.wire.enums import DataType

@@ -11,11 +11,17 @@ from lxml import etree
 
 from ros2_cosim.dcp.description.check import check_description, check_schema
 from ros2_cosim.dcp.description.model import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
+    Bluetooth,
     Capabilities,
     Causality,
+    DataPipe,
+    DataPorts,
     Dependency,
     Dimension,
     DisplayUnit,
+    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
@@ -25,16 +31,8 @@ from ros2_cosim.dcp.description.model import (
     SlaveDescription,
     TypeAttributes,
     Unit,
-    Variable,
-)
-from ros2_cosim.dcp.description.transport import (
-    TCP_MAX_PDU_SIZE,
-    UDP_MAX_PDU_SIZE,
-    Bluetooth,
-    DataPipe,
-    DataPorts,
-    IPv4Transport,
     Usb2,
+    Variable,
 )
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError

@@ -10,7 +10,9 @@ from lxml import etree
 
 from ros2_cosim.dcp.description.model import (
     Causality,
+    DataPorts,
     Dependency,
+    IPv4Transport,
     Resolution,
     SlaveDescription,
     TypeAttributes,
@@ -18,10 +20,6 @@ from ros2_cosim.dcp.description.model import (
     Variable,
 )
 from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
-from ros2_cosim.dcp.description.transport import (
-    DataPorts,
-    IPv4Transport,
-)
 from ros2_cosim.dcp.wire.enums import DataType
 
 

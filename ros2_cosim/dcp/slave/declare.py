@@ -12,10 +12,14 @@ from typing import Any
 from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
 from ros2_cosim.dcp.description.model import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
     ZEROS,
     Capabilities,
     Causality,
+    DataPorts,
     Dimension,
+    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
@@ -25,12 +29,6 @@ from ros2_cosim.dcp.description.model import (
     TypeAttributes,
     Unit,
     Variable,
-)
-from ros2_cosim.dcp.description.transport import (
-    TCP_MAX_PDU_SIZE,
-    UDP_MAX_PDU_SIZE,
-    DataPorts,
-    IPv4Transport,
 )
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.slave.model import Declaration, SlaveModel
