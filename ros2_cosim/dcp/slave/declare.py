@@ -37,6 +37,8 @@ from ros2_cosim.dcp.wire.errors import DescriptionError
 
 _TYPE_FIELDS = {f.name for f in fields(TypeAttributes)}
 _NAMESPACE = uuid_module.UUID("6f3c1a52-58a5-5d0c-9c1c-0d3f4b1f7a10")
+DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
+"""Operating modes of a slave whose user chooses none."""
 ERROR_LOG_ID = 255
 """Id of the category and template for the text of errors."""
 _ERROR_CATEGORY = LogCategory(ERROR_LOG_ID, "errors")

@@ -12,15 +12,15 @@ from typing import Any
 
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_module
 
-DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
-DEFAULT_STEP = Fraction(1, 1000)
+MODEL_STEP = Fraction(1, 1000)
+"""Seconds per resolution of a Python model, if none is given."""
 
 
 def load_model(
@@ -51,7 +51,7 @@ def load_model(
     if found is None:
         raise DescriptionError(f"model {text!r}: {place} has no {name!r}")
     if isinstance(found, type) and issubclass(found, SlaveModel):
-        chosen = DEFAULT_STEP if step is None else step
+        chosen = MODEL_STEP if step is None else step
         description = describe(
             found, op_modes=modes or DEFAULT_MODES, resolutions=(chosen,), **more
         )

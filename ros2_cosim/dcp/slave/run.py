@@ -8,7 +8,7 @@ data PDUs with ``SlaveOptions.data_synchronisation``.
 from __future__ import annotations
 
 from ros2_cosim.dcp.slave.configuration import Configuration
-from ros2_cosim.dcp.slave.data_path import DataPath
+from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
 from ros2_cosim.dcp.slave.state_machine import StateMachine
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State
@@ -26,7 +26,7 @@ class SlaveRun:
         self,
         context: SlaveContext,
         configuration: Configuration,
-        data: DataPath,
+        data: DataExchange,
         machine: StateMachine,
         plan: TickPlan,
     ) -> None:

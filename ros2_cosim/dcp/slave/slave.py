@@ -15,7 +15,7 @@ from typing import Any
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription
 from ros2_cosim.dcp.description.properties import PropertyChecks
 from ros2_cosim.dcp.slave.configuration import Configuration
-from ros2_cosim.dcp.slave.data_path import DataPath
+from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import (
     SlaveContext,
     SlaveHost,
@@ -48,7 +48,7 @@ class Slave:
     """One DCP slave: give it PDUs with :meth:`receive` and time with :meth:`on_time`.
 
     It is made of a :class:`Registration` (its master), a :class:`StateMachine`, a
-    :class:`Configuration`, a :class:`DataPath` and a :class:`SlaveRun`; here requests become
+    :class:`Configuration`, a :class:`DataExchange` and a :class:`SlaveRun`; here requests become
     calls of these.
 
     :param model: computes; it is bound to the description here
@@ -79,7 +79,7 @@ class Slave:
             description, transport.control_ports, transport.can_listen, properties
         )
         self._machine = machine = StateMachine(context, self._registration)
-        self._data = data = DataPath(context, configuration, properties, machine, self.plan)
+        self._data = data = DataExchange(context, configuration, properties, machine, self.plan)
         self._run = SlaveRun(context, configuration, data, machine, self.plan)
         self._log = log
         self._origin: Any = None

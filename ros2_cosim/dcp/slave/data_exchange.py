@@ -23,7 +23,7 @@ _DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
 _USED = ALLOWED[PduType.DAT_input_output]
 
 
-class DataPath:
+class DataExchange:
     """Data PDUs in and out, and the model's values between them.
 
     Received values wait until the next computation begins, so that none changes under a
