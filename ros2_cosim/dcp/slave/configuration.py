@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a slave has been told by configuration PDUs, and the checks of each of them.
+"""The configuration of a slave, and the checks of every configuration PDU.
 
 Each ``set_*`` method returns the error code of the first failed check (NONE if it took the
 setting); a refused setting leaves the former one untouched. Nothing here does any I/O.
@@ -19,6 +19,7 @@ from ros2_cosim.dcp.description.model import (
     element_count,
 )
 from ros2_cosim.dcp.description.properties import PropertyChecks
+from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
 from ros2_cosim.dcp.wire.errors import PduError
@@ -39,15 +40,6 @@ _OK = ErrorCode.NONE
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """An address of a data connection."""
-
-    protocol: int
-    host: str
-    port: int
-
-
-@dataclass(frozen=True)
 class Slot:
     """A received variable at one position: its reference and its type on the wire."""
 
@@ -55,7 +47,7 @@ class Slot:
     source: DataType
 
 
-class SlaveConfig:
+class Configuration:
     """All settings of the configuration phase.
 
     :param control_ports: the slave's own control port per transport protocol; always
@@ -79,7 +71,7 @@ class SlaveConfig:
         self.clear()
 
     def clear(self) -> None:
-        """CFG_clear: forget everything that was set."""
+        """CFG_clear: back to an empty configuration."""
         self.inputs: dict[int, dict[int, Slot]] = {}
         self.outputs: dict[int, dict[int, int]] = {}
         self.tunables: dict[int, dict[int, Slot]] = {}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.dcp.description.model import Capabilities
-from ros2_cosim.dcp.slave.config import SlaveConfig, address_length
+from ros2_cosim.dcp.slave.configuration import Configuration, address_length
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
 from ros2_cosim.dcp.wire.states import ALLOWED, RUN, TRANSIENT
@@ -14,7 +14,7 @@ _NETWORK_PART = {_P.CFG_target_network_information: 0, _P.CFG_source_network_inf
 
 
 def supported(kind: int, flags: Capabilities, mode: OpMode) -> bool:
-    """Whether this slave in this mode knows the request at all."""
+    """Whether this slave supports the request in this mode."""
     if kind == _P.STC_do_step:
         return mode is OpMode.NRT
     if kind == _P.STC_reset:
@@ -26,7 +26,7 @@ def supported(kind: int, flags: Capabilities, mode: OpMode) -> bool:
     return True
 
 
-def length_fits(kind: int, data: bytes, config: SlaveConfig) -> bool:
+def length_fits(kind: int, data: bytes, configuration: Configuration) -> bool:
     """Whether the PDU has exactly the length that its type and its fields demand."""
     layout = LAYOUTS[kind]
     if not layout.fits(len(data)):
@@ -36,7 +36,7 @@ def length_fits(kind: int, data: bytes, config: SlaveConfig) -> bool:
         return length is None or len(data) == layout.size + length
     if kind == _P.CFG_parameter:
         _, _, _, vr, source = layout.packer.unpack_from(data)
-        exact = config.parameter_length(vr, source)
+        exact = configuration.parameter_length(vr, source)
         return exact is None or len(data) == layout.size + exact
     return True
 

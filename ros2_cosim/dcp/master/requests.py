@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The master's sockets and waits: sending requests, sorting what comes back.
+"""Requests of a master to its slaves: sending, taking the answers, waiting.
 
-Everything is synchronous: :meth:`MasterIO.wait` is the only place that blocks. It ends when
+Everything is synchronous: :meth:`Requests.wait` is the only place that blocks. It ends when
 its condition holds, or with an error that names slave, state and what was waited for.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ros2_cosim.dcp.master.remote import Refusal, RemoteSlave, Request
+from ros2_cosim.dcp.master.remote import LogEntry, PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.master.sockets import MasterSockets
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
+from ros2_cosim.dcp.wire.pdu import decode
 from ros2_cosim.dcp.wire.states import ERROR, NON_REAL_TIME, RUN
-from ros2_cosim.dcp.wire.transport import (
-    TcpLink,
-)
+from ros2_cosim.dcp.wire.transport import TcpLink
 
 _RUNNING = RUN | NON_REAL_TIME
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
@@ -33,19 +32,45 @@ _TRANSITION_CODES = frozenset(
 )
 
 
-class MasterIO(MasterSockets):
-    """Connections of a master to its slaves.
+class Requests:
+    """Sends requests to slaves and takes the answers.
 
+    :param slaves: the master's slaves by name; more may be added
     :param timeout_s: longest wait for anything a slave has to do
     :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: a slave that refuses the connection is asked again for so long
+    :ivar sockets: the connections to the slaves
+    :ivar dropped: data PDUs that belong to no slave
     """
 
-    def __init__(self, timeout_s: float, retry_s: float, connect_wait_s: float = 0.0) -> None:
-        super().__init__(timeout_s, connect_wait_s)
+    def __init__(
+        self,
+        slaves: Mapping[str, RemoteSlave],
+        timeout_s: float,
+        retry_s: float,
+        connect_wait_s: float = 0.0,
+    ) -> None:
+        self.slaves = slaves
+        self.timeout_s = timeout_s
         self.retry_s = retry_s
+        self.dropped = 0
+        self.sockets = MasterSockets(
+            slaves, timeout_s, connect_wait_s, self._take_control, self._take_data
+        )
+        self._routes: dict[int, RemoteSlave] = {}
 
     # -- sending -----------------------------------------------------------------------------
+
+    def stc(self, slave: RemoteSlave, kind: PduType, extra: bytes = b"") -> None:
+        """Queue a request for a change of state."""
+        self.request(slave, kind, slave.next_stc(kind, extra))
+
+    def all_to(self, kind: PduType, state: State) -> None:
+        """Request a change of state from all slaves and wait until all have made it."""
+        slaves = list(self.slaves.values())
+        for slave in slaves:
+            self.stc(slave, kind)
+        self.await_state(slaves, state)
 
     def request(
         self,
@@ -54,7 +79,7 @@ class MasterIO(MasterSockets):
         numbered: tuple[int, bytes],
         tolerated: Iterable[int] = (),
     ) -> None:
-        """Queue a request; over UDP it leaves at once, and the former must be answered."""
+        """Queue a request. Over UDP it leaves at once, after the answer to the earlier one."""
         seq, data = numbered
         if slave.protocol is _TCP and slave.control is None:
             raise DcpPeerLostError(
@@ -64,11 +89,11 @@ class MasterIO(MasterSockets):
             self.wait([slave], lambda: not slave.pending, "an answer")
             if kind < 0x20:
                 data = data[:4] + bytes((slave.state or 0,)) + data[5:]
-        slave.pending[seq] = Request(kind, data, time.monotonic(), frozenset(tolerated))
+        slave.pending[seq] = PendingRequest(kind, data, time.monotonic(), frozenset(tolerated))
         if slave.control is not None:
             slave.control.post(data)
         else:
-            self._send_udp(slave, data)
+            self.sockets.send_datagram(slave, data)
 
     def send_data(self, slave: RemoteSlave, pdu: OutputPdu, values: list[Any]) -> None:
         """Queue a data PDU for a slave; it leaves before the requests queued after it.
@@ -88,6 +113,40 @@ class MasterIO(MasterSockets):
         else:
             slave.datagrams.append((target, data))
 
+    # -- what comes back -----------------------------------------------------------------------
+
+    def route_data(self) -> None:
+        """Note which data_id belongs to which slave."""
+        self._routes = {
+            data_id: slave for slave in self.slaves.values() for data_id in slave.received
+        }
+
+    def _take_control(self, slave: RemoteSlave, frame: bytes) -> None:
+        if not frame:
+            slave.take_empty()
+            return
+        try:
+            slave.take_control(frame)
+        except Refusal as refusal:
+            self._refused(slave, refusal)
+
+    def _take_data(self, data: bytes) -> None:
+        number = data[3] | data[4] << 8 if len(data) >= 5 else -1
+        slave = self._routes.get(number)
+        if slave is None or data[0] != PduType.DAT_input_output:
+            self.dropped += 1
+            return
+        pdu = slave.received[number]
+        if pdu.watch.take(data[1] | data[2] << 8) < 0:
+            return
+        try:
+            pdu.take(data)
+        except PduError as error:
+            raise DcpError(
+                f"slave {slave.name!r} sent data_id {number} with a wrong payload: {error}",
+                slave=slave.name,
+            ) from None
+
     def _refused(self, slave: RemoteSlave, refusal: Refusal) -> None:
         request = refusal.request
         assert request is not None
@@ -98,7 +157,7 @@ class MasterIO(MasterSockets):
             if not slave.pending and request.kind is PduType.INF_state:
                 slave.seq = refusal.expected  # the slave counts from elsewhere: follow it
                 self.request(slave, request.kind, slave.next_inf(PduType.INF_state))
-                self.flush(slave)
+                self.sockets.flush(slave)
                 return
         if slave.state in ERROR and request.kind < 0x20 and refusal.code in _TRANSITION_CODES:
             raise self.error_of(slave)  # that is why it refuses
@@ -113,8 +172,8 @@ class MasterIO(MasterSockets):
             code=refusal.code,
         )
 
-    def _ask_again(self, slave: RemoteSlave, request: Request) -> None:
-        """Over UDP a late notification may have misled about the state: ask, then repeat."""
+    def _ask_again(self, slave: RemoteSlave, request: PendingRequest) -> None:
+        """Over UDP a late notification may have set a wrong state: ask for it, then repeat."""
         slave.pending.clear()
         before = slave.state
         self.poll_state(slave)
@@ -123,8 +182,10 @@ class MasterIO(MasterSockets):
             time.sleep(min(self.retry_s, 0.01))
         tries = request.tries + 1
         seq, data = slave.next_stc(request.kind, request.data[5:])
-        slave.pending[seq] = Request(request.kind, data, time.monotonic(), tolerated, tries)
-        self._send_udp(slave, data)
+        slave.pending[seq] = PendingRequest(request.kind, data, time.monotonic(), tolerated, tries)
+        self.sockets.send_datagram(slave, data)
+
+    # -- waiting -------------------------------------------------------------------------------
 
     def wait(
         self,
@@ -145,13 +206,13 @@ class MasterIO(MasterSockets):
         :raises DcpPeerLostError: a slave is gone
         """
         for slave in slaves:
-            self.flush(slave)
+            self.sockets.flush(slave)
         until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         while not done():
             now = time.monotonic()
             if now >= until:
                 raise self._timeout(slaves, what)
-            self.pump(min(until - now, self.idle(now)))
+            self.sockets.pump(min(until - now, self.idle(now)))
             if errors:
                 for slave in slaves:
                     if slave.state in ERROR:
@@ -159,8 +220,13 @@ class MasterIO(MasterSockets):
                     if leaving and slave.state in (State.STOPPING, State.STOPPED):
                         raise self.left(slave)
 
+    def beat(self, now: float) -> None:
+        """Between two steps: send what is due, take what has come, do not wait."""
+        self.idle(now)
+        self.sockets.pump(0.0)
+
     def idle(self, now: float) -> float:
-        """Do what is due besides waiting; returns how long there is nothing to do."""
+        """Send heartbeats and repetitions that are due; returns the time [s] until the next one."""
         rest = 3600.0
         for slave in self.slaves.values():
             if slave.protocol is _UDP:
@@ -183,15 +249,15 @@ class MasterIO(MasterSockets):
         if slave.protocol is _UDP and slave.pending:
             return  # its repetitions keep the slave informed soon enough
         self.request(slave, PduType.INF_state, slave.next_inf(PduType.INF_state))
-        self.flush(slave)
+        self.sockets.flush(slave)
 
     def _repeat(self, slave: RemoteSlave, now: float) -> float:
-        """Send unanswered requests of a slave on UDP again; ask for its state otherwise."""
+        """Send unanswered requests of a slave on UDP again; without any, ask for its state."""
         for request in slave.pending.values():
             if now - request.sent >= self.retry_s:
                 request.sent = now
                 request.tries += 1
-                self._send_udp(slave, request.data)
+                self.sockets.send_datagram(slave, request.data)
         if not slave.pending and slave.asking and now - slave.asked >= self.retry_s:
             slave.asked = now
             self.request(slave, PduType.INF_state, slave.next_inf(PduType.INF_state))
@@ -213,8 +279,16 @@ class MasterIO(MasterSockets):
             for slave in slaves:
                 slave.asking = False
 
+    def request_log(self, slave: RemoteSlave, category: int, most: int) -> list[LogEntry]:
+        """Request the stored log entries of a slave (INF_log); the slave deletes them."""
+        before = len(slave.log)
+        extra = bytes((category, most))
+        self.request(slave, PduType.INF_log, slave.next_inf(PduType.INF_log, extra))
+        self.wait([slave], lambda: not slave.pending, "RSP_log_ack")
+        return slave.log[before:]
+
     def left(self, slave: RemoteSlave) -> DcpError:
-        """The error that says that a slave ended its run by its own wish."""
+        """The error of a slave that ended its run without a request."""
         return DcpError(f"slave {slave.name!r} left the run by itself", slave=slave.name)
 
     def poll_state(self, slave: RemoteSlave) -> State:
@@ -255,7 +329,7 @@ class MasterIO(MasterSockets):
         )
 
     def _error_text(self, slave: RemoteSlave, limit: float) -> str:
-        """What the slave has logged about its error, if it can."""
+        """The slave's log entry about its error, if it has one."""
         template = slave.description.error_template()
         if template is None or not slave.description.capabilities.can_provide_log_on_request:
             return ""
@@ -275,16 +349,14 @@ class MasterIO(MasterSockets):
         open_requests = ", ".join(r.kind.name for r in guilty.pending.values())
         unanswered = f"; unanswered: {open_requests}" if open_requests else ""
         return DcpTimeoutError(
-            f"slave {guilty.name!r} is in {state}; {what} was waited for longer than "
+            f"slave {guilty.name!r} is in {state}; {what} did not come within "
             f"{self.timeout_s:g} s{unanswered}",
             slave=guilty.name,
         )
 
 
-def _describe(request: Request) -> str:
-    """Request as text: its name and, for configuration, what it was about."""
-    from ros2_cosim.dcp.wire.pdu import decode
-
+def _describe(request: PendingRequest) -> str:
+    """Request as text: its name, and the fields of a configuration request."""
     if not 0x20 <= request.kind < 0x80:
         return request.kind.name
     return str(decode(request.data))
