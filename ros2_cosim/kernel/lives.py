@@ -14,8 +14,8 @@ from typing import Any
 from ros2_cosim.kernel.errors import ParticipantError, RunAbortedError
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.kernel.participant import Host
-from ros2_cosim.kernel.system_state import system_state
 
 #: How long [s of wall time] to wait at a time for a handler that completes asynchronously.
 _POLL_S = 0.02

@@ -6,22 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from ros2_cosim.kernel.graph import Graph
-
-
-class Sample(NamedTuple):
-    """One message as a participant receives it.
-
-    ``stamp`` is simulated time in integer nanoseconds, ``seq`` counts the messages of the
-    writing port from 0, ``value`` is an immutable record.
-    """
-
-    stamp: int
-    seq: int
-    value: Any
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.sample import Sample as Sample
 
 
 class Step(NamedTuple):

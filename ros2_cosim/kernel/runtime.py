@@ -50,7 +50,7 @@ class LatchedChannel:
 
 
 class _Sender:
-    """Numbering and stamping of one output port."""
+    """Sequence numbers and stamps of one output port."""
 
     __slots__ = ("encode", "latency_draw", "latency_ns", "name", "schedule", "seq", "stamp")
 

@@ -15,8 +15,8 @@ from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.participant import Behaviour
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.realtime.around import cannot_begin_anew, renewed
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of

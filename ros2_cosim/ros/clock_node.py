@@ -19,9 +19,9 @@ from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import AGAIN, await_departure
@@ -48,7 +48,7 @@ class ClockNode:
     :param coordinator: what decides about time
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
-    :param muster: who takes part
+    :param membership: who takes part
     :param losses: participants whose processes ended before their time, and how
     :param on_required: told whom the system controller has named, for who watches the processes
     :param late: whether somebody may connect when the run has begun
@@ -70,7 +70,7 @@ class ClockNode:
         *,
         graph: Graph,
         control: RunControl,
-        muster: Muster,
+        membership: Membership,
         losses: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
         late: bool = False,
@@ -86,7 +86,7 @@ class ClockNode:
         self._session = session
         self._hard = hard
         self._coordinator = coordinator
-        self._muster = muster
+        self._membership = membership
         self._losses = losses
         self._on_required = on_required
         self._awaited_since: int | None = None
@@ -97,7 +97,7 @@ class ClockNode:
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
-        self._roll = RollCall(participants, observers, muster)
+        self._roll = RollCall(participants, observers, membership)
         self._table = StandingTable(graph, self._roll.states, timer())
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
@@ -111,7 +111,9 @@ class ClockNode:
             self._system.require(control.required)
         self._created = timer()
         self._started = 0
-        self._time = TimeTopics(session, coordinator, control, muster, run_id=run_id, timer=timer)
+        self._time = TimeTopics(
+            session, coordinator, control, membership, run_id=run_id, timer=timer
+        )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(
@@ -231,13 +233,11 @@ class ClockNode:
 
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
-        rate = self._control.rate
-        if rate is None:
+        if self._control.rate is None:
             return _POLL_S
-        # Everybody at the horizon has told when he goes on: nothing happens before that. The
-        # horizon is exclusive.
-        left_ns = self._coordinator.time + 1 - self._control.paced(self._timer())
-        return min(left_ns / rate / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
+        # Each participant at the horizon has told when it goes on: nothing happens before that.
+        left_ns = self._control.scale.due(self._coordinator.time) - self._timer()
+        return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _obey(self) -> None:
         """Do what was asked for by run control."""
@@ -276,7 +276,7 @@ class ClockNode:
                 return
             except DeadlockError:
                 missing = [name for name in roll.at_start if not roll.all_in(ready, [name])]
-                spared = [name for name in missing if self._muster.can_spare(name)]
+                spared = [name for name in missing if self._membership.can_spare(name)]
                 if not spared:
                     raise
                 self._give_up(spared)
@@ -293,7 +293,7 @@ class ClockNode:
 
         :raises ConfigurationError: that cannot be
         """
-        self._muster.require(names, begun=self._own.state >= State.RUNNING)
+        self._membership.require(names, begun=self._own.state >= State.RUNNING)
         self._on_required(names)
         self._system.require(names)
         self._update(f"required: {', '.join(names)}")
@@ -305,7 +305,7 @@ class ClockNode:
         if not awaited or self._awaited_since is None:
             self._awaited_since = now if awaited else None
         elif now - self._awaited_since > self._startup_ns:
-            if any(not self._muster.can_spare(name) for name in awaited):
+            if any(not self._membership.can_spare(name) for name in awaited):
                 time = format_ns(self._coordinator.time)
                 raise DeadlockError(
                     f"stood at {time} for {self._startup_ns / 1e9:g} s, waiting for "
@@ -315,9 +315,9 @@ class ClockNode:
 
     def _admit(self) -> None:
         """Let those enter who have come and have no declared time."""
-        news = self._muster.admit(self._time.horizon)
+        news = self._membership.admit(self._time.horizon)
         if news:
-            for presence in self._muster.presences:
+            for presence in self._membership.presences:
                 if presence.participant in news:
                     print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
             self._time.send_horizon()
@@ -328,7 +328,7 @@ class ClockNode:
 
     def _lose(self, name: str, reason: str) -> None:
         """Go on without a participant that the run can spare."""
-        if self._muster.lose(name, reason):
+        if self._membership.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
             self._somebody_paused = self._roll.somebody_paused
             self._update(f"the run goes on without {name}")
@@ -367,8 +367,8 @@ class ClockNode:
     def _check_failure(self) -> None:
         if self._control.abort_reason is not None:
             raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
-        for name, reason in self._losses().items() if self._muster.may_lose else ():
-            if not self._muster.can_spare(name):
+        for name, reason in self._losses().items() if self._membership.may_lose else ():
+            if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
         if self._failure is not None:
@@ -381,7 +381,7 @@ class ClockNode:
             "end_reason": coordinator.stop_reason,
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
-            **self._muster.record(),
+            **self._membership.record(),
         }
         if self._control.rate is not None:
             details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
@@ -401,9 +401,9 @@ class ClockNode:
             if state.cannot_reset and not self._control.no_reset:
                 self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
             if state.state in (State.READY_TO_RUN, State.RUNNING):
-                self._muster.ready(state.participant)
+                self._membership.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (
-                self._muster.can_spare(state.participant)
+                self._membership.can_spare(state.participant)
             ):
                 self._lose(state.participant, state.reason)
             # The clock learns last who has been told to abort: whoever says so before wants it.

@@ -19,7 +19,7 @@ from ros2_cosim.interfaces.protocol import (
     SystemState,
 )
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import (
     Interruption,
@@ -31,8 +31,8 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.participant import Behaviour, Host
-from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
@@ -101,9 +101,9 @@ class ParticipantNode:
         self._wait_ns = 0
         self._transport_ns = 0
         self._spec = graph.participants[name]
-        self._attendance = Attendance(graph)
+        self._membership = MembershipView(graph)
         self._writers: list[Writer] = []
-        self._readers = ExpectedReaders(graph, self._attendance)
+        self._readers = ExpectedReaders(graph, self._membership)
         for port in graph.participants[name].outputs:
             topic, _ = topic_of(name, port.name)
             qos = data_qos(latched=port.schedule == "once" or graph.is_kept(name, port.name))
@@ -112,17 +112,20 @@ class ParticipantNode:
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._readers.add(self._writers[-1], readers, recorded)
-        read_inputs(session, graph, self._engine, self._attendance, topic_of)
+        read_inputs(session, graph, self._engine, self._membership, topic_of)
         read_unsynchronised(session, graph, self._runtime, unsynchronised or {})
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
-            graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
+            lookahead.needs_promises(graph, name, port.name)
+            for port in graph.participants[name].outputs
         )
         self._completion = session.writer(
             topics.completion(name), topics.COMPLETION_TYPE, data_qos(latched=graph.has_late)
         )
         promise_readers = {
-            c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
+            c.target
+            for c in graph.outgoing(name)
+            if lookahead.needs_promises(graph, name, c.source_port)
         }
         others = 1 + (self._explicit and recorded)
         self._readers.add(self._completion, promise_readers, others)
@@ -375,7 +378,7 @@ class ParticipantNode:
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._told_horizon = max(self._told_horizon, horizon.time_ns)
-        self._attendance.told(horizon.presences, horizon.time_ns)
+        self._membership.told(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:
                 self._take_part(presence)

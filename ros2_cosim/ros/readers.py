@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.ros.session import Writer
 
 
@@ -25,12 +25,12 @@ class ExpectedReaders:
     them. Nor are those awaited that are gone.
 
     :param graph: the checked system
-    :param attendance: who is gone
+    :param membership: who is gone
     """
 
-    def __init__(self, graph: Graph, attendance: Attendance) -> None:
+    def __init__(self, graph: Graph, membership: MembershipView) -> None:
         self._late = {name for name, spec in graph.participants.items() if spec.is_late}
-        self._attendance = attendance
+        self._membership = membership
         self._expected: list[_Expected] = []
 
     def add(
@@ -58,5 +58,5 @@ class ExpectedReaders:
         )
 
     def _count(self, expected: _Expected, late: Collection[str]) -> int:
-        present = expected.readers - self._attendance.gone - set(late)
+        present = expected.readers - self._membership.gone - set(late)
         return len(present) + expected.others

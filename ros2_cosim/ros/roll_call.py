@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ros2_cosim.interfaces.protocol import ParticipantReport, ParticipantState
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.membership import Membership
 
 #: How the reason of a participant's state begins that does not advance for want of something.
 WAITS = "waits "
@@ -31,13 +31,15 @@ class RollCall:
 
     :param names: all who gate the clock
     :param observers: those of them that are no participants
-    :param muster: who takes part
+    :param membership: who takes part
     """
 
-    def __init__(self, names: Iterable[str], observers: Iterable[str], muster: Muster) -> None:
+    def __init__(
+        self, names: Iterable[str], observers: Iterable[str], membership: Membership
+    ) -> None:
         self.states: dict[str, ParticipantState | None] = dict.fromkeys(names)
         self.observers = frozenset(observers)
-        self._muster = muster
+        self._membership = membership
         self._reported: set[str] = set()
 
     def on_report(self, report: ParticipantReport) -> None:
@@ -47,19 +49,19 @@ class RollCall:
     @property
     def stepping(self) -> set[str]:
         """Who takes part now."""
-        return self._muster.taking_part
+        return self._membership.taking_part
 
     @property
     def at_start(self) -> set[str]:
         """Who has to be ready before the run begins."""
-        return {*self._muster.at_start, *self.observers}
+        return {*self._membership.at_start, *self.observers}
 
     def in_the_way(self) -> dict[str, str]:
         """Who is not required and not as far as all required ones, and what was missed.
 
         Only where the system controller has said who is required: the others are not waited for.
         """
-        spare = self._muster.dispensable
+        spare = self._membership.dispensable
         if not spare:
             return {}
         if self.all_in(State.READY_TO_RUN, self.at_start):
@@ -75,7 +77,7 @@ class RollCall:
     def somebody_paused(self) -> bool:
         """Whether somebody who takes part is paused, so that the others wait and rightly so."""
         return any(
-            told is not None and told.state == State.PAUSED and name not in self._muster.lost
+            told is not None and told.state == State.PAUSED and name not in self._membership.lost
             for name, told in self.states.items()
         )
 
@@ -86,7 +88,7 @@ class RollCall:
 
     def all_in(self, state: State, names: Collection[str]) -> bool:
         """Whether all of them have come as far; nobody waits for who is gone."""
-        told = [self.states[name] for name in names if name not in self._muster.lost]
+        told = [self.states[name] for name in names if name not in self._membership.lost]
         return all(s is not None and s.state >= state for s in told)
 
     def known(self, own: State) -> list[State | None]:
@@ -98,7 +100,7 @@ class RollCall:
         for name, told in self.states.items():
             state = None if told is None else State(told.state)
             ending = own >= State.STOPPING
-            if name in self.observers or self._muster.defines_system(name, state, ending):
+            if name in self.observers or self._membership.defines_system(name, state, ending):
                 known.append(state)
         return known
 

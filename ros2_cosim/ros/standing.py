@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import Completion, Heartbeat, ParticipantState
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
@@ -186,7 +187,9 @@ class StandingTable:
         latency, schedule = self._latencies[source, port]
         if schedule == "once" and place.activations:
             return FOREVER
-        implied = max(saturating_add(place.bound, latency), self._graph.first_stamp(source, port))
+        implied = max(
+            saturating_add(place.bound, latency), lookahead.first_stamp(self._graph, source, port)
+        )
         return max(implied, place.promises.get(port, NEVER))
 
     @staticmethod

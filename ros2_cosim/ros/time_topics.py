@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class
@@ -23,7 +23,7 @@ class TimeTopics:
     :param session: the ROS node of the clock
     :param coordinator: what decides about time
     :param control: what limits how far the run goes
-    :param muster: who takes part
+    :param membership: who takes part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
     """
@@ -33,14 +33,14 @@ class TimeTopics:
         session: Session,
         coordinator: Coordinator,
         control: RunControl,
-        muster: Muster,
+        membership: Membership,
         *,
         run_id: str,
         timer: Callable[[], int],
     ) -> None:
         self._coordinator = coordinator
         self._control = control
-        self._muster = muster
+        self._membership = membership
         self._run_id = run_id
         self._timer = timer
         #: The largest horizon that anybody has been told [ns].
@@ -96,4 +96,4 @@ class TimeTopics:
         """Publish the horizon as it is, with who takes part and since when."""
         coordinator = self._coordinator
         end = coordinator.end if coordinator.end_is_final else FOREVER
-        self._writer.send(Horizon(self._run_id, self.horizon, end, self._muster.presences))
+        self._writer.send(Horizon(self._run_id, self.horizon, end, self._membership.presences))

@@ -16,15 +16,15 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.dcp_slaves import LOOPBACK, slave_commands, started_slaves
-from ros2_cosim.scenario.executables import PACKAGE, find_node
+from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import check_hosting, hosted
 from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.share import share_file
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Horizon, ParticipantState, SystemState
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.kernel.channel import SequenceNumbers
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output
+from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Writer, data_qos
@@ -62,7 +63,7 @@ class FreeRunningNode:
         self._session = session
         self._name = name
         self._behaviour = behaviour
-        self._factor = factor
+        self._scale = TimeScale(factor)
         self._timer = timer
         self._end = end_ns
         self._free = FreeRunning(graph, name, behaviour, end_ns=end_ns, timer=timer)
@@ -89,8 +90,8 @@ class FreeRunningNode:
             topic, _ = topic_of(source, port_name)
             codec = graph.output(source, port_name).codec
             assert isinstance(codec, WireCodec)
-            numbering = Numbering(graph, source, port_name)
-            receive = self._receiver(codec, numbering, channels)
+            sequence = SequenceNumbers(graph, source, port_name)
+            receive = self._receiver(codec, sequence, channels)
             session.reader(topics.edge(topic, codec), codec.type_name, data_qos(), receive)
         latched = data_qos(latched=True)
         self._states = session.writer(
@@ -128,7 +129,7 @@ class FreeRunningNode:
                 close()
 
     def _receiver(
-        self, codec: WireCodec, numbering: Numbering, channels: list[int]
+        self, codec: WireCodec, sequence: SequenceNumbers, channels: list[int]
     ) -> Callable[[bytes], None]:
         free, decode = self._free, codec.decode
 
@@ -136,7 +137,7 @@ class FreeRunningNode:
             self._heard = self._timer()
             stamp, seq, record = decode(data)
             if seq is None:
-                seq = numbering.number(stamp, free.received(channels[0]))
+                seq = sequence.number(stamp, free.received(channels[0]))
             for channel in channels:
                 self._publish(free.receive(channel, Sample(stamp, seq, record)))
 
@@ -197,8 +198,7 @@ class FreeRunningNode:
             self._check_abort()
 
     def _due(self, time: int) -> int:
-        assert self._start is not None
-        return self._start + round(time / self._factor)
+        return self._scale.due(time)
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
@@ -247,6 +247,7 @@ class FreeRunningNode:
 
     def _on_start(self, start: Horizon) -> None:
         self._start = start.time_ns
+        self._scale.start(start.time_ns)
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = state

@@ -16,7 +16,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.control import find_run, joined
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.step_systems import Part, StepSystem
 
-from ros2_cosim.kernel.engine import CausalityCounts, Channel
+from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import CausalityError
 from ros2_cosim.kernel.participant import Sample
 

@@ -12,7 +12,8 @@ from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import Interleaving, System, systems
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of
-from ros2_cosim.kernel.engine import Blocked, Engine, Promise
+from ros2_cosim.kernel.channel import Promise
+from ros2_cosim.kernel.engine import Blocked, Engine
 from ros2_cosim.kernel.graph import (
     Connection,
     Graph,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.engine_network import digests
 from support.step_systems import MS, Part, StepSystem, context
 
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import (
     ConfigurationError,
     LifecycleError,
@@ -147,7 +148,7 @@ class TestDynamicSteps:
 
     def test_their_ports_promise_explicitly(self):
         system = StepSystem(a=Part(10, dynamic=True, schedule="every"), b=Part(10))
-        assert system.graph().needs_promises("a", "out")
+        assert lookahead.needs_promises(system.graph(), "a", "out")
 
     @settings(max_examples=60)
     @given(

@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.channel import Promise
+from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime

@@ -12,9 +12,8 @@ from support.activations import activations
 from support.engine_network import EngineNetwork, digests
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.channel import Promise
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import Promise
 from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
     Connection,
@@ -24,8 +23,8 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
-from ros2_cosim.kernel.presence import Presence, can_enter
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
@@ -310,7 +309,7 @@ class CoordinatedRun(Interleaving):
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
         self._horizons: dict[str, list[Any]] = {n: [] for n in self.engines}
         self._told = self.horizon()
-        self._attendances = {n: Attendance(self.graph) for n in self.engines}
+        self._attendances = {n: MembershipView(self.graph) for n in self.engines}
         self._guards: dict[tuple[str, int], Callable[[int, Sample], None]] = {}
         for name, engine in self.engines.items():
             engine.horizon = NEVER
@@ -358,7 +357,7 @@ class CoordinatedRun(Interleaving):
             return
         if (spec := self.runtimes[name].spec).free_entry:
             enter = self.coordinator.free_entry(self._told)
-            if enter >= self.coordinator.end or not can_enter(spec, enter):
+            if enter >= self.coordinator.end or not spec.can_enter(enter):
                 self.absent.discard(name)
                 self.dismissed.add(name)
                 return

@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part in a run, as the owner of the clock keeps it.
+"""Membership: which participants take part in a run, from when to when, and what follows.
 
-Pure bookkeeping beside the coordinator: who must be there before time 0 is left, who enters at
-a declared time, who enters when it is ready, whom the run has lost and goes on without, and
-from when on the record can therefore not be repeated.
+Pure bookkeeping beside the coordinator. :class:`Membership` is the side of the clock's owner:
+participants that must be ready before time 0 is left, that enter at a declared time, that enter
+when they are ready, that the run has lost and goes on without, and from when on the record can
+therefore not be repeated. :class:`MembershipView` is the side of a reader. The state of the
+system (:func:`system_state`) follows from the states of its required members.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from ros2_cosim.kernel import lookahead
+from ros2_cosim.kernel.channel import Channel, SequenceNumbers
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.presence import Presence, can_enter
-from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 
 
-class Muster:
+class Presence(NamedTuple):
+    """A participant takes part from ``enter_ns`` (inclusive) to ``leave_ns`` (exclusive)."""
+
+    participant: str
+    enter_ns: int
+    leave_ns: int
+
+
+class Membership:
     """The presence of all participants.
 
     :param graph: the checked system
@@ -130,7 +141,7 @@ class Muster:
             enter = self._coordinator.free_entry(allowed_ns)
             if enter >= self._coordinator.end:
                 continue  # the run ends before
-            if not can_enter(self._graph.participants[name], enter):
+            if not self._graph.participants[name].can_enter(enter):
                 self.lost[name] = enter, f"came at {format_ns(enter)}, too late to be activated"
                 continue
             self._coordinator.admit(name, enter)
@@ -235,3 +246,162 @@ class Muster:
         if leave <= enter:
             return [None, None]
         return [enter, leave if leave < end else None]
+
+
+@dataclass
+class _Writer:
+    """A participant that may enter at any time, or be gone at any time."""
+
+    entered: bool
+    gone: bool = False
+    channels: list[tuple[str, Channel]] = field(default_factory=list)
+    sequences: list[SequenceNumbers] = field(default_factory=list)
+    #: What came before its entry was known.
+    early: list[tuple[Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
+
+
+class MembershipView:
+    """What one reader knows of the presence of those it reads from.
+
+    :param graph: the checked system
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._writers = {
+            name: _Writer(entered=not spec.free_entry) for name, spec in graph.participants.items()
+        }
+        self._awaited = [w for w in self._writers.values() if not w.entered]
+        #: Participants that the run goes on without.
+        self.gone: set[str] = set()
+
+    def watch(self, source: str, port: str, channel: Channel) -> None:
+        """Keep a channel informed of its writer's presence."""
+        self._writers[source].channels.append((port, channel))
+
+    def guard(
+        self, source: str, sequence: SequenceNumbers | None, receive: Callable[..., None]
+    ) -> Callable[..., None]:
+        """Wrap a receiver of a writer's messages so that it hears them in their time only.
+
+        Receivers of those whom the scenario requires are left as they are; should the system
+        controller have spared one, its channels close.
+        """
+        spec, writer = self._graph.participants[source], self._writers[source]
+        if spec.required and not spec.free_entry:
+            return receive
+        if sequence is not None:
+            writer.sequences.append(sequence)
+
+        def guarded(*message: Any) -> None:
+            if writer.gone:
+                return  # the run has gone on as if nothing more came
+            if writer.entered:
+                receive(*message)
+            else:
+                writer.early.append((receive, message))
+
+        return guarded
+
+    def told(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
+        """Take what the owner of the clock tells.
+
+        :param presences: (participant, entry, end of its presence) of all who entered freely or
+            are gone
+        :param horizon: activations before this time may run
+        """
+        for name, enter, leave in presences:
+            writer = self._writers.get(name)
+            if writer is None:
+                continue
+            if leave < FOREVER and not writer.gone:
+                self._leave(name, writer)
+            elif not writer.entered:
+                self._enter(name, writer, enter)
+        for writer in self._awaited:
+            if not writer.entered:
+                for _, channel in writer.channels:
+                    channel.silent_until(horizon)
+
+    def _enter(self, name: str, writer: _Writer, time: int) -> None:
+        graph = self._graph.entering(name, time)
+        writer.entered = True
+        for port, channel in writer.channels:
+            channel.silent_until(lookahead.first_stamp(graph, name, port))
+        for sequence in writer.sequences:
+            sequence.entered(graph)
+        for receive, message in writer.early:
+            receive(*message)
+        writer.early.clear()
+
+    def _leave(self, name: str, writer: _Writer) -> None:
+        self.gone.add(name)
+        writer.gone = True
+        writer.entered = True
+        writer.early.clear()
+        for _, channel in writer.channels:
+            channel.close()
+
+
+def check_required(graph: Graph, names: Collection[str]) -> None:
+    """Refuse a set of required participants that the system cannot run with.
+
+    :param graph: the system, as the scenario declares it
+    :param names: who is required; all others are not
+    :raises ConfigurationError: nobody is named, somebody is unknown, or somebody is left out whose
+        silence readers would not notice
+    """
+    known = ", ".join(sorted(graph.participants))
+    if not names:
+        raise ConfigurationError(f"require: nobody is named; participants are {known}")
+    for name in names:
+        if name not in graph.participants:
+            raise ConfigurationError(
+                f"require: there is no participant '{name}'; participants are {known}"
+            )
+    for name, spec in graph.participants.items():
+        if not spec.required or name in names:
+            continue
+        ports = _counted_on(graph, name)
+        if ports:
+            raise ConfigurationError(
+                f"require: '{name}' is not named, but readers of {', '.join(ports)} count on its "
+                "messages; name it, too, or declare it 'required: false' in the scenario"
+            )
+
+
+def _counted_on(graph: Graph, name: str) -> list[str]:
+    """Ports that need no promises only because a participant certainly stays."""
+    relaxed = Graph(
+        [
+            replace(spec, required=False) if spec.name == name else spec
+            for spec in graph.participants.values()
+        ],
+        graph.connections,
+    )
+    return [
+        f"{writer}.{port.name}"
+        for writer, spec in graph.participants.items()
+        for port in spec.outputs
+        if lookahead.needs_promises(relaxed, writer, port.name)
+        and not lookahead.needs_promises(graph, writer, port.name)
+    ]
+
+
+def system_state(required: Iterable[State | None]) -> State:
+    """Derive the state of the system.
+
+    :param required: the state of each required participant, None for one that nobody has seen
+    """
+    states = list(required)
+    if State.ABORTING in states:
+        return State.ABORTING
+    known = {state for state in states if state is not None}
+    if None in states or not known or State.INVALID in known:
+        return State.INVALID
+    if State.ERROR in known:
+        return State.ERROR
+    earliest, latest = min(known), max(known)
+    if earliest <= State.STOPPING <= latest:
+        return State.STOPPING
+    return State.PAUSED if State.PAUSED in known else earliest
