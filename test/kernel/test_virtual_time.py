@@ -14,10 +14,10 @@ from support.step_systems import MS, Part, StepSystem, context
 
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import (
+    Aborted,
     ConfigurationError,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
 )
 from ros2_cosim.kernel.graph import ParticipantSpec
 from ros2_cosim.kernel.participant import Step
@@ -103,7 +103,7 @@ def test_another_thread_may_end_the_run_within_an_open_step(how):
         assert scheduler.stop_reason == "a: enough"
         assert [time for _, time in system.log] == [0]
         return
-    expected = ParticipantError if how == "report_error" else RunAbortedError
+    expected = ParticipantError if how == "report_error" else Aborted
     with pytest.raises(expected, match="'a' (reports an error|aborts the run): enough"):
         system.run(1000 * MS)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ class StepSystem:
             self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
         )
         lives = Lives(behaviours)
-        with lives.during(time.sleep, lambda: scheduler.active):
+        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             end = scheduler.run(until)
             lives.stop(scheduler.stop_reason or f"end at {end} ns")
             lives.shut_down("complete")
