@@ -22,8 +22,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
+from ros2_cosim.record.summary import Summary, print_repetitions, print_summary
 from ros2_cosim.run.bringup import (
     PreparedRun,
     RunRequest,
@@ -102,9 +101,9 @@ def run(
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
             summary = _start(prepared)
-            tell_summary(summary)
+            print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
-            tell_repetitions(summary, repetitions(prepared.output))
+            print_repetitions(summary, repetitions(prepared.output))
     _exit_by_verdicts(summary)
 
 
@@ -128,7 +127,7 @@ def replay(
         request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
         with bring_up(request) as prepared:
             summary = _start(prepared)
-            tell_summary(summary)
+            print_summary(summary)
             compare(former, summary)
     print("  the same trace as before")
     print(f"  results in {output}")

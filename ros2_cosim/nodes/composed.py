@@ -11,7 +11,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Behaviour
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -23,9 +23,9 @@ from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
-from ros2_cosim.ros.composed_lives import LivesOnRos
+from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
-from ros2_cosim.ros.unsynchronised import read_unsynchronised
+from ros2_cosim.ros.inputs import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 #: So long [s of wall time] it waits at a time while a handler completes asynchronously.
@@ -60,12 +60,11 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     behaviours: dict[str, Behaviour] = {}
     again = False
     repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
-    lives: LivesOnRos | None = None
+    lifecycles: RosLifecycle | None = None
     try:
         node = ComposedNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             control=control,
             run_id=started.run_id(),
@@ -83,7 +82,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         )
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
-        lives = LivesOnRos(
+        lifecycles = RosLifecycle(
             session,
             behaviours,
             scheduler,
@@ -92,9 +91,9 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
         if control.required:
-            lives.require(control.required)
-        control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
+            lifecycles.require(control.required)
+        control.on_require = partial(_require, graph, lifecycles)
+        with lifecycles.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
 
             def progress(time_ns: int) -> None:
@@ -112,17 +111,17 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             )
             node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
-            lives.stop(run.end_reason)
+            lifecycles.stop(run.end_reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            again = lives.kept = control.reset or repeats
+            again = lifecycles.kept = control.reset or repeats
             if not again:
-                lives.shut_down("the run is complete")
+                lifecycles.shut_down("the run is complete")
     finally:
         sink.close()
-        if lives is not None:
-            lives.leave()
+        if lifecycles is not None:
+            lifecycles.leave()
         else:
-            Lives({**(former.behaviours if former else {}), **behaviours}).close()
+            LifecycleGroup({**(former.behaviours if former else {}), **behaviours}).close()
     # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
@@ -179,10 +178,10 @@ def _make_models(
             control.no_reset = f"participant '{name}': {obstacle}"
 
 
-def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
+def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:
     """Take from the system controller what is required: all participants are there, and stay."""
     check_required(graph, names)
-    lives.require(names)
+    lifecycles.require(names)
 
 
 if __name__ == "__main__":

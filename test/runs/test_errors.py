@@ -75,7 +75,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "rate zero": (
         ["--rate", "0"],
-        "rate: found 0.0; allowed is a number above 0 and below 1000000, or max",
+        "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
     ),
     "rate a word": (
         ["--rate", "fast"],
