@@ -15,7 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import CosimError
 
-#: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
+#: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
+#: repeated run is not the same.
 EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.

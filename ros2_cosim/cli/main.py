@@ -117,7 +117,7 @@ def replay(
     bag: Bag = True,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
-    from ros2_cosim.run.replay import compare, prepare_replay
+    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
 
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         scenario, arrivals, former = prepare_replay(run_directory)
@@ -128,7 +128,11 @@ def replay(
         with bring_up(request) as prepared:
             summary = _start(prepared)
             print_summary(summary)
-            compare(former, summary)
+            try:
+                compare(former, summary)
+            except DifferentError as error:
+                print(f"cosim: {error}", file=sys.stderr)
+                raise typer.Exit(EXIT_VERDICT) from None
     print("  the same trace as before")
     print(f"  results in {output}")
 

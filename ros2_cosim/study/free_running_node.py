@@ -15,10 +15,10 @@ from functools import partial
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.errors import RunError, begun_elsewhere
+from ros2_cosim.kernel.errors import ConfigurationError, RunError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
-from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.pacing import TimeScale, parse_rate
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import by_writer, read_port
 from ros2_cosim.ros.outputs import OutputTopics
@@ -31,6 +31,17 @@ START = "/cosim/free_running/start"
 _POLL_S = 0.1
 #: When all have finished and nothing has arrived for so long, nothing more will arrive.
 _SETTLED_NS = 200_000_000
+
+
+def wanted_factor(session: Session) -> float:
+    """The real-time factor of a run without synchronisation: the ROS parameter ``factor``.
+
+    :raises ConfigurationError: it is no number above 0
+    """
+    factor = parse_rate(session.parameter("factor", "1.0"))
+    if factor is None:
+        raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
+    return factor
 
 
 class FreeRunningNode:
