@@ -73,8 +73,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "participants.world.inputs.control/follower1.delayed=false"],
         "zero-delay loop: ",
     ),
-    "rate zero": (["--rate", "0"], "rate: found '0'; allowed is a number above 0, or max"),
-    "rate a word": (["--rate", "fast"], "rate: found 'fast'; allowed is a number above 0, or max"),
+    "rate zero": (["--rate", "0"], "rate: found '0'; allowed is a number above 0 and below 1000000, or max"),
+    "rate a word": (["--rate", "fast"], "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max"),
     "setting without value": (
         ["--set", "novalue"],
         "--set novalue: allowed is key=value",
