@@ -26,10 +26,10 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
-from ros2_cosim.ros.repetition import AGAIN, await_departure
-from ros2_cosim.ros.run_view import Progress, RunView
+from ros2_cosim.ros.repetition import await_departure
+from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.system_state_topic import SystemStateTopic
+from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
 _POLL_S = 0.05
@@ -49,8 +49,10 @@ class ClockNode:
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param losses: participants whose processes ended before their time, and how
+    :param early_leaves: participants whose processes ended before their time, and how
     :param on_required: called with the participants that the system controller requires
+    :param on_progress: called again and again with the simulated time [ns], and whether the run
+        stands on request
     :param late: whether a participant may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -71,8 +73,9 @@ class ClockNode:
         graph: Graph,
         control: RunControl,
         membership: Membership,
-        losses: Callable[[], Mapping[str, str]] = dict,
+        early_leaves: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -87,7 +90,7 @@ class ClockNode:
         self._hard = hard
         self._coordinator = coordinator
         self._membership = membership
-        self._losses = losses
+        self._early_leaves = early_leaves
         self._on_required = on_required
         self._awaited_since: int | None = None
         self._run_id = run_id
@@ -100,7 +103,7 @@ class ClockNode:
         self._readiness = Readiness(participants, observers, membership)
         self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
+            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -114,7 +117,13 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._time = TimeTopics(
-            session, coordinator, control, membership, run_id=run_id, timer=timer
+            session,
+            coordinator,
+            control,
+            membership,
+            run_id=run_id,
+            timer=timer,
+            on_progress=on_progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -179,7 +188,7 @@ class ClockNode:
             if self._again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
-                self._system.last_word(int(AGAIN), "the run begins anew")
+                self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")
@@ -259,8 +268,8 @@ class ClockNode:
         """Report how far the run is, on the console and on the topics of the run view."""
         self._time.tell()
         self._view.poll(
-            Progress(
-                self._system.told,
+            RunProgress(
+                self._system.last,
                 self._coordinator.time,
                 self._time.horizon,
                 self._coordinator.end,
@@ -370,7 +379,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._losses().items() if self._membership.may_lose else ():
+        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)

@@ -17,7 +17,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lifecycle_mapping import Wish
+from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.session import Session, data_qos
 
@@ -74,16 +74,16 @@ class RosLifecycle(LifecycleGroup):
     def _state_of(self, name: str) -> Callable[[], State]:
         return lambda: self.of[name].state
 
-    def _wish(self, name: str) -> Callable[[Wish, str], None]:
+    def _wish(self, name: str) -> Callable[[LifecycleRequest, str], None]:
         life, runtime = self.of[name], self._scheduler.runtimes[name]
 
-        def grant(wish: Wish, reason: str) -> None:
-            if wish is Wish.PAUSE:
+        def grant(wish: LifecycleRequest, reason: str) -> None:
+            if wish is LifecycleRequest.PAUSE:
                 life.pause(reason)
                 return
             if life.state is State.PAUSED:
                 life.resume(reason)
-            if wish is Wish.STOP:
+            if wish is LifecycleRequest.STOP:
                 if runtime.stop_reason is not None:
                     raise LifecycleError(
                         f"a stop has been asked for already: {runtime.stop_reason}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clock tells of time: no message that lets nobody do anything."""
+"""What the clock publishes of time: no message that lets no participant do anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCENARIO = {
 
 
 def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
-    """(wall time [ms], horizon [ns]) whenever the horizon is told, of a run of 300 ms.
+    """(wall time [ms], horizon [ns]) whenever the horizon is published, of a run of 300 ms.
 
     The only participant is active every 100 ms and takes no time; the clock looks every ms.
     """
