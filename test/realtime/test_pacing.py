@@ -138,6 +138,10 @@ def test_a_rate_that_makes_no_sense_is_refused(text: str) -> None:
         parse_rate(text)
 
 
+def test_a_time_beyond_all_clocks_is_due_at_their_end() -> None:
+    assert Pacer(1e-300, VirtualClock()).due(1) == FOREVER
+
+
 def test_rates_are_read_as_they_are_written() -> None:
     assert parse_rate("max") is checked_rate(None) is None
     assert parse_rate("0.1") == 0.1
