@@ -12,7 +12,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.clock_node import ClockNode
+from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 from ros2_cosim.run.losses import read_losses, tell_required
 
@@ -63,14 +63,16 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         losses=partial(read_losses, directory),
         on_required=partial(tell_required, directory),
         late=graph.has_late,
-        run_id=started.run_id(),
-        again=session.repetition + 1 < repeat,
-        watchdog_s=scenario.watchdog_s,
-        warn_s=scenario.watchdog_warn_s,
-        startup_s=scenario.startup_s,
-        observers=[RECORDER],
+        settings=ClockSettings(
+            run_id=started.run_id(),
+            startup_s=scenario.startup_s,
+            watchdog_s=scenario.watchdog_s,
+            warn_s=scenario.watchdog_warn_s,
+            observers=(RECORDER,),
+            again=session.repetition + 1 < repeat,
+            hard=realtime.hard,
+        ),
         timer=time.perf_counter_ns,
-        hard=realtime.hard,
     ).run()
 
 

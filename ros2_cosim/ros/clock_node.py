@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -40,6 +41,29 @@ _SECOND = 1_000_000_000
 _END_NS = 60 * _SECOND
 
 
+@dataclass(frozen=True)
+class ClockSettings:
+    """What a clock needs to know of its run; wall times in seconds.
+
+    :ivar run_id: names this run in every message
+    :ivar startup_s: all may take so long to become ready
+    :ivar watchdog_s: without progress for so long the run is stopped; the end of the run has at
+        least its own time
+    :ivar warn_s: no progress, or no sign of life, for so long is worth a warning
+    :ivar observers: nodes that gate the clock and take no part: the recorder
+    :ivar again: whether the run begins anew after its end
+    :ivar hard: what hard real time this process was granted; empty if it did not ask
+    """
+
+    run_id: str
+    startup_s: float
+    watchdog_s: float
+    warn_s: float
+    observers: tuple[str, ...] = ()
+    again: bool = False
+    hard: str = ""
+
+
 class ClockNode:
     """Coordinates a run.
 
@@ -52,14 +76,8 @@ class ClockNode:
     :param losses: participants whose processes ended before their time, and how
     :param on_required: called with the participants that the system controller requires
     :param late: whether a participant may connect when the run has begun
-    :param run_id: names this run in every message
-    :param again: whether the run begins anew after its end
-    :param startup_s: wall seconds that all may take to become ready
-    :param watchdog_s: wall seconds without progress after which the run is stopped; the
-        end of the run has at least its own time
-    :param warn_s: wall seconds without progress, or sign of life, after which that is said
+    :param settings: what else it needs to know of the run
     :param timer: monotonic wall clock [ns]
-    :param hard: what hard real time this process was granted; empty if it did not ask
     """
 
     def __init__(
@@ -74,33 +92,31 @@ class ClockNode:
         losses: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
         late: bool = False,
-        run_id: str,
-        again: bool = False,
-        watchdog_s: float,
-        warn_s: float,
-        startup_s: float,
-        observers: Iterable[str] = (),
+        settings: ClockSettings,
         timer: Callable[[], int],
-        hard: str = "",
     ) -> None:
+        run_id = settings.run_id
         self._session = session
-        self._hard = hard
+        self._settings = settings
         self._coordinator = coordinator
         self._membership = membership
         self._losses = losses
         self._on_required = on_required
         self._awaited_since: int | None = None
-        self._run_id = run_id
-        self._again = again
         self._control = control
         control.on_require = self._require
-        self._watchdog_ns = int(watchdog_s * 1e9)
-        self._startup_ns = int(startup_s * 1e9)
+        self._watchdog_ns = int(settings.watchdog_s * 1e9)
+        self._startup_ns = int(settings.startup_s * 1e9)
         self._timer = timer
-        self._readiness = Readiness(participants, observers, membership)
+        self._readiness = Readiness(participants, settings.observers, membership)
         self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
+            session,
+            self._table,
+            run_id=run_id,
+            warn_ns=int(settings.warn_s * 1e9),
+            timer=timer,
+            warn=_tell,
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -159,7 +175,7 @@ class ClockNode:
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
-            if self._again and self._control.no_reset:
+            if self._settings.again and self._control.no_reset:
                 raise RunError(f"--repeat: this run cannot begin anew: {self._control.no_reset}")
             self._started = self._timer()
             self._control.started(self._started)
@@ -176,7 +192,7 @@ class ClockNode:
             self._wait_for(
                 lambda: self._readiness.all_in(State.STOPPED, finishing), TO_STOP, limit_ns
             )
-            if self._again or self._control.reset:
+            if self._settings.again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
                 self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
@@ -387,7 +403,7 @@ class ClockNode:
             **self._membership.record(),
         }
         if self._control.rate is not None:
-            details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
+            details["realtime"] = {"rate": self._control.rate, "hard": self._settings.hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _changed(self, change: Change) -> None:
