@@ -73,8 +73,10 @@ class ClockNode:
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param losses: participants whose processes ended before their time, and how
+    :param early_leaves: participants whose processes ended before their time, and how
     :param on_required: called with the participants that the system controller requires
+    :param on_progress: called again and again with the simulated time [ns], and whether the run
+        stands on request
     :param late: whether a participant may connect when the run has begun
     :param settings: what else it needs to know of the run
     :param timer: monotonic wall clock [ns]
@@ -89,8 +91,9 @@ class ClockNode:
         graph: Graph,
         control: RunControl,
         membership: Membership,
-        losses: Callable[[], Mapping[str, str]] = dict,
+        early_leaves: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
         late: bool = False,
         settings: ClockSettings,
         timer: Callable[[], int],
@@ -100,7 +103,7 @@ class ClockNode:
         self._settings = settings
         self._coordinator = coordinator
         self._membership = membership
-        self._losses = losses
+        self._early_leaves = early_leaves
         self._on_required = on_required
         self._awaited_since: int | None = None
         self._control = control
@@ -130,7 +133,13 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._time = TimeTopics(
-            session, coordinator, control, membership, run_id=run_id, timer=timer
+            session,
+            coordinator,
+            control,
+            membership,
+            run_id=run_id,
+            timer=timer,
+            on_progress=on_progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -386,7 +395,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._losses().items() if self._membership.may_lose else ():
+        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
