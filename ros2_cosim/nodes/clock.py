@@ -24,10 +24,9 @@ def main() -> int:
 def _coordinate(controls: list[RunControl], started: Started) -> bool:
     session, scenario, graph, starter = started
     realtime = realtime_of(session)
-    names = [*graph.order, RECORDER]
     specs = graph.participants
     coordinator = Coordinator(
-        names,
+        [*graph.order, RECORDER],
         duration_ns=scenario.duration,
         run_ahead_ns=scenario.run_ahead,
         stop_latency_ns=scenario.stop_latency,
@@ -51,15 +50,11 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
     repeat = int(session.parameter("repeat", "1"))
     return ClockNode(
         session,
-        names,
+        graph,
         coordinator,
-        graph=graph,
         control=control,
         membership=Membership(graph, coordinator, control.required),
-        early_leaves=lambda: starter.early_leaves,
-        on_required=starter.require,
-        on_progress=starter.progress,
-        late=graph.has_late,
+        supervisor=starter,
         settings=ClockSettings(
             run_id=started.run_id(),
             startup_s=scenario.startup_s,

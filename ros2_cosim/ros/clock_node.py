@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -64,20 +65,29 @@ class ClockSettings:
     hard: str = ""
 
 
+class Supervisor(Protocol):
+    """The starter of a run, which watches its processes, as the clock sees it."""
+
+    @property
+    def early_leaves(self) -> Mapping[str, str]:
+        """Participants whose processes ended before their time -> how."""
+
+    def require(self, names: Collection[str]) -> None:
+        """Take which participants the system controller requires."""
+
+    def progress(self, time_ns: int, resting: bool) -> None:
+        """Take the simulated time, and whether the run stands on request; comes often."""
+
+
 class ClockNode:
     """Coordinates a run.
 
     :param session: the ROS node
-    :param participants: all participants that gate the clock, the recorder included
-    :param coordinator: what decides about time
     :param graph: the checked system
+    :param coordinator: what decides about time
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param early_leaves: participants whose processes ended before their time, and how
-    :param on_required: called with the participants that the system controller requires
-    :param on_progress: called again and again with the simulated time [ns], and whether the run
-        stands on request
-    :param late: whether a participant may connect when the run has begun
+    :param supervisor: what watches the processes of the run
     :param settings: what else it needs to know of the run
     :param timer: monotonic wall clock [ns]
     """
@@ -85,16 +95,12 @@ class ClockNode:
     def __init__(
         self,
         session: Session,
-        participants: Iterable[str],
+        graph: Graph,
         coordinator: Coordinator,
         *,
-        graph: Graph,
         control: RunControl,
         membership: Membership,
-        early_leaves: Callable[[], Mapping[str, str]] = dict,
-        on_required: Callable[[Collection[str]], None] = lambda names: None,
-        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
-        late: bool = False,
+        supervisor: Supervisor,
         settings: ClockSettings,
         timer: Callable[[], int],
     ) -> None:
@@ -103,15 +109,15 @@ class ClockNode:
         self._settings = settings
         self._coordinator = coordinator
         self._membership = membership
-        self._early_leaves = early_leaves
-        self._on_required = on_required
+        self._supervisor = supervisor
         self._awaited_since: int | None = None
         self._control = control
         control.on_require = self._require
         self._watchdog_ns = int(settings.watchdog_s * 1e9)
         self._startup_ns = int(settings.startup_s * 1e9)
         self._timer = timer
-        self._readiness = Readiness(participants, settings.observers, membership)
+        gating = [*graph.order, *settings.observers]
+        self._readiness = Readiness(gating, settings.observers, membership)
         self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
             session,
@@ -139,7 +145,7 @@ class ClockNode:
             membership,
             run_id=run_id,
             timer=timer,
-            on_progress=on_progress,
+            on_progress=supervisor.progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -157,7 +163,7 @@ class ClockNode:
             session.record_reader(
                 topics.completion(name),
                 topics.COMPLETION_TYPE,
-                data_qos(latched=late and name not in self._readiness.observers),
+                data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 self._on_completion,
             )
         ControlServices(
@@ -321,7 +327,7 @@ class ClockNode:
         :raises ConfigurationError: that cannot be
         """
         self._membership.require(names, begun=self._own.state >= State.RUNNING)
-        self._on_required(names)
+        self._supervisor.require(names)
         self._system.require(names)
         self._update(f"required: {', '.join(names)}")
 
@@ -395,7 +401,9 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
+        for name, reason in (
+            self._supervisor.early_leaves.items() if self._membership.may_lose else ()
+        ):
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
