@@ -24,10 +24,9 @@ def main() -> int:
 def _coordinate(controls: list[RunControl], started: Started) -> bool:
     session, scenario, graph, starter = started
     realtime = realtime_of(session)
-    names = [*graph.order, RECORDER]
     specs = graph.participants
     coordinator = Coordinator(
-        names,
+        [*graph.order, RECORDER],
         duration_ns=scenario.duration,
         run_ahead_ns=scenario.run_ahead,
         stop_latency_ns=scenario.stop_latency,
