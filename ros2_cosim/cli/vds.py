@@ -20,12 +20,12 @@ from ros2_cosim.cli.console import clear_errors
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # loaded by the commands themselves: every other command does without
+    from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
-    from ros2_cosim.vds.session import Output
 
 app = typer.Typer(
     name="vds",
@@ -79,8 +79,8 @@ def serve(
     ] = None,
 ) -> None:
     """Serve vehicles until interrupted."""
+    from ros2_cosim.vds.free_run import FreeRunSettings
     from ros2_cosim.vds.ports import read_address
-    from ros2_cosim.vds.run_modes import FreeRunSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
 
     with clear_errors():
@@ -197,7 +197,7 @@ def _table(stream: IO[str]) -> Any:
     corners = [f"{name}_{corner}" for name in wheels for corner in ("fl", "fr", "rl", "rr")]
     writer.writerow(["time_s", "vehicle", *plain, *corners])
 
-    def write(outputs: Mapping[str, Output]) -> None:
+    def write(outputs: Mapping[str, VehicleOutput]) -> None:
         for name, output in outputs.items():
             s = output.state
             values = [getattr(s, field) for field in plain]

@@ -36,11 +36,11 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.frames import quaternion_from_rpy
 from ros2_cosim.models.vehicle import SEDAN, VEHICLES
+from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
-from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds.fleet import VehicleSession
 from ros2_cosim.vds.fleet_settings import VehicleSettings
 from ros2_cosim.vds.ports import read_address
-from ros2_cosim.vds.session import Session
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
 
@@ -86,7 +86,7 @@ class _Link(Protocol):
 class _Own:
     """A session of this process."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: VehicleSession) -> None:
         self._session = session
 
     def begin(self) -> PlantState:

@@ -7,15 +7,17 @@ VDS1 has no vehicle in its packets.
 
 from __future__ import annotations
 
-import selectors
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.realtime.wall_clock import WallClock
-from ros2_cosim.vds.session import Output
+from ros2_cosim.sockets.endpoints import open_udp
+from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vds1 import (
     CommandPacket,
     SequenceFilter,
@@ -27,6 +29,8 @@ from ros2_cosim.vds.vds1 import (
 Address = tuple[str, int]
 #: Longer datagrams are no packets; one byte more than the longest one shows that.
 _READ_SIZE = 512
+#: A port that is flooded gives way to the others after so many datagrams.
+_MAX_READS = 64
 
 
 class PortCounts(NamedTuple):
@@ -37,20 +41,17 @@ class PortCounts(NamedTuple):
     malformed: int
 
 
-def open_udp(host: str, port: int) -> socket.socket:
-    """A bound, non-blocking UDP socket.
+def open_port(host: str, port: int) -> socket.socket:
+    """A bound UDP socket that does not block; port 0 takes a free one.
 
     :raises ConnectionFailedError: the address cannot be had
     """
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        opened.bind((host, port))
-    except (OSError, OverflowError) as error:
-        opened.close()
-        reason = getattr(error, "strerror", None) or error
-        raise ConnectionFailedError(f"UDP {host}:{port} cannot be opened: {reason}") from None
-    opened.setblocking(False)
-    return opened
+        return open_udp(host, port)
+    except OSError as error:
+        raise ConnectionFailedError(
+            f"UDP {host}:{port} cannot be opened: {error.strerror or error}"
+        ) from None
 
 
 def read_address(text: str, port: int, option: str) -> Address:
@@ -87,7 +88,7 @@ class CommandPorts:
         self._malformed: dict[str, int] = {}
         try:
             for index, name in enumerate(vehicles):
-                self.sockets[name] = open_udp(host, port + index if port else 0)
+                self.sockets[name] = open_port(host, port + index if port else 0)
                 self.filters[name] = SequenceFilter()
                 self._accepted[name] = self._malformed[name] = 0
         except ConnectionFailedError:
@@ -153,8 +154,10 @@ class CommandReceiver:
         self._clock = clock
         self._silence = silence_ns
         self._heard = dict.fromkeys(ports.sockets, clock.now())
-        self._bell, self._ringer = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="vds-commands", daemon=True)
+        self._reactor = Reactor()
+        for name, opened in ports.sockets.items():
+            self._reactor.watch(opened, partial(self._read, name))
+        self._thread = threading.Thread(target=self._reactor.run, name="vds-commands", daemon=True)
 
     def start(self) -> None:
         """Begin to read."""
@@ -162,25 +165,16 @@ class CommandReceiver:
 
     def close(self) -> None:
         """End the thread; the ports stay open."""
+        self._reactor.stop()
         if self._thread.is_alive():
-            self._ringer.send(b"x")
             self._thread.join()
-        self._bell.close()
-        self._ringer.close()
-
-    def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._bell, selectors.EVENT_READ)
-            for name, opened in self._ports.sockets.items():
-                selector.register(opened, selectors.EVENT_READ, name)
-            while True:
-                for key, _ in selector.select():
-                    if key.data is None:
-                        return
-                    self._read(key.data)
+        self._reactor.close()
 
     def _read(self, vehicle: str) -> None:
-        while (received := self._ports.receive(vehicle)) is not None:
+        for _ in range(_MAX_READS):
+            received = self._ports.receive(vehicle)
+            if received is None:
+                return
             packet = received[0]
             now = self._clock.now()
             if now - self._heard[vehicle] >= self._silence:
@@ -207,7 +201,7 @@ class StateSender:
         #: Datagrams handed to the network, and those it would not take.
         self.sent = self.failed = 0
 
-    def send(self, outputs: Mapping[str, Output]) -> None:
+    def send(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Send the measured states, with the number and the simulated time of their ticks."""
         for vehicle, output in outputs.items():
             data = encode_state(output.steps, to_timestamp(output.time), output.measured)

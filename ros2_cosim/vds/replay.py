@@ -18,8 +18,8 @@ from typing import IO, Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
+from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
-from ros2_cosim.vds.session import Fleet, Output
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 FORMAT = 1
@@ -50,7 +50,7 @@ class Recorder:
         vehicles = {n: v.model_dump(exclude_defaults=True) for n, v in settings.vehicles.items()}
         self._write({"vds_scenario": FORMAT, "dt": settings.dt, "vehicles": vehicles})
 
-    def __call__(self, outputs: Mapping[str, Output]) -> None:
+    def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Write the commands that were new in this tick."""
         for vehicle, output in outputs.items():
             self._time = output.time
@@ -75,7 +75,7 @@ def plain_command(command: VehicleCommand) -> dict[str, Any]:
 
 
 def replay(
-    path: Path, on_tick: Callable[[Mapping[str, Output]], None] = lambda outputs: None
+    path: Path, on_tick: Callable[[Mapping[str, VehicleOutput]], None] = lambda outputs: None
 ) -> Replayed:
     """Run a file to its end.
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.vds.session import state_bytes, state_from_bytes
+from ros2_cosim.vds.fleet import state_bytes, state_from_bytes
 from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
 
 MAGIC = 0x56445331

@@ -16,6 +16,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.control import find_run, joined
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
@@ -25,12 +26,11 @@ from ros2_cosim.vds.controllable import (
     ENDED,
     PAUSED,
     RUNNING,
-    RunStatus,
-    checked_rate,
+    ControlStatus,
     checked_steps,
 )
-from ros2_cosim.vds.data_port import DataPort
-from ros2_cosim.vds.data_port_api import DataPortApi
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
 
 _POLL_S = 0.05
@@ -78,19 +78,19 @@ class RequestedControl:
         """Ask for another real-time factor."""
         self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))
 
-    def status(self) -> RunStatus:
+    def status(self) -> ControlStatus:
         """Where the run is, as far as it has been heard."""
         with self._lock:
             told, time_ns, over = self._status, self._heard, self._over
         if told is None:
-            return RunStatus(ENDED if over else RUNNING, max(time_ns, 0), 0, None)
+            return ControlStatus(ENDED if over else RUNNING, max(time_ns, 0), 0, None)
         state = RUNNING
         if over or told.state > State.PAUSED:
             state = ENDED
         elif told.state == State.PAUSED:
             state = PAUSED
         steps = max((p.activations for p in told.participants), default=0)
-        return RunStatus(state, max(time_ns, told.time_ns, 0), steps, told.rate or None)
+        return ControlStatus(state, max(time_ns, told.time_ns, 0), steps, told.rate or None)
 
     def take(self, status: WatchdogStatus) -> None:
         """Hear what the clock says of the run."""

@@ -20,7 +20,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
-from ros2_cosim.vds.data_port_view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
 
 
 class Footprint(NamedTuple):
@@ -36,7 +36,7 @@ _PATIENCE = 50
 
 
 class RecordsView:
-    """A ``RunView`` of vehicles that are known by their records.
+    """A ``RunPicture`` of vehicles that are known by their records.
 
     Poses that are shown together are of the same time: gaps between a new pose and an old one
     would be wrong by what the vehicles drive meanwhile.

@@ -10,9 +10,9 @@ import pytest
 from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.vds.controllable import RunStatus
-from ros2_cosim.vds.data_port_api import DataPortApi
-from ros2_cosim.vds.data_port_view import BoxView, VehicleView, gap_ahead, picture_of
+from ros2_cosim.vds.controllable import ControlStatus
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, gap_ahead, picture_of
 
 
 class Watched:
@@ -33,8 +33,8 @@ class Watched:
     def set_rate(self, rate: float | None) -> None:
         raise ConfigurationError("rate: not here")
 
-    def status(self) -> RunStatus:
-        return RunStatus("running", 1_500_000_000, 3, None, False)
+    def status(self) -> ControlStatus:
+        return ControlStatus("running", 1_500_000_000, 3, None, False)
 
     def picture(self) -> dict[str, Any]:
         return picture_of(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ros2_cosim import __version__
-from ros2_cosim.vds.data_port_messages import IoRequest, RunRequest, TargetsRequest
+from ros2_cosim.vds.data_port.messages import IoRequest, RunRequest, TargetsRequest
 from ros2_cosim.vds.vehicle_plant import PlantState
 
 _NUMBER = {"type": "number"}

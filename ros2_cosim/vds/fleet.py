@@ -35,7 +35,7 @@ class Plant(Protocol):
         """The state now."""
 
 
-class Output(NamedTuple):
+class VehicleOutput(NamedTuple):
     """Everything that a session says of itself after a tick.
 
     ``time`` [ns] and ``steps`` belong to ``state``, the true one. ``measured`` is what the
@@ -68,7 +68,7 @@ class SessionSettings:
             )
 
 
-class Session:
+class VehicleSession:
     """One vehicle between its actuators and its sensor.
 
     :param plant: what is stepped
@@ -89,7 +89,7 @@ class Session:
         self._sensor = DelayLine(settings.sensor_delay_ns, (0, state))
         self._lock = threading.Lock()
         self._command = initial
-        self._output = Output(0, 0, state, 0, state, initial, initial)
+        self._output = VehicleOutput(0, 0, state, 0, state, initial, initial)
 
     def set_input(self, command: VehicleCommand) -> None:
         """Latch a command: the next tick and all after it use it until another one is set.
@@ -101,7 +101,7 @@ class Session:
         with self._lock:
             self._command = command
 
-    def tick(self) -> Output:
+    def tick(self) -> VehicleOutput:
         """Advance by one step; returns what :meth:`output` gives from now on."""
         with self._lock:
             command = self._command
@@ -112,12 +112,12 @@ class Session:
         end, state = begin + dt, self._plant.state()
         self._sensor.put(end, (end, state))
         measured_time, measured = self._sensor.at(end)
-        output = Output(end, steps + 1, state, measured_time, measured, command, realised)
+        output = VehicleOutput(end, steps + 1, state, measured_time, measured, command, realised)
         with self._lock:
             self._output = output
         return output
 
-    def output(self) -> Output:
+    def output(self) -> VehicleOutput:
         """The whole picture after the last tick."""
         with self._lock:
             return self._output
@@ -131,13 +131,13 @@ class Session:
         return self.output().measured
 
 
-class Fleet(Mapping[str, Session]):
+class Fleet(Mapping[str, VehicleSession]):
     """Several sessions with one step, ticked together in the order of their names.
 
     :raises ConfigurationError: there is none, or they differ in their step
     """
 
-    def __init__(self, sessions: Mapping[str, Session]) -> None:
+    def __init__(self, sessions: Mapping[str, VehicleSession]) -> None:
         self._sessions = {name: sessions[name] for name in sorted(sessions)}
         steps = {session.settings.dt_ns for session in self._sessions.values()}
         if len(steps) != 1:
@@ -146,7 +146,7 @@ class Fleet(Mapping[str, Session]):
         (self.dt_ns,) = steps
         self._traces = {name: sha256() for name in self._sessions}
 
-    def __getitem__(self, name: str) -> Session:
+    def __getitem__(self, name: str) -> VehicleSession:
         """The session of a vehicle."""
         return self._sessions[name]
 
@@ -158,17 +158,17 @@ class Fleet(Mapping[str, Session]):
         """Number of vehicles."""
         return len(self._sessions)
 
-    def tick(self) -> dict[str, Output]:
+    def tick(self) -> dict[str, VehicleOutput]:
         """Advance all by one step."""
         return {name: self.tick_one(name) for name in self._sessions}
 
-    def tick_one(self, name: str) -> Output:
+    def tick_one(self, name: str) -> VehicleOutput:
         """Advance one vehicle only; for callers that step each at its own time."""
         output = self._sessions[name].tick()
         self._traces[name].update(state_bytes(output.state))
         return output
 
-    def outputs(self) -> dict[str, Output]:
+    def outputs(self) -> dict[str, VehicleOutput]:
         """The outputs of all after the last tick."""
         return {name: session.output() for name, session in self._sessions.items()}
 

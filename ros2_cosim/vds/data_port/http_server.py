@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.vds.data_port_api import JSON_TYPE, Answer, DataPortApi, error_answer
+from ros2_cosim.vds.data_port.api import JSON_TYPE, DataPortApi, HttpAnswer, error_answer
 
 MAX_BODY = 16_384
 MAX_CONNECTIONS = 32
@@ -174,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         while left > 0 and (data := self.rfile.read1(4096)):
             left -= len(data)
 
-    def _read(self) -> tuple[Answer | None, bytes]:
+    def _read(self) -> tuple[HttpAnswer | None, bytes]:
         """(refusal or None, body); after a refusal the connection is not used again."""
         self.close_connection = True
         length = self.headers.get("Content-Length", "0")
@@ -199,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return None, body
 
-    def _stranger(self) -> Answer | None:
+    def _stranger(self) -> HttpAnswer | None:
         """Refuse who may not ask."""
         name = self.headers.get("Host", "")
         host = _host_of(f"//{name}")
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
             return error_answer(401, "Authorization: allowed is 'Bearer' with the port's token")
         return None
 
-    def _reply(self, answer: Answer) -> None:
+    def _reply(self, answer: HttpAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

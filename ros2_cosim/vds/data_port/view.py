@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the data port needs of a run: a picture to show, and perhaps somebody to command.
 
-``SessionView`` gives both for sessions. Any other run can be shown by a ``RunView`` of its own
+``SessionView`` gives both for sessions. Any other run can be shown by a ``RunPicture`` of its own
 beside what is ``Controllable``; ``picture_of`` makes the picture from vehicles.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.models.vehicle import VehicleParameters
-from ros2_cosim.vds.run_modes import FreeRun
-from ros2_cosim.vds.session import Fleet, Output
-from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
+from ros2_cosim.vds.fleet import Fleet, VehicleOutput
+from ros2_cosim.vds.free_run import FreeRunMode
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 
 class VehicleView(NamedTuple):
@@ -52,7 +52,7 @@ class BoxView(NamedTuple):
     width: float
 
 
-class RunView(Protocol):
+class RunPicture(Protocol):
     """Shows a run; called from the threads of the data port at any time."""
 
     def picture(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class CommandTarget(Protocol):
         :raises ConfigurationError: the run takes none
         """
 
-    def output(self, vehicle: str) -> Output:
+    def output(self, vehicle: str) -> VehicleOutput:
         """All that is known of a vehicle."""
 
 
@@ -90,7 +90,7 @@ class SessionView:
         self,
         fleet: Fleet,
         parameters: Mapping[str, VehicleParameters],
-        free_run: FreeRun | None = None,
+        free_run: FreeRunMode | None = None,
     ) -> None:
         self._fleet = fleet
         self._parameters = parameters
@@ -115,7 +115,7 @@ class SessionView:
             )
         self._free_run.command(vehicle, command)
 
-    def output(self, vehicle: str) -> Output:
+    def output(self, vehicle: str) -> VehicleOutput:
         """All that is known of a vehicle."""
         return self._fleet[vehicle].output()
 
@@ -190,8 +190,3 @@ def known_vehicle(target: CommandTarget, vehicle: str) -> str:
             f"vehicle: found {vehicle!r}; allowed are {', '.join(target.vehicles())}"
         )
     return vehicle
-
-
-def plain_state(state: PlantState) -> dict[str, Any]:
-    """A state as JSON has it."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in state._asdict().items()}

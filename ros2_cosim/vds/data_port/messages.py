@@ -11,10 +11,11 @@ from pydantic import ConfigDict, Field
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.vds.controllable import FASTEST, MOST_STEPS, SLOWEST, RunStatus
-from ros2_cosim.vds.data_port_view import plain_state
+from ros2_cosim.realtime.pacing import RATE_LIMIT
+from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.replay import plain_command
-from ros2_cosim.vds.session import Output
+from ros2_cosim.vds.vehicle_plant import PlantState
 
 MAX_TARGETS = 16
 _IPV4 = r"^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}$"
@@ -62,8 +63,8 @@ class RunRequest(_Message):
     count: int = Field(1, ge=1, le=MOST_STEPS, description="Steps to take (action step).")
     rate: float | None = Field(
         None,
-        ge=SLOWEST,
-        le=FASTEST,
+        gt=0.0,
+        lt=RATE_LIMIT,
         description="Real-time factor (action rate); null: as fast as possible.",
     )
 
@@ -84,7 +85,12 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no number")
 
 
-def plain_output(vehicle: str, output: Output, *, command: bool) -> dict[str, Any]:
+def plain_state(state: PlantState) -> dict[str, Any]:
+    """A state as JSON has it."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in state._asdict().items()}
+
+
+def plain_output(vehicle: str, output: VehicleOutput, *, command: bool) -> dict[str, Any]:
     """What is told of one vehicle: simulated time, ticks, measured state, perhaps the command."""
     told: dict[str, Any] = {
         "vehicle": vehicle,
@@ -98,7 +104,7 @@ def plain_output(vehicle: str, output: Output, *, command: bool) -> dict[str, An
     return told
 
 
-def plain_status(status: RunStatus) -> dict[str, Any]:
+def plain_status(status: ControlStatus) -> dict[str, Any]:
     """Where a run is."""
     return {
         "state": status.state,

@@ -11,8 +11,8 @@ from typing import Any
 
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.wall_clock import WallClock
-from ros2_cosim.vds.data_port_messages import Target, plain_output
-from ros2_cosim.vds.session import Output
+from ros2_cosim.vds.data_port.messages import Target, plain_output
+from ros2_cosim.vds.fleet import VehicleOutput
 
 #: JSON is for looking on: no more than so many datagrams per second, vehicle and receiver.
 MAX_RATE_HZ = 60
@@ -53,7 +53,7 @@ class Telemetry:
             for vehicle, (targets, command) in found.items()
         }
 
-    def __call__(self, outputs: Mapping[str, Output]) -> None:
+    def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Send what is due."""
         now = self._clock.now()
         for vehicle, output in outputs.items():

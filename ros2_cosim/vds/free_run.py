@@ -1,29 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free run: sessions against the wall clock, with a watchdog over their commands.
+"""Free run: a fleet against the wall clock, with a watchdog over its commands.
 
-Of the three run modes this is the one with a clock. External stepping needs no code of its own
-(somebody calls ``set_input`` and ``tick``), and replay is in ``replay``.
+Of the run modes this is the one with a clock.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import MILLISECOND, SECOND
-from ros2_cosim.realtime.wall_clock import MonotonicClock, Schedule, Timing, WallClock
-from ros2_cosim.vds.controllable import (
-    ENDED,
-    PAUSED,
-    RUNNING,
-    RunStatus,
-    checked_rate,
-    checked_steps,
-)
-from ros2_cosim.vds.session import Fleet, Output
+from ros2_cosim.realtime.pacing import TimeScale, checked_rate
+from ros2_cosim.realtime.run_state import RunState
+from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing, WallClock
+from ros2_cosim.vds.controllable import LiveControl
+from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
 # A sleeping run looks this often whether it is to end, pause or change its rate [ns].
@@ -56,13 +49,16 @@ class FreeRunSettings:
             )
 
 
-class FreeRun:
-    """Ticks a fleet at the pace of a clock; it is ``Controllable``.
+class FreeRunMode:
+    """Ticks a fleet at the pace of a clock.
+
+    Steps that are asked for while the run is paused are taken at once, without pacing.
 
     :param fleet: what is ticked
     :param settings: pace and watchdog
     :param clock: the wall clock, or one of a test
     :param on_tick: called after each tick with the outputs of all vehicles
+    :ivar control: pause, resume, step, rate and stop, for any thread
     """
 
     def __init__(
@@ -71,29 +67,25 @@ class FreeRun:
         settings: FreeRunSettings = FreeRunSettings(),
         *,
         clock: WallClock | None = None,
-        on_tick: Callable[[Mapping[str, Output]], None] = lambda outputs: None,
+        on_tick: Callable[[Mapping[str, VehicleOutput]], None] = lambda outputs: None,
     ) -> None:
         self._fleet = fleet
         self._settings = settings
         self._clock: WallClock = clock or MonotonicClock()
         self._on_tick = on_tick
-        self._condition = threading.Condition()
-        self._rate = settings.rate
-        self._paused = False
-        self._granted = 0
-        self._stopping = False
-        self._ended = False
-        self._changed = True
+        self._scale = TimeScale(settings.rate)
+        self._state = RunState(self._scale)
         self._steps = 0
-        self._first = 0
-        self._schedule: Schedule | None = None
+        # Whether deadlines count from the next paced tick: at the start, and after a pause.
+        self._starts_anew = True
         self._heard = dict.fromkeys(fleet, self._clock.now())
         self._failing: set[str] = set()
         self.timing = Timing()
         #: How often the watchdog has stepped in, by vehicle.
         self.fail_safes = dict.fromkeys(fleet, 0)
-
-    # -- commands --------------------------------------------------------------------------------
+        self.control = LiveControl(
+            self._state, fleet.dt_ns, lambda: self._steps, now=self._clock.now
+        )
 
     def command(self, vehicle: str, command: VehicleCommand) -> None:
         """Latch a fresh command for a vehicle; ends its fail-safe.
@@ -103,7 +95,7 @@ class FreeRun:
         if vehicle not in self._fleet:
             known = ", ".join(self._fleet)
             raise ConfigurationError(f"vehicle: found {vehicle!r}; allowed are {known}")
-        with self._condition:
+        with self.control.changed:
             self._fleet[vehicle].set_input(command)
             self._heard[vehicle] = self._clock.now()
             self._failing.discard(vehicle)
@@ -112,127 +104,75 @@ class FreeRun:
         """Whether the watchdog drives a vehicle."""
         return vehicle in self._failing
 
-    # -- control ---------------------------------------------------------------------------------
-
-    def pause(self) -> None:
-        """Stop before the next tick; the watchdog rests meanwhile."""
-        with self._condition:
-            self._paused = True
-            self._granted = 0
-            self._condition.notify_all()
-
-    def resume(self) -> None:
-        """Go on at the pace from before; every vehicle has a full timeout to be heard again."""
-        with self._condition:
-            if self._paused:
-                self._paused = False
-                self._granted = 0
-                self._changed = True
-                self._heard = dict.fromkeys(self._fleet, self._clock.now())
-            self._condition.notify_all()
-
-    def step(self, count: int = 1) -> None:
-        """Pause if running, and take so many ticks at once."""
-        checked_steps(count)
-        with self._condition:
-            self._paused = True
-            self._granted += count
-            self._condition.notify_all()
-
-    def set_rate(self, rate: float | None) -> None:
-        """Change the real-time factor from the next tick on."""
-        checked_rate(rate)
-        with self._condition:
-            self._rate = rate
-            self._changed = True
-            self._condition.notify_all()
-
-    def status(self) -> RunStatus:
-        """Where the run is."""
-        with self._condition:
-            state = ENDED if self._ended else PAUSED if self._paused else RUNNING
-            return RunStatus(state, self._steps * self._fleet.dt_ns, self._steps, self._rate)
-
-    def stop(self) -> None:
-        """End the run before its next tick."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify_all()
-
-    # -- the run ---------------------------------------------------------------------------------
-
     def run(self, steps: int | None = None) -> None:
-        """Tick until told to stop, or for so many ticks.
+        """Tick until told to stop, or until so many ticks have been taken.
 
-        :param steps: None: until :meth:`stop`
+        :param steps: None: until ``control.stop()``
         """
-        with self._condition:
-            # Nobody could be heard before.
+        with self.control.changed:
+            # No command could be received before.
             now = self._clock.now()
             self._heard = {name: max(now, heard) for name, heard in self._heard.items()}
         try:
             while (steps is None or self._steps < steps) and self._wait():
                 self._tick()
         finally:
-            with self._condition:
-                self._ended = True
+            self.control.end()
 
     def _wait(self) -> bool:
         """Return when the next tick is due; False: the run is to end."""
+        state, dt = self._state, self._fleet.dt_ns
         while True:
-            with self._condition:
-                if self._stopping:
+            with self.control.changed:
+                time = self._steps * dt
+                if self.control.stopping:
                     return False
-                if self._paused and self._granted == 0:
-                    self._condition.wait(_IDLE_S)
+                if not self.control.may_step(self._steps):
+                    self._starts_anew = True
+                    self.control.changed.wait(_IDLE_S)
                     continue
                 now = self._clock.now()
-                if self._paused:
-                    self._granted -= 1
+                if state.paused:  # a step that was asked for
+                    self._starts_anew = True
+                elif self._starts_anew:
+                    self._starts_anew = False
+                    self._scale.start(now, time)
+                    # Every vehicle has a full timeout to be heard again.
+                    self._heard = dict.fromkeys(self._fleet, now)
+                if state.paused or state.rate is None:
                     return True
-                if self._changed:
-                    self._start_anew(now)
-                schedule = self._schedule
-                if schedule is None:
-                    return True
-                due = schedule.due(self._steps - self._first)
+                due = self._scale.due(time)
                 if now >= due:
-                    self._begin(now, due)
+                    self._begin(now - due)
                     return True
             self._clock.sleep_until(min(due, now + _GLANCE))
 
-    def _start_anew(self, now: int) -> None:
-        self._changed = False
-        self._first = self._steps
-        self._schedule = (
-            None if self._rate is None else Schedule(now, self._fleet.dt_ns, self._rate)
-        )
-
-    def _begin(self, now: int, due: int) -> None:
-        lag = now - due
+    def _begin(self, lag: int) -> None:
         if lag > self._settings.max_lag_ns:
             self.timing.slipped(lag)
-            self._start_anew(now)
+            self._scale.slip(lag)
             lag = 0
         self.timing.began(lag)
 
     def _tick(self) -> None:
         started = self._clock.now()
-        with self._condition:
-            if not self._paused:
+        control = self.control
+        with control.changed:
+            if not self._state.paused:
                 self._watch(started)
+            control.began_step(self._steps)
         outputs = self._fleet.tick()
-        with self._condition:
+        with control.changed:
             self._steps += 1
-            schedule, following = self._schedule, self._steps - self._first
-            paced = schedule is not None and not self._paused
         self._on_tick(outputs)
         ended = self._clock.now()
-        late = schedule is not None and paced and ended > schedule.due(following)
+        with control.changed:
+            following = self._scale.due(self._steps * self._fleet.dt_ns)
+            late = not self._state.paused and ended > following
         self.timing.ended(ended - started, late)
 
     def _watch(self, now: int) -> None:
-        """Give the fail-safe command to whoever has not been heard of for too long."""
+        """Give the fail-safe command to each vehicle without command for too long."""
         timeout = self._settings.command_timeout_ns
         if timeout == 0:
             return
@@ -244,7 +184,7 @@ class FreeRun:
 
     def figures(self) -> dict[str, Any]:
         """What the run says of itself: pace, deadlines, watchdog."""
-        status = self.status()
+        status = self.control.status()
         return {
             "state": status.state,
             "time_s": status.time / SECOND,
