@@ -91,7 +91,7 @@ class Channel:
     def push(self, sample: Sample, reader: str, counts: CausalityCounts) -> None:
         """Take the next message of the writer, in its sending order.
 
-        :param reader: who reads, for the error message
+        :param reader: the reading participant, for the error message
         :param counts: where a violation is counted
         :raises CausalityError: messages were lost, repeated or overtaken on the transport,
             or one is stamped before what its writer had promised

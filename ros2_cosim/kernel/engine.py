@@ -3,7 +3,7 @@
 
 The engine knows what has arrived on each incoming connection and what the writers have
 promised. It decides which activation comes next and whether it may run yet; it has no
-socket, no thread and no wall clock. Whoever owns the transport pushes messages and
+socket, no thread and no wall clock. The owner of the transport pushes messages and
 promises in, calls :meth:`Engine.advance`, and sends on what comes out.
 
 Decision, in words (``lbts`` of a port is the smallest promise of its connections):

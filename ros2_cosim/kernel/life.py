@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption, ParticipantError
+from ros2_cosim.kernel.errors import Aborted, Cancelled, ConfigurationError, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
 from ros2_cosim.kernel.participant import Host
 
@@ -207,7 +207,7 @@ class Life:
             return
         try:
             function(*arguments)
-        except (ParticipantError, Interruption):
+        except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
             raise ParticipantError(

@@ -36,8 +36,8 @@ class Membership:
 
     :param graph: the checked system
     :param coordinator: what decides about time
-    :param named: whom the system controller has named for a run before this one, in the same
-        processes; nobody: the scenario says who is required
+    :param named: participants that the system controller has required for a run before this one,
+        in the same processes; none: the scenario says which ones are required
     """
 
     def __init__(self, graph: Graph, coordinator: Coordinator, named: Collection[str] = ()) -> None:
@@ -63,7 +63,7 @@ class Membership:
 
     @property
     def dispensable(self) -> set[str]:
-        """Those that could be there from the start, but nobody waits for: they were not named."""
+        """Those that could be there from the start, but are not waited for: they were not named."""
         if not self._named:
             return set()
         specs = self._graph.participants
@@ -77,7 +77,7 @@ class Membership:
 
     @property
     def presences(self) -> tuple[Presence, ...]:
-        """What the scenario does not fix: who entered freely, who is gone."""
+        """What the scenario does not fix: free entries, and participants that are gone."""
         names = sorted({*self._entered, *self.lost})
         return tuple(
             Presence(
@@ -90,11 +90,11 @@ class Membership:
 
     @property
     def may_lose(self) -> bool:
-        """Whether the run can spare somebody, or could before the system controller said no."""
+        """Whether the run can spare a participant, or could before others were required."""
         return self._has_optional or bool(self._named)
 
     def require(self, names: Collection[str], *, begun: bool = False) -> None:
-        """From now on these participants are required, and no others, whatever the scenario says.
+        """From now on these participants are required, and no others; it overrules the scenario.
 
         :param begun: whether all that were waited for have come; time 0 has not been left
         :raises ConfigurationError: that cannot be (see :func:`check_required`), or one of them is
@@ -131,13 +131,13 @@ class Membership:
             self._coordinator.arrived(name)
 
     def admit(self, allowed_ns: int) -> list[str]:
-        """Let those enter who are ready and have no declared time.
+        """Let the participants enter that are ready and have no declared time.
 
-        :param allowed_ns: the largest horizon that anybody has been told
-        :returns: whose presence is news
+        :param allowed_ns: the largest horizon that was published
+        :returns: participants whose presence has changed
         """
-        news, self._waiting = self._waiting, []
-        for name in news:
+        changed, self._waiting = self._waiting, []
+        for name in changed:
             enter = self._coordinator.free_entry(allowed_ns)
             if enter >= self._coordinator.end:
                 continue  # the run ends before
@@ -146,7 +146,7 @@ class Membership:
                 continue
             self._coordinator.admit(name, enter)
             self._entered[name] = enter
-        return news
+        return changed
 
     def can_spare(self, name: str) -> bool:
         """Whether the run goes on without a participant."""
@@ -155,11 +155,11 @@ class Membership:
     def defines_system(self, name: str, state: State | None, ending: bool) -> bool:
         """Whether the state of a participant enters into that of the system.
 
-        That of one who comes late does once it runs, that of one who leaves early until it
-        stops, that of one that is lost no more: none of them takes the system along. If the
-        system controller has named who is required, nobody else's does.
+        That of a participant that comes late does once it runs, that of one that leaves early
+        until it stops, that of a lost one no more: none of them takes the system along. If the
+        system controller has named the required ones, no other's does.
 
-        :param state: what the participant says of itself; None: it has not been seen
+        :param state: its last reported state; None: it has not been seen
         :param ending: whether all are stopping
         """
         spec = self._graph.participants[name]
@@ -176,7 +176,7 @@ class Membership:
     def lose(self, name: str, reason: str) -> bool:
         """A participant is gone that the run can spare.
 
-        :returns: whether that is news
+        :returns: whether it was not known to be gone
         """
         if name in self.lost or not self.can_spare(name):
             return False
@@ -188,10 +188,10 @@ class Membership:
         return True
 
     def record(self) -> dict[str, Any]:
-        """What the summary says of it: JSON types, times in ns.
+        """Membership as the summary records it: JSON types, times in ns.
 
         ``presence`` (name -> [entered, left], None where it did not), ``absent`` (no report comes
-        of these), ``required`` (whom the system controller has named, or None), and
+        of these), ``required`` (those that the system controller has named, or None), and
         ``not_repeatable`` ([since, why] or None).
         """
         end = self._coordinator.end
@@ -261,7 +261,12 @@ class _Writer:
 
 
 class MembershipView:
-    """What one reader knows of the presence of those it reads from.
+    """What one reader knows of the presence of the participants that it reads from.
+
+    The owner of the clock tells a reader two things that the graph cannot say: when a participant
+    with free entry enters, and that one which the run does not need is gone. Both come together
+    with the horizon, in order: while such a participant has not entered, no message of it is
+    stamped before the horizon that was published.
 
     :param graph: the checked system
     """
@@ -282,10 +287,10 @@ class MembershipView:
     def guard(
         self, source: str, sequence: SequenceNumbers | None, receive: Callable[..., None]
     ) -> Callable[..., None]:
-        """Wrap a receiver of a writer's messages so that it hears them in their time only.
+        """Wrap a receiver of a writer's messages so that it gets them in their time only.
 
-        Receivers of those whom the scenario requires are left as they are; should the system
-        controller have spared one, its channels close.
+        Receivers of participants that the scenario requires are left as they are; should the
+        system controller have spared one, its channels close.
         """
         spec, writer = self._graph.participants[source], self._writers[source]
         if spec.required and not spec.free_entry:
@@ -304,9 +309,9 @@ class MembershipView:
         return guarded
 
     def told(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
-        """Take what the owner of the clock tells.
+        """Take what the owner of the clock has published.
 
-        :param presences: (participant, entry, end of its presence) of all who entered freely or
+        :param presences: (participant, entry, end of its presence) of all that entered freely or
             are gone
         :param horizon: activations before this time may run
         """
@@ -346,14 +351,19 @@ class MembershipView:
 def check_required(graph: Graph, names: Collection[str]) -> None:
     """Refuse a set of required participants that the system cannot run with.
 
+    Processes know the graph of the scenario, and readers conclude from it when the next message
+    of a port comes. So a participant whose messages others count on in that way cannot become one
+    that may fall silent; in a scenario that declares it ``required: false`` they would not count
+    on it.
+
     :param graph: the system, as the scenario declares it
-    :param names: who is required; all others are not
-    :raises ConfigurationError: nobody is named, somebody is unknown, or somebody is left out whose
-        silence readers would not notice
+    :param names: the required participants; all others are not
+    :raises ConfigurationError: no name, an unknown one, or one is left out whose silence readers
+        would not notice
     """
     known = ", ".join(sorted(graph.participants))
     if not names:
-        raise ConfigurationError(f"require: nobody is named; participants are {known}")
+        raise ConfigurationError(f"require: no participant is named; participants are {known}")
     for name in names:
         if name not in graph.participants:
             raise ConfigurationError(
@@ -389,9 +399,20 @@ def _counted_on(graph: Graph, name: str) -> list[str]:
 
 
 def system_state(required: Iterable[State | None]) -> State:
-    """Derive the state of the system.
+    """Derive the state of the system from the states of its required participants.
 
-    :param required: the state of each required participant, None for one that nobody has seen
+    The rules, in the order in which they are asked:
+
+    1. one is ABORTING: ABORTING, for an abort reaches all, whichever is missing;
+    2. one is not available: INVALID (also if none is required); one has an ERROR: ERROR;
+    3. one is STOPPING, or has stopped while others have not begun to: STOPPING;
+    4. one is PAUSED: PAUSED;
+    5. otherwise the earliest state of all, which is their common one if they agree.
+
+    The earliest state is what makes the system lazy: it stays in its old state until the last
+    participant has reached the new one.
+
+    :param required: the state of each required participant, None for one that has not been seen
     """
     states = list(required)
     if State.ABORTING in states:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ros2_cosim.kernel.errors import Interruption, ParticipantError
+from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.participant import Behaviour, Sample, Step
 from ros2_cosim.kernel.time import NEVER
@@ -191,7 +191,7 @@ class ParticipantRuntime:
         started = timer() if timer else 0
         try:
             values = self._activate(Step(time, samples, latest))
-        except (ParticipantError, Interruption):
+        except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
             raise ParticipantError(

@@ -28,6 +28,8 @@ from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 _SECOND = 1_000_000_000
+#: So long [s of wall time] it waits at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class Kept(NamedTuple):
@@ -103,7 +105,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         if control.required:
             lives.require(control.required)
         control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler), lambda: scheduler.active):
+        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,

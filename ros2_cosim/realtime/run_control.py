@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption, RunError
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError
 from ros2_cosim.kernel.time import FOREVER, format_ns
 from ros2_cosim.realtime.pacing import TimeScale, checked_rate
 from ros2_cosim.realtime.run_state import RunState
@@ -55,10 +55,6 @@ class Answer(NamedTuple):
 
     success: bool
     message: str
-
-
-class AbortRequestedError(RunError, Interruption):
-    """A request asked for the end of the run at once; it ends a step that is open, too."""
 
 
 class RunControl(RunState):
@@ -158,6 +154,14 @@ class RunControl(RunState):
         if stands:
             self._answer_all(Answer(True, self.describe(time)))
         return stands
+
+    def check_abort(self) -> None:
+        """End the run at once if that was asked for.
+
+        :raises Aborted: it was
+        """
+        if self.abort_reason is not None:
+            raise Aborted(f"aborted: {self.abort_reason}", AbortOrigin.REQUEST)
 
     def describe(self, time: int) -> str:
         """One line: whether the run goes on, and where it is."""

@@ -17,7 +17,7 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
 from ros2_cosim.realtime.pacing import Pacer
-from ros2_cosim.realtime.run_control import AbortRequestedError, RunControl
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
@@ -97,11 +97,11 @@ class ComposedNode:
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         self._session.wait(seconds)
-        self._check_abort()
+        self._control.check_abort()
         if self._control.stop_reason is not None and scheduler.active is not None:
             scheduler.stop(self._control.stop_reason)
 
@@ -119,8 +119,8 @@ class ComposedNode:
         :param progress: called with the simulated time [ns] after each step and while waiting
         :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         control = self._control
         control.started(self._timer())
@@ -128,7 +128,7 @@ class ComposedNode:
         end, stood = duration_ns, False
         while self._reached < end:
             control.update(self._time, self._timer())
-            self._check_abort()
+            self._control.check_abort()
             if control.stop_reason is not None:
                 end = min(end, self._reached)
                 scheduler.stop_reason = control.stop_reason
@@ -140,7 +140,7 @@ class ComposedNode:
                 while held():
                     since = self._timer()
                     self._session.wait(0.05)
-                    self._check_abort()
+                    self._control.check_abort()
                     progress(scheduler.now)
                     # A paced run does not catch up on a pause.
                     pacer.slip(self._timer() - since)
@@ -178,10 +178,6 @@ class ComposedNode:
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
         self._clock.publish(encode_clock(*split_stamp(self._reached)))
-
-    def _check_abort(self) -> None:
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
 
     def _state(self) -> State:
         stands = self._control.paused and self._time >= self._control.limit

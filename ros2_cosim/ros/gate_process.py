@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.installed import find_executable
 from ros2_cosim.interfaces.foreign import ForeignSettings
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -133,11 +134,9 @@ def foreign_environment(settings: ForeignSettings) -> dict[str, str]:
 
 
 def _executable(package: str, executable: str, where: str) -> Path:
-    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-    for prefix in [*prefixes, sys.prefix]:
-        path = Path(prefix) / "lib" / package / executable
-        if path.is_file():
-            return path
+    path = find_executable(package, executable)
+    if path is not None:
+        return path
     raise ConfigurationError(
         f"{where}: package: found no executable '{executable}' of package '{package}'; source "
         "its workspace"

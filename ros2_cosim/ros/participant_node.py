@@ -22,11 +22,13 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import (
-    Interruption,
+    Aborted,
+    AbortOrigin,
+    Cancelled,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
     RunError,
+    begun_elsewhere,
 )
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
@@ -42,7 +44,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.participant_inputs import read_inputs
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.repetition import AGAIN
-from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
+from ros2_cosim.ros.session import Session, Writer, data_qos
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
 #: A participant that has not advanced for so long says what it waits for.
@@ -149,7 +151,7 @@ class ParticipantNode:
 
         :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         life = self._life
         try:
@@ -167,11 +169,7 @@ class ParticipantNode:
             self._states.flush()
         except NotNeeded as error:
             life.leave_unused(str(error))
-        except RunAbortedError as error:
-            life.abort(str(error))
-            self._states.flush()
-            raise
-        except Stopped:
+        except Cancelled:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
             named = self._named
@@ -182,6 +180,8 @@ class ParticipantNode:
             raise
         except Aborted as error:
             life.abort(str(error))
+            if not begun_elsewhere(error):
+                self._states.flush()
             raise
         except RunError as error:
             self._fail(error)
@@ -236,7 +236,7 @@ class ParticipantNode:
                 return
             self._session.wait(_POLL_S)
         if self._system is State.ABORTING:
-            raise Aborted(self._abort_reason)
+            raise Aborted(self._abort_reason, AbortOrigin.ELSEWHERE)
 
     def _simulate(self) -> None:
         engine = self._engine
@@ -269,7 +269,7 @@ class ParticipantNode:
                     explained = True
                     self._life.note(self._explain())
                 if self._clock_gone():
-                    raise Aborted("the clock has gone")
+                    raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
         self._tell_progress(blocked=False)
 
     def _wait_in_step(self, seconds: float) -> None:
@@ -414,11 +414,7 @@ class ParticipantNode:
         if self._system is State.SHUT_DOWN and self._spec.is_late:
             raise NotNeeded("the run is over")
         if self._system in (State.ABORTING, State.SHUT_DOWN):
-            raise Aborted(self._abort_reason or "the run is over")
-
-
-class Aborted(RunError, Interruption):
-    """The clock ended the run; somebody else is the cause."""
+            raise Aborted(self._abort_reason or "the run is over", AbortOrigin.ELSEWHERE)
 
 
 class NotNeeded(RunError):

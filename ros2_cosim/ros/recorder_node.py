@@ -20,6 +20,7 @@ from ros2_cosim.interfaces.protocol import (
     SystemState,
 )
 from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise, SequenceNumbers
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, State
@@ -28,7 +29,7 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER, Aborted
+from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
@@ -129,7 +130,7 @@ class RecorderNode:
         """Record until everything before the end of the run and all reports are here.
 
         :raises Aborted: the clock ended the run early
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         self._life.create()
         while self._life.state is not State.RUNNING:
@@ -163,7 +164,7 @@ class RecorderNode:
                     explained = True
                     self._life.note(self._explain())
                 if self._clock_gone():
-                    raise Aborted("the clock has gone")
+                    raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
 
     def finish(self) -> bool:
         """Tell the clock that the record is complete on disk, and wait for the shut-down.
@@ -203,7 +204,7 @@ class RecorderNode:
     def _check_abort(self) -> None:
         if self._system.state == State.ABORTING:
             self._life.abort(self._system.reason)
-            raise Aborted(self._system.reason)
+            raise Aborted(self._system.reason, AbortOrigin.ELSEWHERE)
 
     def _receiver(
         self, topic: str, codec: WireCodec, channel: Channel, sequence: SequenceNumbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -19,7 +20,6 @@ from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
-    AbortRequestedError,
     Answer,
     Command,
     Request,
@@ -35,6 +35,8 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: So long [s of wall time] it sleeps at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class InprocRun:
@@ -93,7 +95,9 @@ class InprocRun:
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         self._lives = Lives(self._behaviours, operations=operations)
-        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
+        self._during = self._lives.during(
+            partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
+        )
         self._bag = open_bag(output, scenario, graph) if record else None
         self.control = RunControl(
             step_ns=scenario.clock_step,
@@ -165,8 +169,7 @@ class InprocRun:
         control = self.control
         while not self.finished:
             stands = control.update(self.time, self._pacer.clock.now())
-            if control.abort_reason is not None:
-                raise AbortRequestedError(f"aborted: {control.abort_reason}")
+            control.check_abort()
             if control.stop_reason is not None:
                 self._scheduler.stop_reason = control.stop_reason
                 self._end = self._reached

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
-from ros2_cosim.scenario.executables import PACKAGE, find_installed
+from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario
 

@@ -15,14 +15,13 @@ from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Horizon, ParticipantState, SystemState
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.channel import SequenceNumbers
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, RunError, begun_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Behaviour, Sample
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Writer, data_qos
 from ros2_cosim.study.free_running import FreeRunning
 
@@ -107,7 +106,7 @@ class FreeRunningNode:
         """Connect, run every activation when it is due, report, and wait for the shut-down.
 
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._connect()
@@ -117,11 +116,10 @@ class FreeRunningNode:
             self._enter(State.STOPPED, "reported")
             while not self._is(State.SHUT_DOWN) and not self._clock_gone():
                 self._session.wait(_POLL_S)
-        except Aborted:
-            raise
         except RunError as error:
-            self._enter(State.ERROR, str(error))
-            self._states.flush()
+            if not begun_elsewhere(error):
+                self._enter(State.ERROR, str(error))
+                self._states.flush()
             raise
         finally:
             close = getattr(self._behaviour, "close", None)
@@ -258,4 +256,4 @@ class FreeRunningNode:
 
     def _check_abort(self) -> None:
         if self._system.state in (State.ABORTING, State.SHUT_DOWN):
-            raise Aborted(self._system.reason or "the run is over")
+            raise Aborted(self._system.reason or "the run is over", AbortOrigin.ELSEWHERE)

@@ -33,5 +33,5 @@ def test_numbers_and_stamps_of_what_is_read_never_decrease(seed):
     StepSystem(
         a=Part(3, lambda time, step: {"out": step.time}),
         b=Part(5, read, {"x": "a"}),
-    ).engines(100).run(seed)
+    ).engines(100, seed).run()
     assert seen == sorted(seen)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
-from support.kernel_systems import CoordinatedRun, System, digests, run_sequential, systems
+from support.engine_network import digests
+from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of

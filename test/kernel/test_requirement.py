@@ -37,7 +37,7 @@ def chained() -> Graph:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ([], "nobody is named; participants are mean, reader, wave"),
+        ([], "no participant is named; participants are mean, reader, wave"),
         (["wave", "gost"], "no participant 'gost'; participants are mean, reader, wave"),
         (
             ["mean", "reader"],
@@ -212,7 +212,7 @@ def test_in_one_process_only_the_state_of_the_system_changes() -> None:
     lives.require(["a"])
     seen: list[State] = []
 
-    def wait(seconds: float) -> None:
+    def wait() -> None:
         seen.append(lives.of["slow"].state)
         slow.complete()  # type: ignore[operator]
 
