@@ -26,7 +26,7 @@ class VdsClient:
     :param server: where commands go (address, not a name)
     :param host: address at which states are received
     :param port: port there; 0: any free one
-    :raises ConnectionFailedError: the port cannot be had
+    :raises ConnectionFailedError: the port cannot be opened
     """
 
     def __init__(self, server: Address, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -36,9 +36,9 @@ class VdsClient:
         self._reactor.watch(self._socket, lambda: None)  # a wait ends; _next reads
         self._filter = SequenceFilter()
         self._seq = 0
-        #: Valid and new states; packets that were neither, or from another sender.
+        #: Valid and new states; packets that were invalid, or from another sender.
         self.received = self.refused = 0
-        #: Numbers that were left out between states that arrived.
+        #: States that are missing between those that arrived.
         self.lost = 0
 
     @property
@@ -69,16 +69,16 @@ class VdsClient:
         return newest
 
     def wait(self, timeout_s: float) -> StatePacket:
-        """The next state, waited for.
+        """Wait for the next state.
 
-        :raises ConnectionFailedError: none comes in time
+        :raises ConnectionFailedError: none arrives in time
         """
         return self._await(timeout_s, None)
 
     def exchange(self, command: VehicleCommand, timestamp: float, timeout_s: float) -> StatePacket:
         """Send a command and wait for the state that answers it, repeating the command.
 
-        :raises ConnectionFailedError: no answer comes in time
+        :raises ConnectionFailedError: no answer arrives in time
         """
         return self._await(timeout_s, self.send(command, timestamp))
 

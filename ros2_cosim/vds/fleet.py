@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel of all run modes: a vehicle that is stepped, knowing neither clock nor I/O.
+"""The core of all run modes: vehicles that are stepped, without clock and without I/O.
 
-One tick: latched command -> actuator -> vehicle -> sensor. Who calls ``tick`` and when (an
-outer simulation, the wall clock, a file) is no business of the session, so it behaves the same
-in all of them. Commands may come from another thread at any time; the tick uses the newest.
+One tick: latched command -> actuator -> vehicle -> sensor. The session
+does not know what calls ``tick`` (an outer simulation, the wall clock, a file), so it behaves the
+same in every run mode. Commands may come from another thread at any time; a tick uses the newest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLOATS = Struct("<24d")
 
 
 class Plant(Protocol):
-    """What a session steps; ``VehiclePlant`` is the one of this project."""
+    """The vehicle model that a session steps; ``VehiclePlant`` is the one of this project."""
 
     def step(self, command: VehicleCommand, dt_ns: int) -> None:
         """Move by ``dt_ns`` under a constant command."""
@@ -36,7 +36,7 @@ class Plant(Protocol):
 
 
 class VehicleOutput(NamedTuple):
-    """Everything that a session says of itself after a tick.
+    """The complete result of a tick.
 
     ``time`` [ns] and ``steps`` belong to ``state``, the true one. ``measured`` is what the
     sensor shows of it, true at ``measured_time``. ``command`` is the latched one of the last
@@ -61,7 +61,7 @@ class SessionSettings:
     sensor_delay_ns: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a step that no vehicle can take."""
+        """Check the step."""
         if not 0 < self.dt_ns <= MAX_STEP:
             raise ConfigurationError(
                 f"step: found {format_ns(self.dt_ns)}; allowed is above 0s, at most 1s"
@@ -118,7 +118,7 @@ class VehicleSession:
         return output
 
     def output(self) -> VehicleOutput:
-        """The whole picture after the last tick."""
+        """The result of the last tick."""
         with self._lock:
             return self._output
 

@@ -19,7 +19,7 @@ from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
-# A sleeping run looks this often whether it is to end, pause or change its rate [ns].
+# While it sleeps, a run checks this often for a stop, a pause or another rate [ns].
 _GLANCE = 20 * MILLISECOND
 _IDLE_S = 0.1
 
@@ -30,7 +30,7 @@ class FreeRunSettings:
 
     ``rate`` is the real-time factor (None: as fast as possible). A vehicle that gets no command
     for ``command_timeout_ns`` of the wall clock (0: no watchdog) gets ``fail_safe``. A run that
-    is late catches up without idling; if more than ``max_lag_ns`` behind, it lets the time go
+    is late catches up without idling; if more than ``max_lag_ns`` behind, it moves its deadlines
     (a slip) and counts that.
     """
 
@@ -40,7 +40,7 @@ class FreeRunSettings:
     max_lag_ns: int = SECOND
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Check timeout, rate and lag."""
         checked_rate(self.rate)
         if self.command_timeout_ns < 0 or self.max_lag_ns <= 0:
             raise ConfigurationError(
@@ -52,7 +52,7 @@ class FreeRunSettings:
 class FreeRunMode:
     """Ticks a fleet at the pace of a clock.
 
-    Steps that are asked for while the run is paused are taken at once, without pacing.
+    Steps of a paused run are taken at once, without pacing.
 
     :param fleet: what is ticked
     :param settings: pace and watchdog
@@ -105,12 +105,12 @@ class FreeRunMode:
         return vehicle in self._failing
 
     def run(self, steps: int | None = None) -> None:
-        """Tick until told to stop, or until so many ticks have been taken.
+        """Tick until ``control.stop()``, or until ``steps`` ticks have been taken.
 
-        :param steps: None: until ``control.stop()``
+        :param steps: None: no limit
         """
         with self.control.changed:
-            # No command could be received before.
+            # The timeout cannot begin before the run.
             now = self._clock.now()
             self._heard = {name: max(now, heard) for name, heard in self._heard.items()}
         try:
@@ -132,12 +132,12 @@ class FreeRunMode:
                     self.control.changed.wait(_IDLE_S)
                     continue
                 now = self._clock.now()
-                if state.paused:  # a step that was asked for
+                if state.paused:  # a single step
                     self._starts_anew = True
                 elif self._starts_anew:
                     self._starts_anew = False
                     self._scale.start(now, time)
-                    # Every vehicle has a full timeout to be heard again.
+                    # Every vehicle has a full timeout for its next command.
                     self._heard = dict.fromkeys(self._fleet, now)
                 if state.paused or state.rate is None:
                     return True
@@ -183,7 +183,7 @@ class FreeRunMode:
                 self._fleet[vehicle].set_input(self._settings.fail_safe)
 
     def figures(self) -> dict[str, Any]:
-        """What the run says of itself: pace, deadlines, watchdog."""
+        """Figures of the run: pace, deadlines, watchdog."""
         status = self.control.status()
         return {
             "state": status.state,

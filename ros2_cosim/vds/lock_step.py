@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """External stepping over VDS1: every command is one tick, and its state is the answer.
 
-No clock takes part in the result: the same commands give the same states, however long they
-take. Against loss, a command that comes again (same sequence number) is answered with the same
-state again, and the last state is repeated while nothing comes; the receiver drops what it has.
+The result does not depend on a clock: the same commands give the same states, however long they
+take. Against loss, a repeated command (same sequence number) is answered with the same state
+again, and the last state is repeated while nothing arrives; the receiver drops duplicates.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LockStepMode:
         )
 
     def run(self, steps: int | None = None) -> None:
-        """Answer commands until told to stop, or until a vehicle has taken so many ticks."""
+        """Answer commands until ``control.stop()``, or a vehicle has taken ``steps`` ticks."""
         control, reactor = self.control, self._reactor
         listening = False
         try:
@@ -81,7 +81,7 @@ class LockStepMode:
         self._reactor.close()
 
     def figures(self) -> dict[str, Any]:
-        """What the run says of itself."""
+        """Figures of the run."""
         status = self.control.status()
         return {"state": status.state, "time_s": status.time / SECOND, "steps": status.steps}
 

@@ -27,14 +27,14 @@ from ros2_cosim.vds.vds1 import (
 )
 
 Address = tuple[str, int]
-#: Longer datagrams are no packets; one byte more than the longest one shows that.
+#: Larger than any packet, so that longer datagrams are recognised as malformed.
 _READ_SIZE = 512
 #: A port that is flooded gives way to the others after so many datagrams.
 _MAX_READS = 64
 
 
 class PortCounts(NamedTuple):
-    """Datagrams on one command port: taken, held back by their number, not valid."""
+    """Datagrams on one command port: accepted, stale by their number, not valid."""
 
     accepted: int
     stale: int
@@ -44,7 +44,7 @@ class PortCounts(NamedTuple):
 def open_port(host: str, port: int) -> socket.socket:
     """A bound UDP socket that does not block; port 0 takes a free one.
 
-    :raises ConnectionFailedError: the address cannot be had
+    :raises ConnectionFailedError: the address cannot be used
     """
     try:
         return open_udp(host, port)
@@ -73,12 +73,12 @@ def read_address(text: str, port: int, option: str) -> Address:
 
 
 class CommandPorts:
-    """One UDP socket per vehicle, and what has been received on it.
+    """One UDP socket per vehicle, with counts of its datagrams.
 
     :param vehicles: names; their order numbers the ports
     :param host: address to listen at
     :param port: of the first vehicle; 0: any free one for each
-    :raises ConnectionFailedError: a port cannot be had
+    :raises ConnectionFailedError: a port cannot be opened
     """
 
     def __init__(self, vehicles: Iterable[str], host: str, port: int) -> None:
@@ -101,7 +101,7 @@ class CommandPorts:
         return {name: opened.getsockname()[1] for name, opened in self.sockets.items()}
 
     def receive(self, vehicle: str) -> tuple[CommandPacket, Address] | None:
-        """The next valid command that waits on a port, whatever its number; None: nothing waits."""
+        """The next valid command on a port, with any sequence number; None: there is none."""
         while True:
             try:
                 data, address = self.sockets[vehicle].recvfrom(_READ_SIZE)
@@ -132,14 +132,14 @@ class CommandPorts:
 
 
 class CommandReceiver:
-    """Reads command ports in a thread of its own and hands on what is new.
+    """Reads command ports in its own thread and passes on new commands.
 
-    A sender that has been silent for ``silence_ns`` may begin anew with any sequence number.
+    After ``silence_ns`` without a command, a sender may start with any sequence number.
 
     :param ports: where to read
-    :param sink: called with vehicle and command, in the thread
+    :param sink: called with vehicle and command, in that thread
     :param clock: to measure silence
-    :param silence_ns: see above
+    :param silence_ns: silence [ns] after which any sequence number is new
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class StateSender:
             name: [(host, port + index) for host, port in receivers]
             for index, name in enumerate(vehicles)
         }
-        #: Datagrams handed to the network, and those it would not take.
+        #: Datagrams that the network took, and those that it refused.
         self.sent = self.failed = 0
 
     def send(self, outputs: Mapping[str, VehicleOutput]) -> None:

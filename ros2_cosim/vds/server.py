@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle simulator that speaks VDS1: fleet, run mode, ports and data port put together."""
+"""The VDS1 server: fleet, run mode, ports and data port put together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.data_port.telemetry import Telemetry
-from ros2_cosim.vds.data_port.view import SessionView
+from ros2_cosim.vds.data_port.view import FleetView
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
@@ -25,7 +25,7 @@ from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.ports import Address, CommandPorts, CommandReceiver, StateSender
 from ros2_cosim.vds.replay import Recorder
 
-# Without fail-safe a sender counts as fallen silent after this [ns].
+# Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND
 
 
@@ -50,10 +50,10 @@ class ServerSettings:
 
 
 class VdsServer:
-    """Serves a fleet from its construction to ``close``; ``run`` makes it move.
+    """Serves a fleet from its construction to ``close``; ``run`` ticks it.
 
     :raises ConfigurationError: settings are wrong
-    :raises ConnectionFailedError: a port cannot be had
+    :raises ConnectionFailedError: a port cannot be opened
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -105,7 +105,7 @@ class VdsServer:
         self.mode.run(steps)
 
     def stop(self) -> None:
-        """End ``run``; may be called from any thread, or from a signal handler's."""
+        """End ``run``; may be called from any thread, not from a signal handler."""
         self.control.stop()
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class VdsServer:
             self._closers.pop()()
 
     def figures(self) -> dict[str, Any]:
-        """What the server says of its run: mode, timing, datagrams, digest of the states."""
+        """Figures of the run: mode, timing, datagrams, digest of the states."""
         counts = {name: found._asdict() for name, found in self.ports.counts().items()}
         return {
             **self.mode.figures(),
@@ -143,7 +143,7 @@ class VdsServer:
         self, settings: ServerSettings, free_run: FreeRunMode | None, clock: MonotonicClock
     ) -> None:
         kinds = {name: VEHICLES[v.kind] for name, v in settings.fleet.vehicles.items()}
-        view = SessionView(self.fleet, kinds, free_run)
+        view = FleetView(self.fleet, kinds, free_run)
         telemetry = Telemetry(view.vehicles(), clock)
         self._closers.append(telemetry.close)
         self._observers.append(telemetry)

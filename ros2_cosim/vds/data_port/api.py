@@ -53,9 +53,9 @@ def error_answer(status: int, text: str, allow: str | None = None) -> HttpAnswer
 
 
 class DataPortApi:
-    """Answers requests about one run.
+    """Answers the requests about one run.
 
-    :param name: of the run, for people
+    :param name: of the run, shown to users
     :param control: pause, resume, step, rate
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
@@ -86,7 +86,7 @@ class DataPortApi:
 
     @staticmethod
     def is_open(path: str) -> bool:
-        """Whether a path is the dashboard's page, which says nothing of the run."""
+        """Whether a path is the dashboard's page, which contains nothing about the run."""
         return urlsplit(path).path in _PAGES
 
     def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of the data port: what is read, checked; what is answered, as plain data."""
+"""The documents of the data port: checked requests, and answers as plain data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Message(Section):
 
 
 class IoRequest(_Message):
-    """A command to one vehicle. With nothing but ``vehicle`` no command is given."""
+    """A command to one vehicle. With ``vehicle`` alone no command is given."""
 
     vehicle: str = Field(description="Name of the vehicle.")
     throttle: Pedal = Field(0.0, description="Throttle pedal.")
@@ -49,7 +49,7 @@ class Target(_Message):
 
 
 class TargetsRequest(_Message):
-    """Receivers of one vehicle's telemetry; they replace those from before."""
+    """Receivers of one vehicle's telemetry; they replace the former ones."""
 
     vehicle: str = Field(description="Name of the vehicle.")
     targets: list[Target] = Field(max_length=MAX_TARGETS, description="All receivers.")
@@ -91,8 +91,8 @@ def plain_state(state: PlantState) -> dict[str, Any]:
 
 
 def plain_output(vehicle: str, output: VehicleOutput, *, command: bool) -> dict[str, Any]:
-    """What is told of one vehicle: simulated time, ticks, measured state, perhaps the command."""
-    told: dict[str, Any] = {
+    """The document of one vehicle: simulated time, ticks, measured state, and its command."""
+    document: dict[str, Any] = {
         "vehicle": vehicle,
         "time_s": output.time / SECOND,
         "step": output.steps,
@@ -100,8 +100,8 @@ def plain_output(vehicle: str, output: VehicleOutput, *, command: bool) -> dict[
         "state": plain_state(output.measured),
     }
     if command:
-        told["command"] = plain_command(output.command)
-    return told
+        document["command"] = plain_command(output.command)
+    return document
 
 
 def plain_status(status: ControlStatus) -> dict[str, Any]:
