@@ -119,7 +119,9 @@ def serve(
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(help="Scenario file (JSON lines), recorded or written by hand.")],
+    file: Annotated[
+        Path, typer.Argument(help="Scenario file (JSON lines): a recorded run or your own.")
+    ],
     out: Annotated[Path | None, typer.Option(help="CSV file of the states.")] = None,
 ) -> None:
     """Run a file of commands as fast as possible; the same file gives the same states."""
