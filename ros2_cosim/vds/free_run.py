@@ -120,16 +120,18 @@ class FreeRunMode:
             self.control.end()
 
     def _wait(self) -> bool:
-        """Return when the next tick is due; False: the run is to end."""
-        state, dt = self._state, self._fleet.dt_ns
+        """Return when the next tick is due, and begin it; False: the run is to end."""
+        state, control, dt = self._state, self.control, self._fleet.dt_ns
         while True:
-            with self.control.changed:
+            # One section from the decision to its grant: a pause in between would otherwise
+            # count steps from before this tick.
+            with control.changed:
                 time = self._steps * dt
-                if self.control.stopping:
+                if control.stopping:
                     return False
-                if not self.control.may_step(self._steps):
+                if not control.may_step(self._steps):
                     self._starts_anew = True
-                    self.control.changed.wait(_IDLE_S)
+                    control.changed.wait(_IDLE_S)
                     continue
                 now = self._clock.now()
                 if state.paused:  # a single step
@@ -139,11 +141,13 @@ class FreeRunMode:
                     self._scale.start(now, time)
                     # Every vehicle has a full timeout for its next command.
                     self._heard = dict.fromkeys(self._fleet, now)
-                if state.paused or state.rate is None:
-                    return True
-                due = self._scale.due(time)
+                due = now if state.paused or state.rate is None else self._scale.due(time)
                 if now >= due:
-                    self._begin(now - due)
+                    if not state.paused:
+                        self._watch(now)
+                        if state.rate is not None:
+                            self._begin(now - due)
+                    control.began_step(self._steps)
                     return True
             self._clock.sleep_until(min(due, now + _GLANCE))
 
@@ -156,17 +160,12 @@ class FreeRunMode:
 
     def _tick(self) -> None:
         started = self._clock.now()
-        control = self.control
-        with control.changed:
-            if not self._state.paused:
-                self._watch(started)
-            control.began_step(self._steps)
         outputs = self._fleet.tick()
-        with control.changed:
+        with self.control.changed:
             self._steps += 1
         self._on_tick(outputs)
         ended = self._clock.now()
-        with control.changed:
+        with self.control.changed:
             following = self._scale.due(self._steps * self._fleet.dt_ns)
             late = not self._state.paused and ended > following
         self.timing.ended(ended - started, late)

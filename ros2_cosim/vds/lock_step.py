@@ -19,6 +19,7 @@ from ros2_cosim.sockets.reactor import Reactor
 from ros2_cosim.vds.controllable import LiveControl
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.ports import Address, CommandPorts, StateSender
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _REPEAT_NS = 100_000_000
 
@@ -97,12 +98,25 @@ class LockStepMode:
                 self._reactor.forget(opened)
 
     def _answer(self, vehicle: str) -> None:
-        # A pause may have been asked for since commands were waited for: they stay there.
-        if not self.control.may_step(self._answered):
-            return
+        # One section from the decision to its grant, as a pause may come at any time.
+        with self.control.changed:
+            if not self.control.may_step(self._answered):
+                return  # the commands stay in their sockets
+            command = self._next_command(vehicle)
+            if command is None:
+                return
+            self.control.began_step(self._answered)
+            self._answered += 1
+        self._fleet[vehicle].set_input(command)
+        outputs = {vehicle: self._fleet.tick_one(vehicle)}
+        self._sender.send(outputs)
+        self._on_tick(outputs)
+
+    def _next_command(self, vehicle: str) -> VehicleCommand | None:
+        """The next command that makes a tick; a repeated one is answered and makes none."""
         received = self._ports.receive(vehicle)
         if received is None:
-            return
+            return None
         packet, address = received
         kept = self._ports.filters[vehicle]
         if self._senders.get(vehicle) != address:
@@ -110,11 +124,4 @@ class LockStepMode:
             kept.forget()
         if packet.seq == kept.last:
             self._sender.send({vehicle: self._fleet[vehicle].output()})
-        if not self._ports.accept(vehicle, packet):
-            return
-        self.control.began_step(self._answered)
-        self._answered += 1
-        self._fleet[vehicle].set_input(packet.command)
-        outputs = {vehicle: self._fleet.tick_one(vehicle)}
-        self._sender.send(outputs)
-        self._on_tick(outputs)
+        return packet.command if self._ports.accept(vehicle, packet) else None

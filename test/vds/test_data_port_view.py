@@ -64,7 +64,7 @@ def test_in_lock_step_the_port_looks_on() -> None:
         assert made.data_port is not None
         client = Client(made.data_port)
         status, told = client.ask("POST", "/api/io", {"vehicle": "rear", "brake": 1})
-        assert status == 400 and "stepped by the commands on its UDP ports" in told["error"]
+        assert status == 400 and "the commands on the UDP ports step this run" in told["error"]
         assert client.ask("POST", "/api/io", {"vehicle": "rear"})[0] == 200
         run = client.ask("GET", "/api/run")[1]
         assert (run["timing"], run["run"]["may_change_rate"]) == (None, False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from support.vds_peer import HandClock
+from support.vds_serving import until
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.wall_clock import MonotonicClock, Timing
@@ -194,6 +195,47 @@ def test_pause_step_resume_and_the_watchdog_rests() -> None:
     failing = [k for k, o in enumerate(seen.outputs) if o["a"].command == FAIL_SAFE]
     assert failing == list(range(7 + 10, 40))
     assert run.timing.slips == 0
+
+
+class PausingClock(HandClock):
+    """Calls a function once, when it is read the n-th time from now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 0
+        self.call: Callable[[], None] = lambda: None
+
+    def now(self) -> int:
+        self.left -= 1
+        if self.left == 0:
+            # Like any request, from another thread: it waits where the loop holds the lock.
+            asking = threading.Thread(target=self.call)
+            asking.start()
+            asking.join(0.05)
+        return super().now()
+
+
+@pytest.mark.parametrize("reading", range(1, 9))
+def test_a_pause_at_any_moment_loses_no_later_step(reading: int) -> None:
+    """Between the decision to tick and the tick, a pause counted steps from before that tick."""
+    clock = PausingClock()
+    run = free_run(clock, Recorded(clock))
+    clock.call, clock.left = run.control.pause, reading
+    worker = threading.Thread(target=run.run)
+    worker.start()
+    until(lambda: run.control.status().state == "paused")
+    steps = -1
+    while steps != run.control.status().steps:  # a tick that had begun ends
+        steps = run.control.status().steps
+        time.sleep(0.005)
+    for count in (1, 2):
+        run.control.step(count)
+        steps += count
+        until(lambda: run.control.status().steps == steps)  # noqa: B023
+    time.sleep(0.005)
+    assert run.control.status().steps == steps
+    run.control.stop()
+    worker.join(60)
 
 
 def test_the_rate_may_change_on_the_way() -> None:

@@ -126,7 +126,7 @@ def test_wrong_lines_are_named(tmp_path: Path, line: str, text: str) -> None:
         ("", "vds_scenario: found None"),
         ('{"vds_scenario": 2}', "found 2; allowed is 1"),
         ('{"vds_scenario": 1}', "vehicles"),
-        (SCENARIO.splitlines()[0], "the last line must say the end"),
+        (SCENARIO.splitlines()[0], "the last line must give the end"),
         (json.dumps({"x": "y" * 2_000_000}), "line 1: longer than"),
     ],
 )

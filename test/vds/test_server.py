@@ -358,7 +358,7 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
         (["serve", "--rate", "7"], "--rate: found 7"),
         (["serve", "--vehicles", "0"], "--vehicles: found 0"),
         (["serve", "--state-ip", "no such host"], "--state-ip: found 'no such host'"),
-        (["serve", "--factor", "-1"], "rate: found -1"),
+        (["serve", "--factor", "-1"], "rate: found '-1'"),
         (["serve", "--cmd-timeout", "nan"], "--cmd-timeout: found nan"),
         (["serve", "--cmd-port", "70000"], "--cmd-port: found 70000"),
         (["serve", "--vx0", "nan"], "--vehicles: vehicles.v0.speed"),
