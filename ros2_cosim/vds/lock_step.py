@@ -52,23 +52,27 @@ class LockStepMode:
         self._reactor = Reactor()
         self._answered = 0
         self._senders: dict[str, Address] = {}
+        # Whether a request may have changed that commands are answered.
+        self._changed = False
         self.control = LiveControl(
             RunState(),
             fleet.dt_ns,
             self._furthest,
             now=monotonic_ns,
-            wake=self._reactor.wake,
+            wake=self._requested,
             fixed_rate="in lock-step the sender of the commands sets the pace",
         )
 
     def run(self, steps: int | None = None) -> None:
         """Answer commands until ``control.stop()``, or a vehicle has taken ``steps`` ticks."""
         control, reactor = self.control, self._reactor
+        self._changed = True
         listening = False
         try:
             while not control.stopping and (steps is None or self._furthest() < steps):
-                if control.may_step(self._answered) != listening:
-                    listening = not listening
+                if self._changed:
+                    self._changed = False
+                    listening = control.may_step(self._answered)
                     self._listen(listening)
                 ready = reactor.turn(monotonic_ns() + _REPEAT_NS if listening else None)
                 if listening and not ready:
@@ -86,6 +90,10 @@ class LockStepMode:
         status = self.control.status()
         return {"state": status.state, "time_s": status.time / SECOND, "steps": status.steps}
 
+    def _requested(self) -> None:
+        self._changed = True
+        self._reactor.wake()
+
     def _furthest(self) -> int:
         return max(output.steps for output in self._fleet.outputs().values())
 
@@ -101,6 +109,7 @@ class LockStepMode:
         # One section from the decision to its grant, as a pause may come at any time.
         with self.control.changed:
             if not self.control.may_step(self._answered):
+                self._changed = True
                 return  # the commands stay in their sockets
             command = self._next_command(vehicle)
             if command is None:

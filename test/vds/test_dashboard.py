@@ -113,7 +113,7 @@ def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
     browser.wait_for("document.getElementById('rate').value === '0.5'")
     while server.control.status().rate != 0.5:
         browser.wait_for("true")
-    server.control.set_rate(3.0)  # a rate that is none of the choices, set by somebody else
+    server.control.set_rate(3.0)  # a rate that is none of the choices, set by another client
     browser.wait_for("document.getElementById('rate').value === '3'")
     server.control.set_rate(1.0)
     assert browser.complaints == []
@@ -150,7 +150,7 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     assert text(browser, "#name") == run.name
     assert run.name in text(browser, "tbody")
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
-    # Neither timing nor another rate: whoever drives the run does not offer them.
+    # Neither timing nor another rate: this run does not offer them.
     assert browser.evaluate("document.getElementById('rate').disabled") is True
     assert browser.evaluate("document.querySelector('.timing').hidden") is True
     assert "19.00 m" in text(browser, "tbody")

@@ -16,7 +16,7 @@ from support.vds_serving import PATIENCE_S, Client, data_port, until
 
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.vds.data_port.http_server import MAX_BODY
-from ros2_cosim.vds.data_port.messages import IoRequest, RunRequest, Target, TargetsRequest
+from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Target, TargetsRequest
 from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.server import VdsServer
@@ -202,7 +202,7 @@ def test_the_schema_describes_what_is_there(client: Client) -> None:
         text.split("/")[-1] for text in json.dumps(document).split('"') if text.startswith("#/")
     }
     assert references <= schemas.keys()
-    for model in (IoRequest, RunRequest, TargetsRequest):
+    for model in (IoRequest, ChangeRunRequest, TargetsRequest):
         assert schemas[model.__name__]["properties"].keys() == model.model_fields.keys()
     _, told = client.ask("GET", "/api/state?vehicle=rear")
     (vehicle,) = told["vehicles"]

@@ -185,7 +185,7 @@ def test_pause_step_resume_and_the_watchdog_rests() -> None:
     while run.control.status().steps < 7:
         time.sleep(0.001)
     assert run.control.status() == ("paused", 35 * MS, 7, 1.0, True)
-    clock.time = 10_000 * MS  # nobody sends anything while the run stands
+    clock.time = 10_000 * MS  # no command arrives while the run stands
     run.control.resume()
     worker.join(60)
     assert run.control.status().state == "ended"

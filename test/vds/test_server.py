@@ -21,10 +21,11 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.vds import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
-from ros2_cosim.vds.ports import read_address
+from ros2_cosim.vds.ports import CommandPorts, CommandReceiver, read_address
 from ros2_cosim.vds.replay import replay
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
@@ -245,6 +246,23 @@ def test_stale_and_malformed_packets_never_change_state(peer: Peer) -> None:
         server.control.step(10)
         until(lambda: server.control.status().steps == steps + 10)
         assert server.fleet["v"].output().command == latched
+
+
+def test_a_flood_at_one_port_does_not_hold_up_the_others(peer: Peer) -> None:
+    ports = CommandPorts(("v", "w"), "127.0.0.1", 0)
+    for k in range(200):
+        peer.send(ports.ports["v"], pack_command(k))
+    peer.send(ports.ports["w"], pack_command(1))
+    order: list[str] = []
+    receiver = CommandReceiver(
+        ports, lambda vehicle, packet: order.append(vehicle), MonotonicClock(), 10**9
+    )
+    receiver.start()
+    until(lambda: sum(counts.accepted for counts in ports.counts().values()) == 201)
+    receiver.close()
+    receiver.close()
+    ports.close()
+    assert order.index("w") <= 64
 
 
 def test_a_recorded_run_is_replayed_exactly(peer: Peer, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
+    ChangeRunRequest,
     IoRequest,
-    RunRequest,
     TargetsRequest,
     plain_output,
     plain_status,
@@ -119,7 +119,7 @@ class DataPortApi:
         return json_answer(200, {"run": run, **self._view.picture()})
 
     def _change(self, query: str, body: bytes) -> HttpAnswer:
-        request = read_document(RunRequest, body)
+        request = read_document(ChangeRunRequest, body)
         if request.action == "pause":
             self._control.pause()
         elif request.action == "resume":

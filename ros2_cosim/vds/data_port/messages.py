@@ -56,7 +56,7 @@ class TargetsRequest(_Message):
     command: bool = Field(False, description="Send the command along with the state.")
 
 
-class RunRequest(_Message):
+class ChangeRunRequest(_Message):
     """A change to the run."""
 
     action: Literal["pause", "resume", "step", "rate"] = Field(description="What to do.")
