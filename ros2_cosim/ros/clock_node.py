@@ -102,7 +102,6 @@ class ClockNode:
         starter: Starter,
         timer: Callable[[], int],
     ) -> None:
-        run_id = settings.run_id
         self._session = session
         self._settings = settings
         self._starter = starter
