@@ -29,8 +29,9 @@ from ros2_cosim.dcp.description.data_report import data_figures
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
+from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.plan import CouplingPlan, make_plan
-from ros2_cosim.dcp.master.remote import LogEntry, RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.master.run import MasterRun, RunOptions
 from ros2_cosim.dcp.master.setup import Setup

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ros2_cosim.dcp.master.remote import LogEntry, PendingRequest, Refusal, RemoteSlave
+from ros2_cosim.dcp.master.log import LogEntry
+from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.master.sockets import MasterSockets
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
