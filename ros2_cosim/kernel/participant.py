@@ -45,8 +45,8 @@ class Behaviour(Protocol):
     text during an activation: the run then ends a fixed, declared latency later. One that is
     declared to have a ``dynamic_step`` sets its attribute ``next_time`` (None: a period later)
     to the time [ns] of its next periodic activation. Optional methods: ``attach(host)`` is
-    called once before everything else, the handlers of ``kernel/life.py`` on the way from start
-    to end, ``finish()`` after the last activation, ``figures()`` and
+    called once before everything else, the handlers of ``kernel/participant_lifecycle.py`` on
+    the way from start to end, ``finish()`` after the last activation, ``figures()`` and
     ``verdicts()`` give what the summary says about the run, ``not_repeatable()`` since when [ns]
     and why another run may differ (or None), ``close()`` releases what the
     behaviour holds, whatever happened; ``reset()`` makes it forget all, for a run that begins anew

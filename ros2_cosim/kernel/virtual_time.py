@@ -30,8 +30,8 @@ from ros2_cosim.kernel.errors import (
     LifecycleError,
     ParticipantError,
 )
-from ros2_cosim.kernel.life import HANDLERS
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
+from ros2_cosim.kernel.participant_lifecycle import HANDLERS
 from ros2_cosim.kernel.time import format_ns
 
 #: How long [s of wall time] to handle events at a time while a step is open.
@@ -83,7 +83,7 @@ class VirtualTime:
         self._async_handler = handler
 
     def set_handlers(self, **handlers: Callable[..., None]) -> None:
-        """Set handlers of the lifecycle by name, such as ``on_stop`` (see ``kernel/life.py``).
+        """Set handlers of ``kernel/participant_lifecycle.py`` by name, such as ``on_stop``.
 
         :raises ConfigurationError: there is no handler of that name
         """

@@ -41,7 +41,7 @@ BUILT_IN_MODELS: Mapping[str, str] = {
     "cacc_controller": "ros2_cosim.models.factories:make_cacc_controller",
     "platoon_referee": "ros2_cosim.models.factories:make_platoon_referee",
     "error_handler": "ros2_cosim.realtime.estimated_input:make_error_handler",
-    FOREIGN_MODEL: "ros2_cosim.ros.gate:make_gate",
+    FOREIGN_MODEL: "ros2_cosim.ros.foreign_node:make_foreign_node",
 }
 MODEL_GROUP = "ros2_cosim.models"
 #: The model whose law ``controllers`` changes.

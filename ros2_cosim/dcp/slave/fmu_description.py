@@ -77,12 +77,10 @@ def read_fmu(path: str | Path) -> Any:
     path = Path(path)
     try:
         from fmpy import read_model_description
-    except ModuleNotFoundError as error:
-        if error.name != "fmpy":
-            raise
+    except ImportError as error:
         raise DescriptionError(
-            f"{path}: FMUs need the Python package FMPy, which is not installed; "
-            "'pip install fmpy' installs it"
+            f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
+            "pip install fmpy==0.3.32"
         ) from None
     if not path.is_file():
         raise DescriptionError(f"{path}: no such file")

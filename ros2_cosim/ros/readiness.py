@@ -26,7 +26,7 @@ _REACHED = {
 }
 
 
-class RollCall:
+class Readiness:
     """How far each node is that gates the clock.
 
     :param names: all nodes that gate the clock

@@ -21,7 +21,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 HORIZON = "horizon"
 
 
-class Need(NamedTuple):
+class AwaitedPromise(NamedTuple):
     """A promise that is wanted: ``source`` (``writer.port`` or the horizon) reaches ``time``."""
 
     source: str
@@ -33,7 +33,7 @@ class Need(NamedTuple):
         return self.source.partition(".")[0] if self.source != HORIZON else ""
 
 
-class Place:
+class Entry:
     """What is known of one participant; wall times in nanoseconds."""
 
     def __init__(self, now: int) -> None:
@@ -46,11 +46,11 @@ class Place:
         self.since = now
         self.heard = now
         #: What it reports to wait for; None: no report since it advanced last.
-        self.reported: tuple[Need, ...] | None = None
+        self.reported: tuple[AwaitedPromise, ...] | None = None
 
 
-class StandingTable:
-    """The places of all participants.
+class BlockingTable:
+    """How far all participants are.
 
     :param graph: the checked system
     :param names: all nodes that gate the clock; those that are not in the graph (the recorder)
@@ -60,7 +60,7 @@ class StandingTable:
 
     def __init__(self, graph: Graph, names: Iterable[str], now: int) -> None:
         self._graph = graph
-        self.places = {name: Place(now) for name in names}
+        self.entries = {name: Entry(now) for name in names}
         self._latencies = {
             (name, port.name): (port.latency.minimum_ns, port.schedule)
             for name, spec in graph.participants.items()
@@ -78,57 +78,57 @@ class StandingTable:
 
     def on_state(self, state: ParticipantState, now: int) -> None:
         """Take the reported state of a participant; one that does not exist changes nothing."""
-        place = self.places.get(state.participant)
+        entry = self.entries.get(state.participant)
         known = known_state(state.state)
-        if place is not None and known is not None:
-            place.state, place.reason = known, state.reason
-            place.heard = now
+        if entry is not None and known is not None:
+            entry.state, entry.reason = known, state.reason
+            entry.heard = now
 
     def on_completion(self, completion: Completion, now: int) -> None:
         """Take how far a participant is."""
-        place = self.places.get(completion.participant)
-        if place is None:
+        entry = self.entries.get(completion.participant)
+        if entry is None:
             return
-        place.heard = now
-        place.activations = max(place.activations, completion.activations)
+        entry.heard = now
+        entry.activations = max(entry.activations, completion.activations)
         for promise in completion.ports:
-            place.promises[promise.port] = promise.time_ns
-        self._advance(place, completion.bound_ns, now)
+            entry.promises[promise.port] = promise.time_ns
+        self._advance(entry, completion.bound_ns, now)
 
     def on_heartbeat(self, beat: Heartbeat, now: int) -> None:
         """Take what a participant that stands waits for."""
-        place = self.places.get(beat.participant)
-        if place is None:
+        entry = self.entries.get(beat.participant)
+        if entry is None:
             return
-        place.heard = now
-        place.activations = max(place.activations, beat.activations)
-        self._advance(place, beat.bound_ns, now)
-        place.reported = tuple(map(Need, beat.waits_for, beat.promised_ns))
+        entry.heard = now
+        entry.activations = max(entry.activations, beat.activations)
+        self._advance(entry, beat.bound_ns, now)
+        entry.reported = tuple(map(AwaitedPromise, beat.waits_for, beat.promised_ns))
 
-    def needs(self, name: str, horizon: int) -> tuple[Need, ...]:
+    def needs(self, name: str, horizon: int) -> tuple[AwaitedPromise, ...]:
         """What a participant waits for; empty: for nothing, it is running or has gone."""
-        place = self.places[name]
-        if place.bound >= horizon:
-            return (Need(HORIZON, horizon),)
-        if place.reported is not None:
-            return place.reported
+        entry = self.entries[name]
+        if entry.bound >= horizon:
+            return (AwaitedPromise(HORIZON, horizon),)
+        if entry.reported is not None:
+            return entry.reported
         found = []
         for source, port, beyond in self._reads.get(name, self._everything):
             promise = self._promise(source, port)
-            if promise < place.bound or (beyond and promise == place.bound):
-                found.append(Need(f"{source}.{port}", promise))
+            if promise < entry.bound or (beyond and promise == entry.bound):
+                found.append(AwaitedPromise(f"{source}.{port}", promise))
         return tuple(sorted(found, key=lambda need: (need.time, need.source)))
 
-    def chain(self, horizon: int) -> list[tuple[str, tuple[Need, ...]]]:
+    def chain(self, horizon: int) -> list[tuple[str, tuple[AwaitedPromise, ...]]]:
         """From the participant that is furthest behind to the one that all wait for.
 
         Each one waits for the next; the last one waits for nothing, for the horizon, or, in a
         dead end, for one of those before it.
         """
-        present = [name for name in self.places if not self._is_absent(name)]
-        behind = min(present, key=lambda n: (self.places[n].bound, n))
-        found: list[tuple[str, tuple[Need, ...]]] = []
-        while behind in self.places and behind not in (name for name, _ in found):
+        present = [name for name in self.entries if not self._is_absent(name)]
+        behind = min(present, key=lambda n: (self.entries[n].bound, n))
+        found: list[tuple[str, tuple[AwaitedPromise, ...]]] = []
+        while behind in self.entries and behind not in (name for name, _ in found):
             needs = self.needs(behind, horizon)
             found.append((behind, needs))
             if not needs:
@@ -140,14 +140,14 @@ class StandingTable:
         """(participant that holds back the run, why); empty texts if all wait for the horizon."""
         chain = self.chain(horizon)
         name, needs = chain[-1]
-        place = self.places[name]
+        entry = self.entries[name]
         if not needs:
-            quiet = now - place.heard
-            if place.state is None:
+            quiet = now - entry.heard
+            if entry.state is None:
                 return name, "not seen yet"
             if quiet > silent_ns:
                 return name, f"no sign of life for {_seconds(quiet)}"
-            return name, f"runs its activation, for {_seconds(now - place.since)}"
+            return name, f"runs its activation, for {_seconds(now - entry.since)}"
         if needs[0].source == HORIZON:
             return "", ""
         names = " -> ".join([entry for entry, _ in chain] + [needs[0].writer])
@@ -160,46 +160,46 @@ class StandingTable:
         """
         return [
             name
-            for name, place in self.places.items()
-            if place.state is not None
-            and State.READY_TO_RUN <= place.state < State.STOPPED
-            and place.bound < end
-            and now - place.heard > silent_ns
+            for name, entry in self.entries.items()
+            if entry.state is not None
+            and State.READY_TO_RUN <= entry.state < State.STOPPED
+            and entry.bound < end
+            and now - entry.heard > silent_ns
         ]
 
     def explain(self, horizon: int, now: int) -> str:
         """Where each one is, what it waits for, since when: for the report of a standstill."""
         lines = []
-        for name, place in self.places.items():
+        for name, entry in self.entries.items():
             needs = self.needs(name, horizon)
-            since = f"at {format_ns(max(place.bound, 0))} for {_seconds(now - place.since)}"
+            since = f"at {format_ns(max(entry.bound, 0))} for {_seconds(now - entry.since)}"
             what = ", ".join(f"{n.source} ({_reach(n)})" for n in needs)
             lines.append(f"{name} {since}" + (f" waits for {what}" if what else ""))
         return "; ".join(lines)
 
     def _is_absent(self, name: str) -> bool:
         """Whether a participant may enter later and has not been seen yet: none waits for it."""
-        return name in self._late and self.places[name].state is None
+        return name in self._late and self.entries[name].state is None
 
     def _promise(self, source: str, port: str) -> int:
         if self._is_absent(source):
             return FOREVER
-        place = self.places[source]
+        entry = self.entries[source]
         latency, schedule = self._latencies[source, port]
-        if schedule == "once" and place.activations:
+        if schedule == "once" and entry.activations:
             return FOREVER
         bound = max(
-            saturating_add(place.bound, latency), lookahead.first_stamp(self._graph, source, port)
+            saturating_add(entry.bound, latency), lookahead.first_stamp(self._graph, source, port)
         )
-        return max(bound, place.promises.get(port, NEVER))
+        return max(bound, entry.promises.get(port, NEVER))
 
     @staticmethod
-    def _advance(place: Place, bound: int, now: int) -> None:
-        if bound > place.bound:
-            place.bound, place.since, place.reported = bound, now, None
+    def _advance(entry: Entry, bound: int, now: int) -> None:
+        if bound > entry.bound:
+            entry.bound, entry.since, entry.reported = bound, now, None
 
 
-def _reach(need: Need) -> str:
+def _reach(need: AwaitedPromise) -> str:
     return f"promised up to {format_ns(max(need.time, 0))}"
 
 

@@ -15,7 +15,7 @@ from ros2_cosim.kernel.graph import (
 )
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER
-from ros2_cosim.ros.standing import HORIZON, Need, StandingTable
+from ros2_cosim.ros.blocking import HORIZON, AwaitedPromise, BlockingTable
 
 SECOND = 1_000_000_000
 NAMES = ("plant", "sensor", "controller", "recorder")
@@ -53,9 +53,9 @@ def graph() -> Graph:
     )
 
 
-def table(**bounds: int) -> StandingTable:
+def table(**bounds: int) -> BlockingTable:
     """Everybody running, with these bounds, heard of at wall time 0."""
-    found = StandingTable(graph(), NAMES, 0)
+    found = BlockingTable(graph(), NAMES, 0)
     for name in NAMES:
         found.on_state(ParticipantState(name, int(State.RUNNING), "first activation"), 0)
     for name, bound in bounds.items():
@@ -66,14 +66,14 @@ def table(**bounds: int) -> StandingTable:
 def test_who_has_reached_the_horizon_waits_for_it() -> None:
     found = table(plant=100, sensor=105, controller=100, recorder=100)
     for name in NAMES:
-        assert found.needs(name, 100) == (Need(HORIZON, 100),)
+        assert found.needs(name, 100) == (AwaitedPromise(HORIZON, 100),)
     assert found.blocking(100, 9 * SECOND, SECOND) == ("", "")
 
 
 def test_a_participant_waits_for_promises_that_do_not_reach_its_activation() -> None:
     found = table(plant=30, sensor=20, controller=40, recorder=23)
     # A message that may still be stamped 23 is needed by an activation at 40.
-    assert found.needs("controller", 100) == (Need("sensor.seen", 23),)
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 23),)
     # A delayed input has to be settled before 30 only, and is promised up to 40.
     assert found.needs("plant", 100) == ()
     # The sensor's own messages up to its bound are there; its road came once and for all.
@@ -85,7 +85,7 @@ def test_explicit_promises_and_first_stamps_count() -> None:
     promises = (PortPromise("seen", 2, 45),)
     found.on_completion(Completion("sensor", 2, 20, FOREVER, "", promises), 0)
     assert found.needs("controller", 100) == ()
-    fresh = StandingTable(graph(), NAMES, 0)
+    fresh = BlockingTable(graph(), NAMES, 0)
     fresh.on_completion(Completion("plant", 0, 0, FOREVER, "", ()), 0)
     # Nothing is known of the controller but that it cannot send before 0: enough for a
     # delayed input at 0.
@@ -93,20 +93,20 @@ def test_explicit_promises_and_first_stamps_count() -> None:
 
 
 def test_a_state_that_does_not_exist_changes_nothing() -> None:
-    found = StandingTable(graph(), NAMES, 0)
+    found = BlockingTable(graph(), NAMES, 0)
     found.on_state(ParticipantState("sensor", int(State.RUNNING), "started"), 5)
     found.on_state(ParticipantState("sensor", 200, "from another version"), 9)
-    place = found.places["sensor"]
-    assert (place.state, place.reason, place.heard) == (State.RUNNING, "started", 5)
+    entry = found.entries["sensor"]
+    assert (entry.state, entry.reason, entry.heard) == (State.RUNNING, "started", 5)
 
 
 def test_the_own_word_of_a_participant_counts_until_it_advances() -> None:
     found = table(plant=30, sensor=20, controller=40, recorder=20)
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (25,)), SECOND)
-    assert found.needs("controller", 100) == (Need("sensor.seen", 25),)
-    assert found.places["controller"].activations == 3
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 25),)
+    assert found.entries["controller"].activations == 3
     found.on_completion(Completion("controller", 4, 60, FOREVER, "", ()), SECOND)
-    assert found.needs("controller", 100) == (Need("sensor.seen", 23),)
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 23),)
 
 
 def test_the_chain_leads_to_the_one_that_all_wait_for() -> None:
@@ -161,5 +161,5 @@ def test_words_of_strangers_are_ignored() -> None:
     found.on_state(ParticipantState("nobody", int(State.ERROR), ""), 0)
     found.on_completion(Completion("nobody", 1, 10, FOREVER, "", ()), 0)
     found.on_heartbeat(Heartbeat("nobody", 1, 10, (), ()), 0)
-    assert found.places.keys() == set(NAMES)
-    assert found.places["plant"].bound == NEVER
+    assert found.entries.keys() == set(NAMES)
+    assert found.entries["plant"].bound == NEVER

@@ -13,16 +13,16 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import LifecycleError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lifecycle_mapping import Wish
+from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.session import Session, data_qos
 
 
-class LivesOnRos(Lives):
+class RosLifecycle(LifecycleGroup):
     """The lifecycles of all participants of one process, visible on ROS.
 
     :param session: the ROS node of the process
@@ -74,16 +74,16 @@ class LivesOnRos(Lives):
     def _state_of(self, name: str) -> Callable[[], State]:
         return lambda: self.of[name].state
 
-    def _wish(self, name: str) -> Callable[[Wish, str], None]:
+    def _wish(self, name: str) -> Callable[[LifecycleRequest, str], None]:
         life, runtime = self.of[name], self._scheduler.runtimes[name]
 
-        def grant(wish: Wish, reason: str) -> None:
-            if wish is Wish.PAUSE:
+        def grant(wish: LifecycleRequest, reason: str) -> None:
+            if wish is LifecycleRequest.PAUSE:
                 life.pause(reason)
                 return
             if life.state is State.PAUSED:
                 life.resume(reason)
-            if wish is Wish.STOP:
+            if wish is LifecycleRequest.STOP:
                 if runtime.stop_reason is not None:
                     raise LifecycleError(
                         f"a stop has been asked for already: {runtime.stop_reason}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS side of a gate: private topics towards one foreign node, and the barrier.
+"""Private topics between an adapter and its foreign node, and the barrier.
 
 The barrier is a call of the node's parameter service. A node that runs its callbacks one
 after the other answers it only when the callback of every message handed over before has
@@ -19,10 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
-from ros2_cosim.kernel.time import split_stamp
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import data_qos, message_class
+from ros2_cosim.ros.session import ClockWriter, data_qos, message_class
 
 _POLL_S = 0.1
 _REPEAT_S = 0.5
@@ -40,8 +37,8 @@ class Received(NamedTuple):
     published_ns: int
 
 
-class Link:
-    """Publishers, subscriptions and the barrier of one gate.
+class ForeignTopics:
+    """Publishers, subscriptions and the barrier towards one foreign node.
 
     :param name: the participant
     :param node_name: full name of the foreign node
@@ -72,7 +69,7 @@ class Link:
         )
         self.received: dict[str, list[Received]] = {port: [] for port in outputs}
         # First the readers, then the client: the foreign node learns of them in this order.
-        # That it answers a request therefore says that it knows all readers.
+        # Its answer to a request therefore shows that it knows all readers.
         for port, (type_name, latched) in outputs.items():
             receive: Any = self._receiver(port)  # rclpy's types know no message information
             self.node.create_subscription(
@@ -88,11 +85,7 @@ class Link:
             )
             for port, type_name in inputs.items()
         }
-        self._clock = None
-        if clock:
-            self._clock = self.node.create_publisher(
-                message_class(topics.CLOCK_TYPE), clock_topic(name), data_qos()
-            )
+        self._clock = ClockWriter(self.node, clock_topic(name)) if clock else None
         self._client = None
         if barrier:
             from rcl_interfaces.srv import GetParameters
@@ -102,13 +95,15 @@ class Link:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
 
-    def connected(self) -> list[str]:
+    def missing(self) -> list[str]:
         """What of the foreign node has not been found yet."""
         missing = [
             f"a subscription of {writer.topic_name}"
-            for writer in [*self._writers.values(), *([self._clock] if self._clock else [])]
+            for writer in self._writers.values()
             if not writer.get_subscription_count()
         ]
+        if self._clock is not None and not self._clock.readers:
+            missing.append(f"a subscription of {self._clock.topic}")
         missing += [
             f"a publisher of {output_topic(self._name, port)}"
             for port in self.received
@@ -121,7 +116,7 @@ class Link:
     def greet(self) -> None:
         """First barrier: repeated until answered, for the answer may get lost at the start."""
         if self._client is None:
-            # Nobody can be asked; let both sides find each other. A loss would be noticed.
+            # There is no service to ask; let both sides find each other. A loss is detected.
             self.wait_until(_after(time.monotonic() + _REPEAT_S))
             return
         answered = False
@@ -145,7 +140,7 @@ class Link:
         return any(r.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for r in readers)
 
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
-        """Topics that the foreign node reads behind the gate's back."""
+        """Topics that the foreign node reads beside its inputs and its clock."""
         name, _, base = self._node_name.rpartition("/")
         try:
             found = self.node.get_subscriber_names_and_types_by_node(base, name or "/")
@@ -167,7 +162,7 @@ class Link:
     def show_time(self, time_ns: int) -> None:
         """Set the foreign node's clock."""
         assert self._clock is not None
-        self._clock.publish(encode_clock(*split_stamp(time_ns)))
+        self._clock.show(time_ns)
 
     def barrier(self) -> None:
         """Return when the callbacks of all that was handed over have run."""

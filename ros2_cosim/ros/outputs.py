@@ -1,14 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that must be there before a participant sends, and have it all before it leaves."""
+"""The output ports of a participant as topics, and the readers that these must have."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
+from rclpy.node import Node
+
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.membership import MembershipView
-from ros2_cosim.ros.session import Writer
+from ros2_cosim.kernel.runtime import Output
+from ros2_cosim.ros.session import Writer, data_qos
+
+
+class OutputTopics:
+    """Publishes what the activations of a participant send.
+
+    :param node: the ROS node
+    :param wiring: the system and its topics
+    :param name: the participant
+    :param timer: monotonic wall clock [ns]
+    :param for_late: whether late readers need the messages that were sent before they came
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        wiring: Wiring,
+        name: str,
+        timer: Callable[[], int],
+        *,
+        for_late: bool = False,
+    ) -> None:
+        self._timer = timer
+        #: Wall time [ns] spent on publishing.
+        self.transport_ns = 0
+        #: Of each output port, in its order.
+        self.writers: list[Writer] = []
+        for port in wiring.graph.participants[name].outputs:
+            topic = wiring.topics[name, port.name]
+            kept = for_late and wiring.graph.is_kept(name, port.name)
+            qos = data_qos(latched=port.schedule == "once" or kept)
+            self.writers.append(Writer(node, topic.name, topic.codec, qos))
+
+    def publish(self, outputs: Iterable[Output]) -> None:
+        """Publish the messages of one activation."""
+        started = self._timer()
+        for port, _, data in outputs:
+            self.writers[port].send_bytes(data)
+        self.transport_ns += self._timer() - started
+
+    def flush(self) -> None:
+        """Wait until every reader has what was sent."""
+        for writer in self.writers:
+            writer.flush()
 
 
 class _Expected(NamedTuple):

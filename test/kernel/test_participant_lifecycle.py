@@ -15,9 +15,9 @@ from ros2_cosim.kernel.errors import (
     LifecycleError,
     ParticipantError,
 )
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 class Witness:
@@ -58,7 +58,7 @@ class Witness:
         self._note("close")
 
 
-def whole(life: Life) -> None:
+def whole(life: ParticipantLifecycle) -> None:
     life.create()
     for system in State:
         life.follow(system, connected=True)
@@ -71,7 +71,7 @@ def whole(life: Life) -> None:
 def test_handlers_are_called_once_each_in_the_order_of_the_course():
     witness = Witness()
     changes: list[Change] = []
-    whole(Life("p", witness, on_change=changes.append))
+    whole(ParticipantLifecycle("p", witness, on_change=changes.append))
     assert witness.log == [
         f"p {what}" for what in ("ready", "starting", "stop", "finish", "shutdown", "close")
     ]
@@ -83,14 +83,14 @@ def test_handlers_are_called_once_each_in_the_order_of_the_course():
 
 
 def test_a_behaviour_needs_no_handler():
-    life = Life("p", object())
+    life = ParticipantLifecycle("p", object())
     whole(life)
     assert life.state is State.SHUT_DOWN
 
 
 def test_a_coordinated_participant_waits_for_the_system_an_autonomous_one_does_not():
-    coordinated = Life("c", object())
-    autonomous = Life("a", object(), operation=Operation.AUTONOMOUS)
+    coordinated = ParticipantLifecycle("c", object())
+    autonomous = ParticipantLifecycle("a", object(), operation=Operation.AUTONOMOUS)
     for life in (coordinated, autonomous):
         life.create()
         life.follow(State.INVALID, connected=True)
@@ -112,7 +112,7 @@ def test_the_asynchronous_handler_holds_until_it_is_completed():
             self.complete = complete
 
     slow = Slow()
-    life = Life("p", slow)
+    life = ParticipantLifecycle("p", slow)
     life.create()
     for _ in range(3):
         life.follow(State.COMMUNICATION_INITIALISED, connected=True)
@@ -135,12 +135,12 @@ def test_both_kinds_of_ready_handlers_are_refused():
             """Not blocking."""
 
     with pytest.raises(ConfigurationError, match="'p'.*both.*allowed is one"):
-        Life("p", Both())
+        ParticipantLifecycle("p", Both())
 
 
 @pytest.mark.parametrize("handler", ["ready", "starting", "stop", "finish", "shutdown", "abort"])
 def test_an_exception_in_a_handler_names_participant_and_handler(handler):
-    life = Life("p", Witness(fails=handler))
+    life = ParticipantLifecycle("p", Witness(fails=handler))
     with pytest.raises(ParticipantError, match="'p' failed in its handler .*out of range"):
         if handler == "abort":
             life.create()
@@ -153,7 +153,7 @@ def test_interruptions_pass_through_handlers_unchanged():
         def on_stop(self):
             raise Cancelled("asked to end")
 
-    life = Life("p", Interrupted())
+    life = ParticipantLifecycle("p", Interrupted())
     life.create()
     with pytest.raises(Cancelled, match="asked to end"):
         life.stop("end")
@@ -162,11 +162,11 @@ def test_interruptions_pass_through_handlers_unchanged():
 def test_the_abort_handler_gets_the_state_before_and_is_called_once():
     for state in (State.SERVICES_CREATED, State.RUNNING):
         witness = Witness()
-        life = Life("p", witness)
+        life = ParticipantLifecycle("p", witness)
         life.create()
         if state is State.RUNNING:
             life.follow(State.RUNNING, connected=True)
-        life.abort("somebody else failed")
+        life.abort("another participant failed")
         life.abort("again")
         assert witness.log[-1] == f"p abort in {state.name}"
         assert sum("abort" in line for line in witness.log) == 1
@@ -175,7 +175,7 @@ def test_the_abort_handler_gets_the_state_before_and_is_called_once():
 
 def test_out_of_an_error_there_is_the_shut_down_only():
     witness = Witness()
-    life = Life("p", witness)
+    life = ParticipantLifecycle("p", witness)
     life.create()
     life.follow(State.RUNNING, connected=True)
     life.fail("broken")
@@ -189,7 +189,7 @@ def test_out_of_an_error_there_is_the_shut_down_only():
 
 
 def test_pause_and_resume():
-    life = Life("p", object())
+    life = ParticipantLifecycle("p", object())
     life.create()
     with pytest.raises(LifecycleError, match="is SERVICES_CREATED; asked for PAUSED"):
         life.pause("debugger")
@@ -204,22 +204,22 @@ class TestTogether:
     def test_all_go_through_each_state_together(self):
         log: list[str] = []
         system: list[State] = []
-        lives = Lives(
+        lifecycles = LifecycleGroup(
             {name: Witness(name, log) for name in ("b", "a")},
             on_system=lambda state, reason: system.append(state),
         )
-        lives.start(partial(time.sleep, 0.01))
-        assert lives.system is State.RUNNING
-        lives.stop("end of the run")
-        lives.shut_down("complete")
-        lives.close()
+        lifecycles.start(partial(time.sleep, 0.01))
+        assert lifecycles.system is State.RUNNING
+        lifecycles.stop("end of the run")
+        lifecycles.shut_down("complete")
+        lifecycles.close()
         assert system == [s for s in State if 1 <= s <= 11 and s not in (6, 9)]
         assert log == [
             "b ready", "a ready", "b starting", "a starting", "b stop", "b finish", "a stop",
             "a finish", "b shutdown", "a shutdown", "b close", "a close",
         ]  # fmt: skip
 
-    def test_nobody_starts_before_the_slowest_is_ready(self):
+    def test_no_participant_starts_before_the_slowest_is_ready(self):
         log: list[str] = []
 
         class Slow:
@@ -239,7 +239,7 @@ class TestTogether:
                 log.append("completed")
                 slow.complete()
 
-        Lives({"slow": slow, "quick": Witness("quick", log)}).start(wait)
+        LifecycleGroup({"slow": slow, "quick": Witness("quick", log)}).start(wait)
         assert len(waits) == 3
         assert log.index("quick ready") < log.index("completed") < log.index("slow starting")
         assert log.index("completed") < log.index("quick starting")
@@ -248,14 +248,14 @@ class TestTogether:
         log: list[str] = []
         changes: list[Change] = []
         system: list[State] = []
-        lives = Lives(
+        lifecycles = LifecycleGroup(
             {name: Witness(name, log, "abort" if name == "b" else "") for name in "abc"},
             on_change=changes.append,
             on_system=lambda state, reason: system.append(state),
         )
-        lives.start(partial(time.sleep, 0.01))
+        lifecycles.start(partial(time.sleep, 0.01))
         log.clear()
-        lives.fail("a", "broken")
+        lifecycles.fail("a", "broken")
         assert log == ["a shutdown", "b abort in RUNNING", "c abort in RUNNING"]
         assert State.ERROR in system
         assert [c.state for c in changes if c.participant == "a"][-3:] == [
@@ -263,9 +263,9 @@ class TestTogether:
         ]  # fmt: skip
 
     def test_a_paused_one_pauses_the_system(self):
-        lives = Lives({name: object() for name in "ab"})
-        lives.start(partial(time.sleep, 0.01))
-        lives.of["a"].pause("debugger")
-        assert (lives.system, lives.paused) == (State.PAUSED, ["a"])
-        lives.of["a"].resume("go on")
-        assert (lives.system, lives.paused) == (State.RUNNING, [])
+        lifecycles = LifecycleGroup({name: object() for name in "ab"})
+        lifecycles.start(partial(time.sleep, 0.01))
+        lifecycles.of["a"].pause("debugger")
+        assert (lifecycles.system, lifecycles.paused) == (State.PAUSED, ["a"])
+        lifecycles.of["a"].resume("go on")
+        assert (lifecycles.system, lifecycles.paused) == (State.RUNNING, [])

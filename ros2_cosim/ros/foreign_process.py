@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a foreign node: started with the gate's remappings, watched, ended."""
+"""The process of a foreign node: started with the adapter's remappings, watched, ended."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ForeignProcess:
         self._reader.start()
 
     def ended(self) -> str | None:
-        """How the process ended and what it said last; None while it runs."""
+        """How the process ended and what it printed last; None while it runs."""
         code = self._popen.poll()
         if code is None:
             return None
@@ -110,7 +110,7 @@ def foreign_command(
 
 
 def ros_arguments(settings: ForeignSettings, remappings: Mapping[str, str]) -> list[str]:
-    """The ROS arguments that put a node behind its gate."""
+    """The ROS arguments that put a node behind its adapter."""
     arguments = []
     for name, target in {**settings.remap, **remappings}.items():
         arguments += ["-r", f"{name}:={target}"]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of one participant: its states, and the handlers of its behaviour along the way.
+"""The lifecycle of one participant: its states, and the handlers of its behaviour.
 
 Hosts of all run shapes go through this one class, so handlers are called in the same order
 whatever runs beneath. A behaviour has those handlers that it defines:
 
 ============================================  ==============================================
-``on_communication_ready()``                  everybody can be heard; returns when done
-``on_communication_ready_async(complete)``    the same, done when ``complete()`` is called, by
-                                              whatever thread
+``on_communication_ready()``                  all are connected; returns when done
+``on_communication_ready_async(complete)``    the same, done when any thread calls
+                                              ``complete()``
 ``on_starting()``                             the transition to RUNNING is imminent
 ``on_stop()``                                 no activation follows: collect results
 ``on_shutdown()``                             the last call of an orderly end, or after an error
@@ -39,7 +39,7 @@ HANDLERS = (
 _READY, _READY_ASYNC = HANDLERS[:2]
 
 
-class Life:
+class ParticipantLifecycle:
     """Takes one participant from its creation to its shut-down.
 
     :param participant: its name
@@ -85,7 +85,7 @@ class Life:
         return self._lifecycle.reason
 
     def create(self) -> None:
-        """Say that the participant is there, with all its ports and services."""
+        """Enter the first state: all ports and services are there."""
         self._lifecycle.enter(State.SERVICES_CREATED, "ports and services are there")
 
     def note(self, reason: str) -> None:
@@ -96,7 +96,7 @@ class Life:
         """Go as far towards RUNNING as the state of the system allows.
 
         :param system: its present state; an autonomous participant does not look at it
-        :param connected: whether everybody who is to hear this participant has been found
+        :param connected: whether all readers of this participant have been found
         :raises ParticipantError: a handler failed
         """
         enter = self._lifecycle.enter
@@ -147,7 +147,7 @@ class Life:
         self._call("finish")
 
     def stopped(self, reason: str) -> None:
-        """Say that everything about the run has been told."""
+        """Enter STOPPED: everything about the run has been reported."""
         self._lifecycle.enter(State.STOPPED, reason)
 
     def shut_down(self, reason: str) -> None:
@@ -174,7 +174,7 @@ class Life:
             self._lifecycle.enter(State.ERROR, reason)
 
     def abort(self, reason: str) -> None:
-        """End the life at once, whatever its state; nothing if it has ended.
+        """End at once, whatever the state; nothing if it has ended.
 
         :raises ParticipantError: the handler failed
         """

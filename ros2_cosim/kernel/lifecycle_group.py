@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ParticipantError
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.kernel.participant import Host
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
-class Lives:
+class LifecycleGroup:
     """All participants of a run in one process.
 
     :param behaviours: participant name -> model, in the order in which handlers are called
@@ -47,7 +47,7 @@ class Lives:
         self._on_system = on_system
         modes = operations or {}
         self.of = {
-            name: Life(
+            name: ParticipantLifecycle(
                 name,
                 behaviour,
                 operation=modes.get(name, Operation.COORDINATED),
