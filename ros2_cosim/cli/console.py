@@ -15,7 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import CosimError
 
-#: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
+#: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
+#: repeated run is not the same.
 EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
@@ -62,12 +63,12 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
 def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal, a line every five simulated seconds otherwise."""
     if not sys.stdout.isatty():
-        told = 0
+        printed = 0
 
         def tell(time_ns: int) -> None:
-            nonlocal told
-            if time_ns // 5_000_000_000 > told:
-                told = time_ns // 5_000_000_000
+            nonlocal printed
+            if time_ns // 5_000_000_000 > printed:
+                printed = time_ns // 5_000_000_000
                 print(f"{name}: {time_ns / 1e9:.0f} s", flush=True)
 
         yield tell
