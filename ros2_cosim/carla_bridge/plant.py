@@ -18,7 +18,7 @@ from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles, scene_parameters
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step
+from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns, parse_duration
 from ros2_cosim.models.factories import scene_road
 
@@ -138,7 +138,7 @@ def scene_sizes(context: ModelContext) -> dict[str, tuple[float, float]]:
     }
 
 
-def make_plant(context: ModelContext) -> Behaviour:
+def make_plant(context: ModelContext) -> Any:
     """Make the world participant: in process, or as DCP master where processes are used."""
     parameters: SceneParameters = scene_parameters(context, plant_step_ns(context))
     if context.shape == "inproc":

@@ -6,7 +6,8 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from ros2_cosim.models.cacc import CaccBehaviour
+from ros2_cosim.kernel.duck_typed import as_model
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.models.controllers import LongitudinalLaw
 from ros2_cosim.models.controllers.script import hand_over
 from ros2_cosim.models.factories import make_cacc_controller
@@ -34,12 +35,12 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     from ros2_cosim.nodes._start import Started, run_participant
     from ros2_cosim.scenario.system import model_context
 
-    def build(started: Started, name: str) -> CaccBehaviour:
+    def build(started: Started, name: str) -> Model:
         behaviour = make_cacc_controller(model_context(started.scenario, name, "ros"), law)
         attach = getattr(law, "attach", None)
         if attach:
             attach(started.session.node)
-        return behaviour
+        return as_model(behaviour, f"participants.{name}.model")
 
     sys.exit(run_participant("cacc_controller", build))
 

@@ -12,13 +12,13 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
-from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.requirement import check_required
 from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
-from ros2_cosim.realtime.around import cannot_begin_anew, renewed
+from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
 
     control: RunControl
-    behaviours: dict[str, Behaviour]
+    behaviours: dict[str, Model]
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     if kept:
         control.required = kept[-1].control.required
     former = kept.pop().behaviours if kept else {}
-    behaviours: dict[str, Behaviour] = {}
+    behaviours: dict[str, Model] = {}
     again = False
     repeat = int(session.parameter("repeat", "1"))
     lives: LivesOnRos | None = None

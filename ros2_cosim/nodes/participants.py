@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.lives import Lives
-from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
     Started,
     ToldError,
@@ -19,7 +19,7 @@ from ros2_cosim.nodes._start import (
     realtime_maker,
     run_node,
 )
-from ros2_cosim.realtime.around import renewed
+from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, run_members
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Stopped
@@ -33,7 +33,7 @@ def main() -> int:
     return run_node("participants", partial(_host, {}))
 
 
-def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
+def _host(behaviours: dict[str, Model], started: Started) -> bool:
     """Run all participants of the process.
 
     :param behaviours: of those that take part again; changed to those that will
@@ -64,7 +64,7 @@ def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
 
 
 def _members(
-    started: Started, names: list[str], behaviours: dict[str, Behaviour], failures: _Failures
+    started: Started, names: list[str], behaviours: dict[str, Model], failures: _Failures
 ) -> list[Member]:
     """Make the participants one after the other, without those that fail and can be spared.
 
@@ -79,7 +79,7 @@ def _members(
             required = partial(failures.minds, name, scenario.participants[name].is_required)
             member = started._replace(session=Session(name, host=started.session))
 
-            def make(name: str = name) -> Behaviour:
+            def make(name: str = name) -> Model:
                 return bare_model(scenario, name, "ros")
 
             try:
@@ -144,7 +144,7 @@ class _Failures:
             raise ToldError
 
 
-def _close(behaviours: dict[str, Behaviour]) -> None:
+def _close(behaviours: dict[str, Model]) -> None:
     Lives(behaviours).close()
     behaviours.clear()
 

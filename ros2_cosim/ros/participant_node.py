@@ -31,7 +31,8 @@ from ros2_cosim.kernel.errors import (
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
-from ros2_cosim.kernel.participant import Behaviour, Host
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
@@ -73,7 +74,7 @@ class ParticipantNode:
         session: Session,
         graph: Graph,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         recorded: bool,

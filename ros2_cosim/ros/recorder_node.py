@@ -24,6 +24,7 @@ from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
@@ -85,7 +86,7 @@ class RecorderNode:
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
         self._attendance = Attendance(graph)
         self.reports: dict[str, ParticipantReport] = {}
-        self._life = Life(NAME, None, on_change=self._changed)
+        self._life = Life(NAME, Onlooker(), on_change=self._changed)
         self._system = SystemState(int(State.INVALID), "", "")
         self._clock_seen = False
         for name, spec in graph.participants.items():

@@ -12,6 +12,7 @@ from typing import Any
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.foreign import FOREIGN_MODEL, foreign_settings
+from ros2_cosim.kernel.duck_typed import as_model
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.graph import (
     Connection,
@@ -21,7 +22,8 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Behaviour, ModelContext
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
@@ -86,7 +88,7 @@ def build_graph(scenario: Scenario) -> Graph:
 
 def build_model(
     scenario: Scenario, name: str, shape: str, realtime: RealtimeRun = AS_FAST_AS_POSSIBLE
-) -> Behaviour:
+) -> Model:
     """Make the behaviour of one participant, with the adapters that the scenario asks for.
 
     :param shape: the run shape it will run in
@@ -96,7 +98,7 @@ def build_model(
     return with_adapters(scenario, name, bare_model(scenario, name, shape), realtime)
 
 
-def bare_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
+def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
     """Make the model of one participant, without anything around it.
 
     :raises ConfigurationError: unknown model, or its parameters are wrong
@@ -111,13 +113,10 @@ def bare_model(scenario: Scenario, name: str, shape: str) -> Behaviour:
     context = model_context(scenario, name, shape)
     if shape != "ros" and is_own(settings.node):
         context = replace(context, parameters=_law_of_node(scenario, name, shape))
-    model: Behaviour = factory(context)
-    return model
+    return as_model(factory(context), f"participants.{name}.model: '{settings.model}'")
 
 
-def with_adapters(
-    scenario: Scenario, name: str, behaviour: Behaviour, realtime: RealtimeRun
-) -> Behaviour:
+def with_adapters(scenario: Scenario, name: str, behaviour: Model, realtime: RealtimeRun) -> Model:
     """Put around the model of a participant what the scenario asks for; closes it on failure.
 
     :raises ConfigurationError: settings that do not fit the participant
@@ -125,9 +124,7 @@ def with_adapters(
     try:
         return adapt(behaviour, _adapted_participant(scenario, name), realtime)
     except BaseException:
-        close = getattr(behaviour, "close", None)
-        if close:
-            close()
+        behaviour.close()
         raise
 
 
@@ -169,9 +166,7 @@ def check_models(scenario: Scenario, shape: str) -> None:
             text = str(error)
             placed = text.startswith("scene") or name in text.split(": ")[0]
             raise ConfigurationError(text if placed else f"participant '{name}': {text}") from None
-        close = getattr(model, "close", None)
-        if close:
-            close()
+        model.close()
 
 
 def model_context(scenario: Scenario, name: str, shape: str) -> ModelContext:

@@ -17,8 +17,9 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.numbering import Numbering
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
@@ -51,7 +52,7 @@ class FreeRunningNode:
         session: Session,
         graph: Graph,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         *,
         topic_of: Callable[[str, str], tuple[str, str]],
         factor: float,
@@ -123,9 +124,7 @@ class FreeRunningNode:
             self._states.flush()
             raise
         finally:
-            close = getattr(self._behaviour, "close", None)
-            if close:
-                close()
+            self._behaviour.close()
 
     def _receiver(
         self, codec: WireCodec, numbering: Numbering, channels: list[int]
@@ -209,9 +208,7 @@ class FreeRunningNode:
     def _report(self) -> None:
         free = self._free
         counts = free.counts
-        finish = getattr(self._behaviour, "finish", None)
-        if finish:
-            finish()
+        self._behaviour.finish()
         report = report_of(free.runtime)
         details = json.loads(report.details_json)
         del details["times"]

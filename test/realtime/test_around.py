@@ -11,8 +11,8 @@ from support.coupling_signals import adapted
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.realtime.around import Around, cannot_begin_anew, renewed
 from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.renewal import Around, cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun
 
 
