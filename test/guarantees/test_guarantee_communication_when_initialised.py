@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lives import Lives
 
@@ -12,7 +14,7 @@ from ros2_cosim.kernel.lives import Lives
 def test_all_have_initialised_before_the_first_handler_is_called():
     seen: list[list[State]] = []
 
-    class Model:
+    class Model(Plain):
         def on_communication_ready(self) -> None:
             seen.append([life.state for life in lives.of.values()])
 
@@ -26,7 +28,7 @@ def test_all_have_initialised_before_the_first_handler_is_called():
 def test_who_has_not_found_its_readers_holds_the_others_back():
     from ros2_cosim.kernel.life import Life
 
-    life = Life("p", object())
+    life = Life("p", Plain())
     life.create()
     for _ in range(3):
         life.follow(State.COMMUNICATION_INITIALISED, connected=False)

@@ -7,6 +7,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.behaviours import Plain
 
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import State
@@ -17,7 +18,7 @@ from ros2_cosim.kernel.system_state import system_state
 def test_nobody_is_more_than_one_coordinated_state_ahead(count, seed):
     """Whoever is asked in whatever order: no state is left before all have reached it."""
     random = Random(seed)
-    lives = [Life(f"p{i}", object()) for i in range(count)]
+    lives = [Life(f"p{i}", Plain()) for i in range(count)]
     for life in lives:
         life.create()
     found = [False] * count

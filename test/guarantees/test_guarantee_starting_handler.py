@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lives import Lives
 
@@ -12,7 +14,7 @@ from ros2_cosim.kernel.lives import Lives
 def test_it_comes_between_ready_and_running():
     seen: list[list[State]] = []
 
-    class Model:
+    class Model(Plain):
         def on_starting(self) -> None:
             seen.append([life.state for life in lives.of.values()])
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from support.behaviours import Plain
 
 from ros2_cosim.kernel.errors import (
     ConfigurationError,
@@ -19,7 +20,7 @@ from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lives import Lives
 
 
-class Witness:
+class Witness(Plain):
     """Notes each call of a handler; ``fails`` names one that raises."""
 
     def __init__(self, name: str = "p", log: list[str] | None = None, fails: str = "") -> None:
@@ -82,14 +83,14 @@ def test_handlers_are_called_once_each_in_the_order_of_the_course():
 
 
 def test_a_behaviour_needs_no_handler():
-    life = Life("p", object())
+    life = Life("p", Plain())
     whole(life)
     assert life.state is State.SHUT_DOWN
 
 
 def test_a_coordinated_participant_waits_for_the_system_an_autonomous_one_does_not():
-    coordinated = Life("c", object())
-    autonomous = Life("a", object(), operation=Operation.AUTONOMOUS)
+    coordinated = Life("c", Plain())
+    autonomous = Life("a", Plain(), operation=Operation.AUTONOMOUS)
     for life in (coordinated, autonomous):
         life.create()
         life.follow(State.INVALID, connected=True)
@@ -106,7 +107,7 @@ def test_a_coordinated_participant_waits_for_the_system_an_autonomous_one_does_n
 
 
 def test_the_asynchronous_handler_holds_until_it_is_completed():
-    class Slow:
+    class Slow(Plain):
         def on_communication_ready_async(self, complete):
             self.complete = complete
 
@@ -126,7 +127,7 @@ def test_the_asynchronous_handler_holds_until_it_is_completed():
 
 
 def test_both_kinds_of_ready_handlers_are_refused():
-    class Both:
+    class Both(Plain):
         def on_communication_ready(self):
             """Blocking."""
 
@@ -148,7 +149,7 @@ def test_an_exception_in_a_handler_names_participant_and_handler(handler):
 
 
 def test_interruptions_pass_through_handlers_unchanged():
-    class Interrupted:
+    class Interrupted(Plain):
         def on_stop(self):
             raise Interruption("asked to end")
 
@@ -188,7 +189,7 @@ def test_out_of_an_error_there_is_the_shut_down_only():
 
 
 def test_pause_and_resume():
-    life = Life("p", object())
+    life = Life("p", Plain())
     life.create()
     with pytest.raises(LifecycleError, match="is SERVICES_CREATED; asked for PAUSED"):
         life.pause("debugger")
@@ -221,7 +222,7 @@ class TestTogether:
     def test_nobody_starts_before_the_slowest_is_ready(self):
         log: list[str] = []
 
-        class Slow:
+        class Slow(Plain):
             def on_communication_ready_async(self, complete):
                 self.complete = complete
                 log.append("begun")
@@ -262,7 +263,7 @@ class TestTogether:
         ]  # fmt: skip
 
     def test_a_paused_one_pauses_the_system(self):
-        lives = Lives({name: object() for name in "ab"})
+        lives = Lives({name: Plain() for name in "ab"})
         lives.start(time.sleep)
         lives.of["a"].pause("debugger")
         assert (lives.system, lives.paused) == (State.PAUSED, ["a"])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.behaviours import Plain
 from support.step_systems import MS, Part, StepSystem, context, digests
 
 from ros2_cosim.kernel.errors import (
@@ -127,7 +128,7 @@ class TestDynamicSteps:
                 a=Part(10, lambda t, s: t.set_next_step(10) if s.time else None, dynamic=True)
             ).run(20)
 
-        class Late:
+        class Late(Plain):
             next_time = 0
 
             def activate(self, step: Step) -> dict[str, Any]:

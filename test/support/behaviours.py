@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ros2_cosim.kernel.graph import Connection
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Step
 
 
-class Scripted:
+class Plain(Model):
+    """A model without parameters, which sends nothing; tests define what they need on top."""
+
+    def __init__(self) -> None:
+        pass
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send nothing."""
+        return {}
+
+
+class Scripted(Plain):
     """Remembers every step and answers with what a function makes of it.
 
     :param answer: step -> outputs; None: silence

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.activations import activations
+from support.behaviours import Plain
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
 from ros2_cosim.kernel.attendance import Attendance
@@ -24,14 +25,15 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.presence import Presence, can_enter
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
 
-class Mixer:
+class Mixer(Plain):
     """Folds everything it reads into a number: any difference in order or value shows."""
 
     def __init__(
@@ -75,10 +77,10 @@ class System:
         self.plan = plan
         self.connections = connections
 
-    def build(self) -> tuple[Graph, dict[str, Behaviour]]:
+    def build(self) -> tuple[Graph, dict[str, Model]]:
         """Make a fresh graph (fresh latency generators) and fresh behaviours."""
         specs = []
-        behaviours: dict[str, Behaviour] = {}
+        behaviours: dict[str, Model] = {}
         for entry in self.plan:
             outputs = []
             for index, (port, (minimum, spread, schedule)) in enumerate(entry["outputs"].items()):
