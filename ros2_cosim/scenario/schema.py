@@ -7,14 +7,20 @@ file, the place, what was found and what is allowed.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from ros2_cosim.interfaces.settings import Duration, Name, PositiveDuration, Section
+from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
+from ros2_cosim.documents.settings import (
+    Duration,
+    Name,
+    PositiveDuration,
+    Section,
+    read_section,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -23,10 +29,6 @@ from ros2_cosim.realtime.settings import (
     InputEstimateSettings,
     OverrunSettings,
 )
-from ros2_cosim.scenario.plain_data import parse_value, plain_copy, read_mapping
-
-_ABBREVIATED = reprlib.Repr()
-_ABBREVIATED.maxstring = _ABBREVIATED.maxother = 60
 
 
 class InputSettings(Section):
@@ -226,12 +228,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     participants = data.get("participants")
     if isinstance(participants, dict):
         data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
-    try:
-        scenario = Scenario.model_validate(data)
-    except ValidationError as error:
-        raise ConfigurationError(
-            "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
-        ) from None
+    scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     _check(scenario, origin)
     return scenario
 
@@ -272,18 +269,3 @@ def _apply(data: dict[str, Any], override: str) -> None:
     if not isinstance(node, dict):
         raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
     node[last] = parse_value(text, f"--set {override}")
-
-
-def _describe(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "value_error" and isinstance(error.get("input"), dict):
-        return f"{place}: {message}" if place else message  # a rule between several keys
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key"
-    if error["type"] == "missing":
-        return f"{place}: missing"
-    if message.startswith("found "):
-        return f"{place}: {message}"
-    found = error.get("input")
-    return f"{place}: found {_ABBREVIATED.repr(found)}; {message[0].lower() + message[1:]}"

@@ -177,7 +177,7 @@ def make_signal(context: Any) -> Signal:
 
 def test_a_fast_part_that_takes_corrections_ends_in_the_true_state() -> None:
     def scenario(correcting: bool) -> dict[str, Any]:
-        here = "realtime.test_realtime_adapter"
+        here = "realtime.test_adapter"
         return {
             "name": "corrected",
             "duration": "1s",

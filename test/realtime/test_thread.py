@@ -94,7 +94,7 @@ def test_the_thread_catches_up_without_idling() -> None:
 
 def test_late_on_the_wall_clock_is_repeated_exactly(tmp_path: Path) -> None:
     data = loop_scenario(budget="1ms", estimate=[{"order": 1, "adapt": 0.5}])
-    here = "realtime.test_realtime_thread"
+    here = "realtime.test_thread"
     data["participants"]["slow"]["model"] = f"{here}:make_gated"
     data["participants"]["fast"]["model"] = f"{here}:make_opening"
     data["participants"]["fast"]["inputs"] = {}
