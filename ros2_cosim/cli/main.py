@@ -23,9 +23,10 @@ from ros2_cosim.record.summary import Summary
 from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
 from ros2_cosim.run.output_directory import prepare_output, repetitions
 from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.plan import RunOptions, dcp_participants, make_plan, resolve_ports
+from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.declaration import declare_all
+from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.system import build_graph, check_models, model_context
 from ros2_cosim.scenario.without import without as leave_out
 
 app = typer.Typer(
@@ -106,8 +107,9 @@ def run(
                 "--hard: a run as fast as possible has no deadlines; add --rate"
             )
         # Whatever is wrong with the scenario shows before anything is started or deleted.
-        build_graph(loaded)
-        check_models(loaded, shape)
+        check_scenario(loaded, shape)
+        if shape != "inproc":  # which makes all models before it begins, anyway
+            try_models(loaded, shape)
         output = out or Path("out") / loaded.name
         options = RunOptions(
             output,
@@ -198,8 +200,7 @@ def check(scenario: ScenarioFile, settings: Settings = None) -> None:
     """Check a scenario: file, wiring, models and their parameters; nothing is run."""
     with clear_errors():
         loaded = load_scenario(scenario, settings or ())
-        graph = build_graph(loaded)
-        check_models(loaded, "inproc")
+        graph = check_scenario(loaded, "inproc")
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )
@@ -228,7 +229,7 @@ def plan(
 
     with clear_errors():
         loaded = adjusted(load_scenario(scenario, settings or ()), simulator=simulator)
-        build_graph(loaded)
+        check_scenario(loaded, "ros")
         for process in make_plan(resolve_ports(loaded), RunOptions(out)):
             print(f"{process.name}: {shlex.join(command_of(process))}")
 
@@ -313,10 +314,10 @@ def _describe_world(scenario: Path) -> SlaveDescription:
     from ros2_cosim.carla_bridge.describe import describe_world
 
     loaded = load_scenario(scenario)
-    names = dcp_participants(loaded)
-    if not names:
-        raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
-    return describe_world(model_context(loaded, names[0], "ros"))
+    for declaration in declare_all(loaded).values():
+        if any(companion.node == "carla_slave" for companion in declaration.needs.companions):
+            return describe_world(declaration.context)
+    raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
 
 
 app.add_typer(make_dcp_app(_describe_world))

@@ -136,18 +136,10 @@ def replay(
 
 
 def _read_fleet(path: Path) -> FleetSettings:
-    import yaml
-
+    from ros2_cosim.documents.plain_data import read_mapping
     from ros2_cosim.vds.fleet_settings import read_settings
 
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"--fleet: {path}: {reason}") from None
-    if not isinstance(data, Mapping):
-        raise ConfigurationError(f"--fleet: {path}: found no mapping; allowed are dt and vehicles")
-    return read_settings(data, str(path))
+    return read_settings(read_mapping(path, "--fleet"), str(path))
 
 
 def _row(kind: str, count: int, spacing: float, rate: int, speed: float) -> FleetSettings:

@@ -39,13 +39,12 @@ from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any
 
-from pydantic import ValidationError
-
 from ros2_cosim.dcp.description.model import Causality
-from ros2_cosim.dcp.master.cosimulation import CoSimulation, describe_slaves, fault_text, prepared
+from ros2_cosim.dcp.master.cosimulation import CoSimulation, describe_slaves, prepared
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.wire.values import Value
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Step
@@ -143,12 +142,7 @@ class DcpMaster:
     def _read(self, context: ModelContext) -> CoSimulation:
         data = {k: v for k, v in context.parameters.items() if k not in _OWN}
         data |= {"steps": 0, "base_directory": context.base_directory}
-        try:
-            settings = CoSimulation.model_validate(data)
-        except ValidationError as error:
-            raise ConfigurationError(
-                "; ".join(f"{self._where}.{fault_text(e)}" for e in error.errors()[:3])
-            ) from None
+        settings = read_section(CoSimulation, data, place=self._where)
         if settings.mode != "nrt":
             raise ConfigurationError(
                 f"{self._where}.mode: found {settings.mode!r}; allowed is nrt, the kernel's time "

@@ -4,35 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from ros2_cosim.documents.settings import Duration, Section, read_section
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import LatencyDistribution
-from ros2_cosim.kernel.time import parse_duration
 
 FOREIGN_MODEL = "foreign_node"
 
 
-def _duration(value: object) -> int:
-    try:
-        return parse_duration(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from None
-
-
-Duration = Annotated[int, BeforeValidator(_duration)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ForeignInput(_Section):
+class ForeignInput(Section):
     """How an input port reaches the node: on which of its topics.
 
     ``best_effort`` accepts a subscription that is not reliable.
@@ -53,7 +39,7 @@ class HeaderDelay:
         return self.delay_ns
 
 
-class ForeignOutput(_Section):
+class ForeignOutput(Section):
     """What is expected on one of the node's topics in each activation.
 
     ``expect`` messages come (``any``: as many as the node likes); of several the last one
@@ -103,7 +89,7 @@ class ForeignOutput(_Section):
         return HeaderDelay()
 
 
-class ForeignSettings(_Section):
+class ForeignSettings(Section):
     """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
 
     command: tuple[str, ...] | None = None
@@ -197,12 +183,5 @@ def foreign_settings(parameters: Mapping[str, Any], participant: str) -> Foreign
                 port: {"topic": value} if isinstance(value, str) else value
                 for port, value in data[kind].items()
             }
-    try:
-        return ForeignSettings.model_validate(data)
-    except ValidationError as error:
-        found = error.errors()[0]
-        place = ".".join(str(part) for part in ("", *found["loc"]))
-        message = found["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(
-            f"participants.{participant}.parameters{place}: {message}"
-        ) from None
+    place = f"participants.{participant}.parameters"
+    return read_section(ForeignSettings, data, place=place)

@@ -53,7 +53,8 @@ class Port:
     input must be in the scenario (and a required output, which the model always sends).
     ``schedule`` says when an output sends; a scenario may declare that or ``sparse``.
     ``open`` says whether something may sit between the port and its peer, as the injection of
-    faults does; a port whose messages carry no data of their own says no.
+    faults does. An output that passes on ``whole`` messages, with the header that another program
+    has written, may be ``header_stamped``: its latency then follows from that header.
     """
 
     name: str
@@ -62,6 +63,8 @@ class Port:
     description: str = ""
     schedule: Schedule = "every"
     open: bool = True
+    whole: bool = False
+    header_stamped: bool = False
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     hand_over(law)
     # ROS is not needed before: shape inproc runs the same script where there is none.
     from ros2_cosim.nodes._start import Started, run_participant
-    from ros2_cosim.scenario.system import model_context
+    from ros2_cosim.scenario.declaration import declare
 
     def build(started: Started, name: str) -> Model:
-        behaviour = make_cacc_controller(model_context(started.scenario, name, "ros"), law)
+        behaviour = make_cacc_controller(declare(started.scenario, name).context, law)
         attach = getattr(law, "attach", None)
         if attach:
             attach(started.session.node)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
 
+import json
 import logging
 import socket
 import sys
@@ -22,9 +23,8 @@ from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
-from ros2_cosim.scenario.system import model_context
 
 #: If the server fails instead, whoever started the run notices at once.
 _SERVER_WAIT_S = 60.0
@@ -44,7 +44,7 @@ def _serve(started: Started) -> None:
     session, scenario, _ = started
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
-    context = model_context(scenario, name, "ros")
+    context = declare(scenario, name).context
     parameters = scene_parameters(context, plant_step_ns(context))
     dcp = context.parameters["dcp"]
     slave = SceneSlave(
@@ -52,7 +52,7 @@ def _serve(started: Started) -> None:
         lambda: _client(simulator),
         scene_sizes(context),
         context,
-        _reporter(session, slave_name(name)),
+        _reporter(session, name),
     )
     host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
@@ -85,13 +85,17 @@ def _client(simulator: SimulatorSettings) -> ClientWorld:
     return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
 
 
-def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
+def _reporter(session: Session, participant: str) -> Callable[[int, int, int], None]:
     """Report the times of the slave's steps, for the step-time breakdown of the run."""
     writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
 
+    name, details = session.node.get_name(), json.dumps({"beside": participant})
+
     def report(steps: int, step_ns: int, simulator_ns: int) -> None:
         compute_ns = step_ns - simulator_ns
-        writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+        writer.send(
+            ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, details)
+        )
         # This process ends soon after, and the recorder waits for its report.
         writer.flush()
 

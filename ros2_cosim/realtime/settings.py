@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from ros2_cosim.interfaces.settings import Duration, PositiveDuration, Section
+from ros2_cosim.documents.settings import Duration, PositiveDuration, Section
 
 #: What may be done about a missed deadline.
 Policy = Literal["record", "slip", "skip", "estimate", "stop"]

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
 from ros2_cosim.record.mcap import Channel, McapWriter, Schema
@@ -122,9 +123,8 @@ class BagWriter:
         self._mcap.close_chunk()
         information = self._information()
         self._mcap.close({"rosbag2": {"serialized_metadata": _to_yaml(information)}})
-        part = self.path / (METADATA_FILE + ".part")
-        part.write_text(_to_yaml({"rosbag2_bagfile_information": information}), "utf-8")
-        part.replace(self.path / METADATA_FILE)
+        text = _to_yaml({"rosbag2_bagfile_information": information})
+        write_atomically(self.path / METADATA_FILE, text)
 
     def __enter__(self) -> BagWriter:
         return self

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Section
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class HistogramSummary(_Model):
+class HistogramSummary(Section):
     """Delays on the wall clock, counted in classes."""
 
     classes: tuple[tuple[float | None, int], ...] = Field(
@@ -21,7 +19,7 @@ class HistogramSummary(_Model):
     largest_s: float = Field(default=0.0, ge=0.0)
 
 
-class DeadlineSummary(_Model):
+class DeadlineSummary(Section):
     """One participant with a deadline in a paced run."""
 
     policy: str
@@ -34,7 +32,7 @@ class DeadlineSummary(_Model):
     )
 
 
-class CouplingSummary(_Model):
+class CouplingSummary(Section):
     """One slow part; times are simulated."""
 
     exchanges: int = Field(ge=0)
@@ -59,14 +57,14 @@ class CouplingSummary(_Model):
     )
 
 
-class InputSummary(_Model):
+class InputSummary(Section):
     """One estimated input of the fast part."""
 
     estimates: int = Field(ge=0)
     largest_error: float = Field(ge=0.0)
 
 
-class RealtimeSummary(_Model):
+class RealtimeSummary(Section):
     """A run against the wall clock, or with parts that were late."""
 
     rate: float | None = Field(default=None, gt=0.0, description="wanted real-time factor")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
 from ros2_cosim.record.report_data import RunData, Series, load_run
@@ -70,9 +71,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         collisions=data.collisions,
     )
     path = run_dir / REPORT_FILE
-    part = path.with_name(f".{REPORT_FILE}.part")
-    part.write_text(page, "utf-8")
-    part.replace(path)
+    write_atomically(path, page)
     return path
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
@@ -17,11 +18,7 @@ SUMMARY_FILE = "summary.json"
 _SHA256 = r"^[0-9a-f]{64}$"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Causality(_Model):
+class Causality(Section):
     """Violations of the promised message order that the transport brought up."""
 
     timing: int = Field(
@@ -31,7 +28,7 @@ class Causality(_Model):
     loss: int = Field(default=0, ge=0, description="messages that never arrived")
 
 
-class ParticipantSummary(_Model):
+class ParticipantSummary(Section):
     """One participant; times are wall time summed over the run."""
 
     name: str
@@ -45,7 +42,7 @@ class ParticipantSummary(_Model):
     left_s: float | None = Field(default=None, description="simulated time at which it left")
 
 
-class Breakdown(_Model):
+class Breakdown(Section):
     """Wall time of all participants together."""
 
     compute_s: float = Field(default=0.0, ge=0.0)
@@ -53,7 +50,7 @@ class Breakdown(_Model):
     transport_s: float = Field(default=0.0, ge=0.0)
 
 
-class DataCounts(_Model):
+class DataCounts(Section):
     """Data PDUs in one direction between a DCP master and a slave over UDP."""
 
     received: int = Field(ge=0)
@@ -65,7 +62,7 @@ class DataCounts(_Model):
     extrapolated: int = Field(ge=0, description="the same, values on the line through the last two")
 
 
-class DcpData(_Model):
+class DcpData(Section):
     """What the network did to the data of one DCP slave; ``missing`` is the chosen policy."""
 
     missing: str
@@ -80,7 +77,7 @@ class DcpData(_Model):
         return sum(max(side.lost, side.held + side.extrapolated) for side in sides)
 
 
-class Verdict(_Model):
+class Verdict(Section):
     """One oracle of the scenario; ``limit`` says in words or numbers what is allowed."""
 
     name: str
@@ -89,7 +86,7 @@ class Verdict(_Model):
     passed: bool
 
 
-class Summary(_Model):
+class Summary(Section):
     """The content of ``summary.json``; units are in the names."""
 
     scenario: str
@@ -151,9 +148,8 @@ def write_summary(run_dir: Path, summary: Summary) -> Path:
     content = summary.model_dump(mode="json", exclude_none=True)
     for verdict, full in zip(content["verdicts"], summary.verdicts, strict=True):
         verdict.update(value=full.value, limit=full.limit)
-    part = path.with_name(f".{SUMMARY_FILE}.{os.getpid()}.part")
-    part.write_text(json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n", "utf-8")
-    part.replace(path)
+    text = json.dumps(content, indent=2, sort_keys=True, allow_nan=False)
+    write_atomically(path, text + "\n")
     return path
 
 
@@ -164,12 +160,9 @@ def read_summary(run_dir: Path) -> Summary:
     """
     path = Path(run_dir) / SUMMARY_FILE
     try:
-        return Summary.model_validate_json(path.read_bytes())
+        data = json.loads(path.read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'content'}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        raise ConfigurationError(f"{path} is not a run summary: {faults}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
+    return read_section(Summary, data, origin=f"{path} is not a run summary")

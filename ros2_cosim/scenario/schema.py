@@ -7,14 +7,23 @@ file, the place, what was found and what is allowed.
 
 from __future__ import annotations
 
-import reprlib
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from ros2_cosim.interfaces.settings import Duration, Name, PositiveDuration, Section
+from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
+from ros2_cosim.documents.settings import (
+    Duration,
+    Host,
+    Name,
+    PositiveDuration,
+    Section,
+    read_section,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -23,10 +32,27 @@ from ros2_cosim.realtime.settings import (
     InputEstimateSettings,
     OverrunSettings,
 )
-from ros2_cosim.scenario.plain_data import parse_value, plain_copy, read_mapping
 
-_ABBREVIATED = reprlib.Repr()
-_ABBREVIATED.maxstring = _ABBREVIATED.maxother = 60
+#: What the coordination protocol and the middleware use themselves.
+_RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
+_TOPIC = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def _topic(name: str) -> str:
+    if not _TOPIC.fullmatch(name) or "__" in name:
+        raise ValueError(
+            f"found {name!r}; allowed is a ROS topic name: letters, digits and single underscores "
+            "between slashes, no part beginning with a digit"
+        )
+    if _RESERVED_TOPICS.fullmatch(name):
+        raise ValueError(
+            f"found {name!r}, which runs use themselves; allowed is any other name than /clock, "
+            "/rosout, /parameter_events and /cosim/..."
+        )
+    return name
+
+
+TopicName = Annotated[str, AfterValidator(_topic)]
 
 
 class InputSettings(Section):
@@ -58,11 +84,15 @@ class OutputSettings(Section):
     """One output port: its message type, topic, latency and schedule."""
 
     type: str
-    topic: str
+    topic: TopicName
     frame_id: str = "map"
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: Whether messages are passed on whole, and stamped by their header; None: as the model
+    #: declares. A resolved scenario says it, so that no process has to load all models.
+    whole: bool | None = None
+    header_stamped: bool | None = None
 
 
 class ParticipantSettings(Section):
@@ -110,7 +140,7 @@ class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
     kind: Literal["headless", "carla"] = "headless"
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
@@ -125,6 +155,8 @@ class SimulatorSettings(Section):
 class Scenario(Section):
     """A whole scenario."""
 
+    #: Version of the format of scenario files.
+    version: Literal[1] = 1
     name: Name
     description: str = ""
     seed: int = Field(default=1, ge=0, lt=2**63)
@@ -154,10 +186,12 @@ class Scenario(Section):
         return {
             **participant.outputs,
             **{
-                received_port(port): OutputSettings(
+                received_port(port): OutputSettings.model_construct(
                     type=str(settings.type),
                     topic=f"/cosim/received/{name}/{port}",
                     schedule="sparse",
+                    whole=True,
+                    header_stamped=False,
                 )
                 for port, settings in participant.inputs.items()
                 if settings.unsynchronised
@@ -225,13 +259,11 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     data = plain_copy(data, f"scenario {origin}")
     participants = data.get("participants")
     if isinstance(participants, dict):
-        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
-    try:
-        scenario = Scenario.model_validate(data)
-    except ValidationError as error:
-        raise ConfigurationError(
-            "; ".join(f"scenario {origin}: {_describe(e)}" for e in error.errors()[:3])
-        ) from None
+        data["participants"] = {
+            name: _expand(_without_outdated(settings, f"scenario {origin}: participants.{name}"))
+            for name, settings in participants.items()
+        }
+    scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     _check(scenario, origin)
     return scenario
 
@@ -240,6 +272,27 @@ def save_scenario(scenario: Scenario, path: Path) -> None:
     """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
     text = scenario.model_dump_json(by_alias=True, indent=1)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+class OutdatedWarning(UserWarning):
+    """Something in a scenario has a newer way to be said; the message names it."""
+
+
+#: Nodes that were nothing but a participant of one model.
+_OUTDATED_NODES = ("dcp_master", "gate", "object_sensor", "referee", "v2v_channel")
+
+
+def _without_outdated(settings: Any, where: str) -> Any:
+    """Settings of a participant as they are written today."""
+    if isinstance(settings, dict) and settings.get("node") in _OUTDATED_NODES:
+        warnings.warn(
+            f"{where}.node: '{settings['node']}' is outdated; leave 'node' out, the model says "
+            "what runs",
+            OutdatedWarning,
+            stacklevel=4,
+        )
+        return {key: value for key, value in settings.items() if key != "node"}
+    return settings
 
 
 def _expand(settings: Any) -> Any:
@@ -272,18 +325,3 @@ def _apply(data: dict[str, Any], override: str) -> None:
     if not isinstance(node, dict):
         raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
     node[last] = parse_value(text, f"--set {override}")
-
-
-def _describe(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "value_error" and isinstance(error.get("input"), dict):
-        return f"{place}: {message}" if place else message  # a rule between several keys
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key"
-    if error["type"] == "missing":
-        return f"{place}: missing"
-    if message.startswith("found "):
-        return f"{place}: {message}"
-    found = error.get("input")
-    return f"{place}: found {_ABBREVIATED.repr(found)}; {message[0].lower() + message[1:]}"

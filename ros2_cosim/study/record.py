@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ros2_cosim
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 
 STUDY_FILE = "study.json"
@@ -177,8 +178,9 @@ class Study:
             "processors": os.cpu_count(),
             "runs": runs,
         }
-        _replace(output / TRACKS_FILE, json.dumps(tracks, allow_nan=False))
-        _replace(output / STUDY_FILE, json.dumps(content, allow_nan=False, indent=1))
+        write_atomically(output / TRACKS_FILE, json.dumps(tracks, allow_nan=False) + "\n")
+        text = json.dumps(content, allow_nan=False, indent=1)
+        write_atomically(output / STUDY_FILE, text + "\n")
 
 
 def read_study(output: Path) -> Study:
@@ -207,9 +209,3 @@ def read_study(output: Path) -> Study:
         raise ConfigurationError(f"{error.filename}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{output}: not the output of a study ({error!r})") from None
-
-
-def _replace(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.record.report import REPORT_FILE, Chart, Tile
 from ros2_cosim.record.svg_plot import Bar, Line, line_chart, stacked_bars
 from ros2_cosim.study.record import Study, StudyRun
@@ -39,9 +40,7 @@ def render_study(output: Path, study: Study) -> Path:
         factor=f"{study.repetitions[0].factor:g}" if study.repetitions else "",
     )
     path = output / REPORT_FILE
-    part = path.with_name(f".{REPORT_FILE}.part")
-    part.write_text(page, "utf-8")
-    part.replace(path)
+    write_atomically(path, page)
     write_table(output, study)
     return path
 

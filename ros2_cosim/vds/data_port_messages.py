@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
+from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.vds.controllable import FASTEST, MOST_STEPS, SLOWEST, RunStatus
 from ros2_cosim.vds.data_port_view import plain_state
-from ros2_cosim.vds.fleet_settings import fault_text
 from ros2_cosim.vds.replay import plain_command
 from ros2_cosim.vds.session import Output
 
@@ -23,8 +23,8 @@ _Document = TypeVar("_Document", bound="_Message")
 Pedal = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Message(Section):
+    model_config = ConfigDict(strict=True)
 
 
 class IoRequest(_Message):
@@ -77,10 +77,7 @@ def read_document(kind: type[_Document], body: bytes) -> _Document:
         data = json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"body: not JSON: {error}") from None
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        raise ConfigurationError(fault_text(error, "body")) from None
+    return read_section(kind, data, origin="body")
 
 
 def _no_number(text: str) -> None:

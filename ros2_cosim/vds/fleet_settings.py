@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from math import inf
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.documents.settings import Duration, Section, read_section
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.vds.actuator import ActuatorSettings, Limits
@@ -20,27 +19,12 @@ from ros2_cosim.vds.vehicle_plant import VehiclePlant
 MAX_VEHICLES = 64
 
 
-def _duration(value: object) -> int:
-    try:
-        return parse_duration(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from None
-
-
-Duration = Annotated[int, BeforeValidator(_duration)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ChannelSettings(_Settings):
+class ChannelSettings(Section):
     """Limits of one actuator; left out: none."""
 
-    low: Number | None = None
-    high: Number | None = None
-    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    low: float | None = None
+    high: float | None = None
+    rate: Annotated[float, Field(gt=0)] | None = None
 
     def limits(self, low: float, high: float) -> Limits:
         """The limits, within those of the channel itself."""
@@ -51,14 +35,14 @@ class ChannelSettings(_Settings):
         )
 
 
-class VehicleSettings(_Settings):
+class VehicleSettings(Section):
     """One vehicle: type, start (centre of the footprint, heading, speed), actuators, sensor."""
 
     kind: Literal["sedan", "van", "truck"] = "sedan"
-    x: Number = 0.0
-    y: Number = 0.0
-    yaw: Number = 0.0
-    speed: Number = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    yaw: float = 0.0
+    speed: float = 0.0
     actuator_delay: Duration = 0
     steer: ChannelSettings = ChannelSettings()
     throttle: ChannelSettings = ChannelSettings()
@@ -82,7 +66,7 @@ class VehicleSettings(_Settings):
         return Session(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
 
 
-class FleetSettings(_Settings):
+class FleetSettings(Section):
     """Step and vehicles of a fleet."""
 
     dt: Duration = 5_000_000
@@ -108,16 +92,4 @@ def read_settings(data: Mapping[str, Any], where: str) -> FleetSettings:
 
     :raises ConfigurationError: naming the place and what is wrong there
     """
-    try:
-        return FleetSettings.model_validate(data)
-    except ValidationError as error:
-        raise ConfigurationError(fault_text(error, where)) from None
-
-
-def fault_text(error: ValidationError, where: str) -> str:
-    """The first fault as one line: place, what is wrong, what was found."""
-    fault = error.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    found = repr(fault["input"])
-    found = found if len(found) <= 60 else found[:57] + "..."
-    return f"{where}: {place or 'document'}: {fault['msg']} (found {found})"
+    return read_section(FleetSettings, data, origin=where)

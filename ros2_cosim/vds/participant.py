@@ -27,8 +27,9 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
+from ros2_cosim.documents.settings import Duration, Section, read_section
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.kernel.participant import ModelContext, Step
@@ -37,7 +38,7 @@ from ros2_cosim.models.frames import quaternion_from_rpy
 from ros2_cosim.models.vehicle import SEDAN, VEHICLES
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
-from ros2_cosim.vds.fleet_settings import Duration, VehicleSettings, fault_text
+from ros2_cosim.vds.fleet_settings import VehicleSettings
 from ros2_cosim.vds.ports import read_address
 from ros2_cosim.vds.session import Session
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
@@ -52,10 +53,8 @@ _TIME_TOLERANCE = 1e-6
 Port = Annotated[int, Field(gt=0, lt=65536)]
 
 
-class VdsPlantSettings(BaseModel):
+class VdsPlantSettings(Section):
     """Parameters of the model."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str | None = None
     port: Port = COMMAND_PORT
@@ -169,10 +168,7 @@ class VdsPlant:
 
     def __init__(self, context: ModelContext) -> None:
         self._where = f"participants.{context.name}.parameters"
-        try:
-            settings = VdsPlantSettings.model_validate(dict(context.parameters))
-        except ValidationError as error:
-            raise ConfigurationError(fault_text(error, self._where)) from None
+        settings = read_section(VdsPlantSettings, dict(context.parameters), place=self._where)
         if (settings.host is None) == (settings.own is None):
             raise ConfigurationError(f"{self._where}: give either host or own")
         for port, kind in context.output_types.items():

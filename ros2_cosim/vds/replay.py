@@ -16,11 +16,9 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from pydantic import ValidationError
-
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
-from ros2_cosim.vds.fleet_settings import FleetSettings, fault_text
+from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
 from ros2_cosim.vds.session import Fleet, Output
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
@@ -120,10 +118,7 @@ def _settings(header: Mapping[str, Any], where: str) -> FleetSettings:
             f"{where}: vds_scenario: found {header.get('vds_scenario')!r}; allowed is {FORMAT}"
         )
     data = {key: value for key, value in header.items() if key != "vds_scenario"}
-    try:
-        return FleetSettings.model_validate(data)
-    except ValidationError as error:
-        raise ConfigurationError(fault_text(error, where)) from None
+    return read_settings(data, where)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

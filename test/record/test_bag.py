@@ -157,7 +157,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from test_tools_bag import TOPICS, run_messages
+from test_bag import TOPICS, run_messages
 from ros2_cosim.record.bag import BagWriter
 writer = BagWriter(Path(sys.argv[1]), TOPICS)
 for message in run_messages():

@@ -99,7 +99,7 @@ def test_pass_and_violations_are_derived() -> None:
     [
         ("{", "not a run summary"),
         ("[]", "not a run summary"),
-        ('{"scenario": "platoon"}', "trace_sha256"),
+        ('{"scenario": "platoon"}', "shape: missing; seed: missing; .* and 6 more"),
         (None, "cannot be read"),
     ],
 )

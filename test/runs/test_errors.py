@@ -84,8 +84,11 @@ WRONG: dict[str, tuple[list[str], str]] = {
         "--set scene.nosuch.deep=1: no 'nosuch' there; found map, weather, vehicles",
     ),
     "setting that is no YAML": (["--set", "seed=[1"], "--set seed=[1: not readable: "),
-    "setting of the wrong type": (["--set", "seed=abc"], "seed: found 'abc'; input should be"),
-    "port out of range": (["--port", "70000"], "simulator.port: found 70000; input should be"),
+    "setting of the wrong type": (
+        ["--set", "seed=abc"],
+        "seed: found 'abc'; allowed is an integer",
+    ),
+    "port out of range": (["--port", "70000"], "simulator.port: found 70000; allowed is a"),
     "host unknown": (["--host", "nosuch.invalid"], "simulator: port 0 on nosuch.invalid cannot"),
     "markers without processes": (["--shape", "inproc", "--visualise"], "shape inproc runs"),
     "deadlines without a pace": (["--hard"], "--hard: a run as fast as possible has no deadlines"),

@@ -70,7 +70,7 @@ def test_only_an_autonomous_one_without_entry_comes_freely(
     [
         ({"enter": "-1s"}, "participants.extra.enter: found '-1s'; allowed is 0s or more"),
         ({"leave": 0}, "participants.extra.leave: found 0; allowed is 1ns or more"),
-        ({"mode": "free"}, "participants.extra.mode: found 'free'; input should be"),
+        ({"mode": "free"}, "participants.extra.mode: found 'free'; allowed is 'coordinated' or"),
         ({"enter": "2s", "leave": "1s"}, "'extra': leave is 1s; it must be after enter"),
     ],
 )

@@ -169,9 +169,9 @@ def test_a_simulator_that_runs_by_itself_is_followed() -> None:
     [
         ({}, {}, "give either host or own"),
         ({**OWN, "host": "127.0.0.1"}, {}, "give either host or own"),
-        ({"host": "127.0.0.1", "port": 0}, {}, "parameters: port"),
-        ({"host": "127.0.0.1", "speed": 1}, {}, "parameters: speed"),
-        ({"own": {"kind": "tank"}}, {}, "parameters: own.kind"),
+        ({"host": "127.0.0.1", "port": 0}, {}, "parameters.port: found 0"),
+        ({"host": "127.0.0.1", "speed": 1}, {}, "parameters.speed: unknown key"),
+        ({"own": {"kind": "tank"}}, {}, "parameters.own.kind: found 'tank'"),
         ({**OWN, "step": "3ms"}, {}, "found 3ms; allowed are whole parts of the period, 10ms"),
         (OWN, {"period_ns": None}, "period: missing"),
         (OWN, {"output_types": {"gaps": "std_msgs/msg/Bool"}}, "outputs.gaps: found std_msgs"),

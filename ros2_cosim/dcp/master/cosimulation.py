@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
@@ -49,6 +49,7 @@ from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.documents.settings import Section, read_section
 
 TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
 
@@ -63,8 +64,8 @@ def _fraction(value: Any) -> Fraction:
 Seconds = Annotated[Fraction, BeforeValidator(_fraction)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+class _Section(Section):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
 
 class SlaveSettings(_Section):
@@ -139,25 +140,7 @@ def load_cosimulation(path: Path) -> CoSimulation:
     if not isinstance(data, dict):
         raise DescriptionError(f"{path}: found {type(data).__name__}; allowed is a mapping")
     data.setdefault("base_directory", path.resolve().parent)
-    try:
-        return CoSimulation.model_validate(data)
-    except ValidationError as error:
-        raise DescriptionError(
-            "; ".join(f"{path}: {fault_text(e)}" for e in error.errors()[:3])
-        ) from None
-
-
-def fault_text(error: Any) -> str:
-    """Place and reason of one of pydantic's findings."""
-    place = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key"
-    if error["type"] == "missing":
-        return f"{place}: missing"
-    message = error["msg"].removeprefix("Value error, ")
-    if message.startswith("found"):
-        return f"{place}: {message}"
-    return f"{place}: found {error.get('input')!r}; {message[0].lower() + message[1:]}"
+    return read_section(CoSimulation, data, origin=str(path), error=DescriptionError)
 
 
 def describe_slaves(settings: CoSimulation) -> dict[str, SlaveDescription]:
