@@ -393,6 +393,18 @@ class Wrapper(Model):
         """Pass on."""
         self._inner.close()
 
+    def reset(self) -> None:
+        """Pass on."""
+        self._inner.reset()
+
+    def save(self) -> Any:
+        """What the inner model saves."""
+        return self._inner.save()
+
+    def restore(self, state: Any) -> None:
+        """Pass on."""
+        self._inner.restore(state)
+
     def release(self) -> Model:
         """Give up what stands around the model; it stays as it is, for a run that begins anew."""
         return self._inner
