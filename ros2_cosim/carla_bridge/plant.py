@@ -20,7 +20,7 @@ from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns, parse_duration
-from ros2_cosim.models.factories import scene_road
+from ros2_cosim.models.scene import scene_boxes
 
 #: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
 SIZE_TOLERANCE = 0.05
@@ -143,7 +143,7 @@ def make_plant(context: ModelContext) -> Any:
     parameters: SceneParameters = scene_parameters(context, plant_step_ns(context))
     if context.shape == "inproc":
         # Read once per process, for the sensors as well; what is wrong with it names the file.
-        scene_road(context)
+        scene_boxes(context)
         run = SceneRun(Scene(InProcessWorld(), parameters), scene_sizes(context))
         return ScenePlant(run, commanded_vehicles(parameters))
     from ros2_cosim.carla_bridge.dcp_plant import DcpPlant

@@ -6,11 +6,10 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from ros2_cosim.kernel.duck_typed import as_model
 from ros2_cosim.kernel.model import Model
+from ros2_cosim.models.cacc import CaccController
 from ros2_cosim.models.controllers import LongitudinalLaw
 from ros2_cosim.models.controllers.script import hand_over
-from ros2_cosim.models.factories import make_cacc_controller
 
 
 def main() -> int:
@@ -36,11 +35,8 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     from ros2_cosim.scenario.declaration import declare
 
     def build(started: Started, name: str) -> Model:
-        behaviour = make_cacc_controller(declare(started.scenario, name).context, law)
-        attach = getattr(law, "attach", None)
-        if attach:
-            attach(started.session.node)
-        return as_model(behaviour, f"participants.{name}.model")
+        declared = declare(started.scenario, name)
+        return CaccController(declared.context, declared.parameters, law=law)
 
     sys.exit(run_participant("cacc_controller", build))
 
