@@ -8,9 +8,10 @@ is declared on the class: parameters, ports, traits and needs. Nothing is found 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -80,8 +81,15 @@ class Ports:
     others: bool = False
 
 
-#: The ports of a model that declares none.
-ANY_PORTS = Ports(others=True)
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def expanded(port: Port, names: Mapping[str, Sequence[str]]) -> list[Port]:
+    """The ports that a pattern stands for: one for each name of its placeholder."""
+    found = _PLACEHOLDER.search(port.name)
+    if found is None:
+        return [port]
+    return [replace(port, name=port.name.replace(found[0], name)) for name in names[found[1]]]
 
 
 @dataclass(frozen=True)
@@ -210,6 +218,13 @@ class Model(ABC):
 
     #: Class of the parameters, which the scenario room validates; None: the mapping as it is.
     Parameters: ClassVar[Any] = None
+    #: The ports. A name may have a placeholder, as ``odometry/{vehicle}``: there is then one
+    #: port for each of the names that ``names`` gives for it.
+    inputs: ClassVar[tuple[Port, ...]] = ()
+    outputs: ClassVar[tuple[Port, ...]] = ()
+    #: Whether a scenario may have further ports, of any type: the model decides about them when
+    #: it is made.
+    other_ports: ClassVar[bool] = True
     traits: ClassVar[Traits] = Traits()
     stop_reason: str | None = None
     next_time: int | None = None
@@ -226,9 +241,19 @@ class Model(ABC):
         """
 
     @classmethod
+    def names(cls, context: ModelContext, parameters: Any) -> Mapping[str, Sequence[str]]:
+        """Placeholder in the names of ports -> what stands for it, in order."""
+        return {}
+
+    @classmethod
     def ports(cls, context: ModelContext, parameters: Any) -> Ports:
-        """The ports that a participant of this model has."""
-        return ANY_PORTS
+        """The ports that a participant of this model has, placeholders filled in."""
+        names = cls.names(context, parameters)
+        return Ports(
+            tuple(port for pattern in cls.inputs for port in expanded(pattern, names)),
+            tuple(port for pattern in cls.outputs for port in expanded(pattern, names)),
+            cls.other_ports,
+        )
 
     @classmethod
     def needs(cls, context: ModelContext, parameters: Any) -> Needs:

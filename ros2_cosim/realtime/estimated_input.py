@@ -125,7 +125,7 @@ class ErrorHandler(Model):
             outputs=tuple(
                 Port(name, kind, schedule="sparse") for name, kind in context.output_types.items()
             ),
-            others=True,
+            others=cls.other_ports,
         )
 
     def activate(self, step: Step) -> Mapping[str, Any]:
