@@ -118,7 +118,7 @@ class ErrorHandler(Model):
         self._ports = tuple(context.output_types)
 
     @classmethod
-    def ports(cls, context: ModelContext, parameters: object) -> Ports:
+    def declared_ports(cls, context: ModelContext, parameters: object) -> Ports:
         """Each output has an input of its name and type; there may be further inputs."""
         return Ports(
             inputs=tuple(Port(name, kind) for name, kind in context.output_types.items()),

@@ -66,8 +66,8 @@ def model_page(name: str) -> ModelPage:
     """
     kind = find_model(name, "models").kind
     traits = kind.traits
-    ports = [_port_row("input", port) for port in kind.inputs]
-    ports += [_port_row("output", port) for port in kind.outputs]
+    ports = [_port_row("input", port) for port in kind.input_ports]
+    ports += [_port_row("output", port) for port in kind.output_ports]
     return ModelPage(
         name,
         _summary(kind),

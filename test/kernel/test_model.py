@@ -155,7 +155,7 @@ def test_a_model_has_defaults_for_everything_else() -> None:
     assert Plain.sectors(None, None) == ()  # type: ignore[arg-type]
     for call in (model.on_starting, model.on_stop, model.finish, model.on_shutdown, model.close):
         call()
-    assert model.save() is None
+    assert model.save_state() is None
 
 
 def test_how_a_model_begins_anew_follows_from_its_methods() -> None:
@@ -216,7 +216,7 @@ def test_a_wrapper_forwards_every_member() -> None:
         arguments = tuple(object() for p in list(given)[1:])
         answer = getattr(Wrapper(inner), name)(*arguments)
         assert inner.calls == [(name, arguments)], name
-        if name in ("activate", "report", "save"):
+        if name in ("activate", "report", "save_state"):
             assert answer == f"answer of {name}"
 
     class Chosen(Plain):
