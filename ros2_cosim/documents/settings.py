@@ -19,7 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import parse_duration
@@ -55,8 +63,17 @@ def _positive(value: object) -> int:
 
 
 #: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
-Duration = Annotated[int, BeforeValidator(lambda value: _duration(value))]
-PositiveDuration = Annotated[int, BeforeValidator(_positive)]
+_DURATION_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*(ns|us|ms|s|min|h)?\s*$"},
+        ],
+        "description": "Time: 40ms, 1.5 s, or a whole number of nanoseconds",
+    }
+)
+Duration = Annotated[int, BeforeValidator(lambda value: _duration(value)), _DURATION_SCHEMA]
+PositiveDuration = Annotated[int, BeforeValidator(_positive), _DURATION_SCHEMA]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 #: A number, integer or not, and no text, truth value or infinity.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

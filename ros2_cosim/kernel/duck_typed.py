@@ -143,13 +143,13 @@ class DuckTyped(Model):
         if self._stops:
             self._made.stop_reason = None
 
-    def save(self) -> Any:
+    def save_state(self) -> Any:
         """Pass on."""
-        return self._call("save")
+        return self._call("save_state")
 
-    def restore(self, state: Any) -> None:
+    def restore_state(self, state: Any) -> None:
         """Pass on."""
-        self._call("restore", state)
+        self._call("restore_state", state)
 
     @property
     def begins_anew(self) -> BeginsAnew:

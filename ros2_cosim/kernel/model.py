@@ -8,9 +8,10 @@ is declared on the class: parameters, ports, traits and needs. Nothing is found 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -80,8 +81,15 @@ class Ports:
     others: bool = False
 
 
-#: The ports of a model that declares none.
-ANY_PORTS = Ports(others=True)
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def expanded(port: Port, names: Mapping[str, Sequence[str]]) -> list[Port]:
+    """The ports that a pattern stands for: one for each name of its placeholder."""
+    found = _PLACEHOLDER.search(port.name)
+    if found is None:
+        return [port]
+    return [replace(port, name=port.name.replace(found[0], name)) for name in names[found[1]]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class Traits:
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
     :param cost_ns: typical wall time of one activation [ns], for plans; None: not known
-    :param saves: whether ``save`` and ``restore`` keep its state
+    :param saves: whether ``save_state`` and ``restore_state`` keep its state
     """
 
     repeatable: Repeatability = Repeatability.EVERYWHERE
@@ -210,6 +218,13 @@ class Model(ABC):
 
     #: Class of the parameters, which the scenario room validates; None: the mapping as it is.
     Parameters: ClassVar[Any] = None
+    #: The ports. A name may have a placeholder, as ``odometry/{vehicle}``: there is then one
+    #: port for each of the names that ``port_names`` gives for it.
+    input_ports: ClassVar[tuple[Port, ...]] = ()
+    output_ports: ClassVar[tuple[Port, ...]] = ()
+    #: Whether a scenario may have further ports, of any type: the model decides about them when
+    #: it is made.
+    other_ports: ClassVar[bool] = True
     traits: ClassVar[Traits] = Traits()
     stop_reason: str | None = None
     next_time: int | None = None
@@ -226,24 +241,34 @@ class Model(ABC):
         """
 
     @classmethod
-    def ports(cls, context: ModelContext, parameters: Any) -> Ports:
-        """The ports that a participant of this model has."""
-        return ANY_PORTS
+    def port_names(cls, context: ModelContext, parameters: Any) -> Mapping[str, Sequence[str]]:
+        """Placeholder in the names of ports -> what stands for it, in order."""
+        return {}
 
     @classmethod
-    def needs(cls, context: ModelContext, parameters: Any) -> Needs:
+    def declared_ports(cls, context: ModelContext, parameters: Any) -> Ports:
+        """The ports that a participant of this model has, placeholders filled in."""
+        names = cls.port_names(context, parameters)
+        return Ports(
+            tuple(port for pattern in cls.input_ports for port in expanded(pattern, names)),
+            tuple(port for pattern in cls.output_ports for port in expanded(pattern, names)),
+            cls.other_ports,
+        )
+
+    @classmethod
+    def needs_beside(cls, context: ModelContext, parameters: Any) -> Needs:
         """What a participant of this model needs beside it."""
         return Needs()
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: Any) -> None:
+    def check_settings(cls, context: ModelContext, parameters: Any) -> None:
         """Find what neither parameters nor ports say; nothing is made.
 
         :raises ConfigurationError: something is wrong; the message names its place
         """
 
     @classmethod
-    def sectors(cls, context: ModelContext, parameters: Any) -> tuple[Sector, ...]:
+    def drawn_sectors(cls, context: ModelContext, parameters: Any) -> tuple[Sector, ...]:
         """Fields of view to be drawn."""
         return ()
 
@@ -291,12 +316,12 @@ class Model(ABC):
     def reset(self) -> None:
         """Forget everything, for a run that begins anew in the same process."""
 
-    def save(self) -> Any:
+    def save_state(self) -> Any:
         """The state as plain data; only of a model whose trait ``saves`` says so."""
         return None
 
-    def restore(self, state: Any) -> None:
-        """Go back to a state that ``save`` gave."""
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
 
     @property
     def begins_anew(self) -> BeginsAnew:
@@ -397,13 +422,13 @@ class Wrapper(Model):
         """Pass on."""
         self._inner.reset()
 
-    def save(self) -> Any:
+    def save_state(self) -> Any:
         """What the inner model saves."""
-        return self._inner.save()
+        return self._inner.save_state()
 
-    def restore(self, state: Any) -> None:
+    def restore_state(self, state: Any) -> None:
         """Pass on."""
-        self._inner.restore(state)
+        self._inner.restore_state(state)
 
     def release(self) -> Model:
         """Give up what stands around the model; it stays as it is, for a run that begins anew."""

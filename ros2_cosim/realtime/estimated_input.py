@@ -118,14 +118,14 @@ class ErrorHandler(Model):
         self._ports = tuple(context.output_types)
 
     @classmethod
-    def ports(cls, context: ModelContext, parameters: object) -> Ports:
+    def declared_ports(cls, context: ModelContext, parameters: object) -> Ports:
         """Each output has an input of its name and type; there may be further inputs."""
         return Ports(
             inputs=tuple(Port(name, kind) for name, kind in context.output_types.items()),
             outputs=tuple(
                 Port(name, kind, schedule="sparse") for name, kind in context.output_types.items()
             ),
-            others=True,
+            others=cls.other_ports,
         )
 
     def activate(self, step: Step) -> Mapping[str, Any]:

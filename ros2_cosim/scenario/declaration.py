@@ -55,12 +55,12 @@ class Declaration:
     @cached_property
     def ports(self) -> Ports:
         """The ports that the participant has by its model."""
-        return self.model.kind.ports(self.context, self.parameters)
+        return self.model.kind.declared_ports(self.context, self.parameters)
 
     @cached_property
     def needs(self) -> Needs:
         """What the participant needs beside it."""
-        return self.model.kind.needs(self.context, self.parameters)
+        return self.model.kind.needs_beside(self.context, self.parameters)
 
     @property
     def repeatability(self) -> Repeatability:
@@ -70,14 +70,14 @@ class Declaration:
     @property
     def sectors(self) -> tuple[Sector, ...]:
         """Its fields of view."""
-        return self.model.kind.sectors(self.context, self.parameters)
+        return self.model.kind.drawn_sectors(self.context, self.parameters)
 
     def check(self) -> None:
         """See what neither parameters nor ports say; nothing is made.
 
         :raises ConfigurationError: something is wrong
         """
-        self.model.kind.check(self.context, self.parameters)
+        self.model.kind.check_settings(self.context, self.parameters)
 
     def make(self) -> Model:
         """Make the model.

@@ -13,11 +13,11 @@ from support.behaviours import Plain
 from ros2_cosim.kernel.duck_typed import DuckTyped, as_model
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import (
-    ANY_PORTS,
     DECLARED,
     BeginsAnew,
     Model,
     Needs,
+    Ports,
     Report,
     Traits,
     Wrapper,
@@ -150,12 +150,12 @@ def test_a_model_has_defaults_for_everything_else() -> None:
     model = Plain()
     assert model.report() == Report(None, None, None, None, 0)
     assert Plain.traits == Traits() and Plain.Parameters is None
-    assert Plain.ports(None, None) is ANY_PORTS  # type: ignore[arg-type]
-    assert Plain.needs(None, None) == Needs()  # type: ignore[arg-type]
-    assert Plain.sectors(None, None) == ()  # type: ignore[arg-type]
+    assert Plain.declared_ports(None, None) == Ports(others=True)  # type: ignore[arg-type]
+    assert Plain.needs_beside(None, None) == Needs()  # type: ignore[arg-type]
+    assert Plain.drawn_sectors(None, None) == ()  # type: ignore[arg-type]
     for call in (model.on_starting, model.on_stop, model.finish, model.on_shutdown, model.close):
         call()
-    assert model.save() is None
+    assert model.save_state() is None
 
 
 def test_how_a_model_begins_anew_follows_from_its_methods() -> None:
@@ -216,7 +216,7 @@ def test_a_wrapper_forwards_every_member() -> None:
         arguments = tuple(object() for p in list(given)[1:])
         answer = getattr(Wrapper(inner), name)(*arguments)
         assert inner.calls == [(name, arguments)], name
-        if name in ("activate", "report", "save"):
+        if name in ("activate", "report", "save_state"):
             assert answer == f"answer of {name}"
 
     class Chosen(Plain):
