@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.kernel.model import Model, Port, Ports, Traits
+from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
@@ -120,22 +120,18 @@ class CaccController(Model):
     Parameters = ControllerParameters
     traits = Traits(law="law", cost_ns=50_000)
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: ControllerParameters) -> Ports:
-        """What the vehicle senses and hears in, a command out."""
-        return Ports(
-            (
-                Port("objects", OBJECTS, description="triggers"),
-                Port("odometry", ODOMETRY, description="of the own vehicle"),
-                Port("acceleration", ACCELERATION, description="of the own vehicle"),
-                Port("v2v_leader", V2V, required=False),
-                Port("v2v_predecessor", V2V, required=False),
-            ),
-            (Port("control", CONTROL),),
-        )
+    input_ports = (
+        Port("objects", OBJECTS, description="triggers"),
+        Port("odometry", ODOMETRY, description="of the own vehicle"),
+        Port("acceleration", ACCELERATION, description="of the own vehicle"),
+        Port("v2v_leader", V2V, required=False),
+        Port("v2v_predecessor", V2V, required=False),
+    )
+    output_ports = (Port("control", CONTROL),)
+    other_ports = False
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: ControllerParameters) -> None:
+    def check_settings(cls, context: ModelContext, parameters: ControllerParameters) -> None:
         """See whether the laws are there and take their parameters.
 
         :raises ConfigurationError: one is not, or does not

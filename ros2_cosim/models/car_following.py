@@ -28,7 +28,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Port, Ports, Report
+from ros2_cosim.kernel.model import Model, Port, Report
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.time import to_seconds
@@ -85,16 +85,12 @@ class Traffic(Model):
 
     Parameters = TrafficParameters
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: TrafficParameters) -> Ports:
-        """The demand in, three vehicles out."""
-        return Ports(
-            (Port("control", CONTROL, description="demand of the ego vehicle"),),
-            tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR)),
-        )
+    input_ports = (Port("control", CONTROL, description="demand of the ego vehicle"),)
+    output_ports = tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR))
+    other_ports = False
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: TrafficParameters) -> None:
+    def check_settings(cls, context: ModelContext, parameters: TrafficParameters) -> None:
         """See whether the vehicle's lag is resolved by the period.
 
         :raises ConfigurationError: no period, or a shorter lag
@@ -111,7 +107,7 @@ class Traffic(Model):
             )
 
     def __init__(self, context: ModelContext, parameters: TrafficParameters) -> None:
-        self.check(context, parameters)
+        self.check_settings(context, parameters)
         assert context.period_ns is not None
         self._front, self._rear = parameters.front, parameters.rear
         self._step = to_seconds(context.period_ns)
@@ -175,10 +171,9 @@ class RangeSensor(Model):
 
     Parameters = RangeSensorParameters
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: RangeSensorParameters) -> Ports:
-        """Two vehicles in, an object list out."""
-        return Ports((Port("own", ODOMETRY), Port("target", ODOMETRY)), (Port("objects", OBJECTS),))
+    input_ports = (Port("own", ODOMETRY), Port("target", ODOMETRY))
+    output_ports = (Port("objects", OBJECTS),)
+    other_ports = False
 
     def __init__(self, context: ModelContext, parameters: RangeSensorParameters) -> None:
         self._stream = RandomStream(context.run_seed, context.name, "noise")
@@ -233,13 +228,9 @@ class DrivingFunction(Model):
 
     Parameters = DrivingParameters
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: DrivingParameters) -> Ports:
-        """Object lists and own state in, a command out."""
-        return Ports(
-            (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY)),
-            (Port("control", CONTROL),),
-        )
+    input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
+    output_ports = (Port("control", CONTROL),)
+    other_ports = False
 
     def __init__(self, context: ModelContext, parameters: DrivingParameters) -> None:
         self._set_speed = parameters.set_speed

@@ -8,7 +8,7 @@ applied by the kernel; the cycle time is the period of the participant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -18,7 +18,7 @@ from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import DetectedObject, ObjectList, StaticObjects
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.exactmath import TWO_PI
-from ros2_cosim.kernel.model import Model, Port, Ports, Sector, Traits
+from ros2_cosim.kernel.model import Model, Port, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.field_of_view import FieldOfView
@@ -79,26 +79,31 @@ class ObjectSensor(Model):
     Parameters = SensorParameters
     traits = Traits(reads_scene=True, cost_ns=100_000)
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: SensorParameters) -> Ports:
-        """All vehicles and the fixed objects in, an object list out."""
-        return Ports(
-            (
-                *(Port(f"odometry/{name}", ODOMETRY) for name in scene_settings(context).vehicles),
-                Port("static_objects", STATIC_OBJECTS, required=False),
-            ),
-            (Port("objects", OBJECTS),),
-        )
+    input_ports = (
+        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
+        Port("static_objects", STATIC_OBJECTS, required=False),
+    )
+    output_ports = (Port("objects", OBJECTS, description="ascending distance"),)
+    other_ports = False
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: SensorParameters) -> None:
+    def port_names(
+        cls, context: ModelContext, parameters: SensorParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """All vehicles of the scene."""
+        return {"vehicle": tuple(scene_settings(context).vehicles)}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: SensorParameters) -> None:
         """See whether the scene has the vehicle, all sizes and a road."""
         scene_settings(context).require_vehicle(parameters.ego, f"{context.where}.ego")
         scene_vehicles(context)
         scene_boxes(context)
 
     @classmethod
-    def sectors(cls, context: ModelContext, parameters: SensorParameters) -> tuple[Sector, ...]:
+    def drawn_sectors(
+        cls, context: ModelContext, parameters: SensorParameters
+    ) -> tuple[Sector, ...]:
         """What it can see."""
         return (Sector(parameters.ego, parameters.field_of_view, parameters.detection_range),)
 

@@ -13,7 +13,7 @@ from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Se
 from ros2_cosim.interfaces.records import PlatoonStatus, StaticObjects
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Port, Ports, Report, Traits
+from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
@@ -59,24 +59,26 @@ class PlatoonReferee(Model):
     Parameters = RefereeParameters
     traits = Traits(reads_scene=True, cost_ns=50_000)
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: RefereeParameters) -> Ports:
-        """The vehicles of the platoon and all collisions in, a status out."""
-        scene = scene_settings(context)
-        return Ports(
-            (
-                *(
-                    Port(f"odometry/{name}", ODOMETRY, required=name in scene.platoon)
-                    for name in scene.vehicles
-                ),
-                Port("static_objects", STATIC_OBJECTS, required=False),
-                Port("collision", COLLISION, required=False),
-            ),
-            (Port("status", STATUS),),
-        )
+    input_ports = (
+        Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("static_objects", STATIC_OBJECTS, required=False),
+        Port("collision", COLLISION, required=False),
+    )
+    output_ports = (Port("status", STATUS),)
+    other_ports = False
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: RefereeParameters) -> None:
+    def port_names(
+        cls, context: ModelContext, parameters: RefereeParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """The vehicles of the platoon, and those of the scene that are not in it."""
+        scene = scene_settings(context)
+        others = tuple(name for name in scene.vehicles if name not in scene.platoon)
+        return {"member": tuple(dict.fromkeys(scene.platoon)), "other": others}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: RefereeParameters) -> None:
         """See whether the scene has the platoon, all sizes and a road."""
         _platoon(context)
         scene_vehicles(context)

@@ -8,7 +8,7 @@ is lost. A lost beacon is silence on the port.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -17,7 +17,7 @@ from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import V2VMessage
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Port, Ports, Traits
+from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
@@ -63,23 +63,29 @@ class V2VChannel(Model):
     Parameters = ChannelParameters
     traits = Traits(reads_scene=True, cost_ns=20_000)
 
-    @classmethod
-    def ports(cls, context: ModelContext, parameters: ChannelParameters) -> Ports:
-        """The state of each sender in, one output for each link."""
-        senders = {sender for sender, _ in parameters.links}
-        inputs: list[Port] = []
-        for name in scene_settings(context).vehicles:
-            sends = name in senders
-            inputs += [
-                Port(f"odometry/{name}", ODOMETRY, required=sends),
-                Port(f"acceleration/{name}", ACCELERATION, required=sends),
-                Port(f"control/{name}", CONTROL, required=False),
-            ]
-        outputs = [Port(link_port(*link), V2V, schedule="sparse") for link in parameters.links]
-        return Ports(tuple(inputs), tuple(dict.fromkeys(outputs)))
+    input_ports = (
+        Port("odometry/{sender}", ODOMETRY),
+        Port("acceleration/{sender}", ACCELERATION),
+        Port("control/{sender}", CONTROL, required=False, description="delayed"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
+        Port("control/{other}", CONTROL, required=False, description="not used"),
+    )
+    output_ports = (Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),)
+    other_ports = False
 
     @classmethod
-    def check(cls, context: ModelContext, parameters: ChannelParameters) -> None:
+    def port_names(
+        cls, context: ModelContext, parameters: ChannelParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """Senders of the links, the other vehicles of the scene, and the links."""
+        senders = tuple(dict.fromkeys(sender for sender, _ in parameters.links))
+        others = tuple(name for name in scene_settings(context).vehicles if name not in senders)
+        links = tuple(dict.fromkeys(link_port(*link) for link in parameters.links))
+        return {"sender": senders, "other": others, "link": links}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: ChannelParameters) -> None:
         """See whether each link is one, between two vehicles of the scene.
 
         :raises ConfigurationError: one is not
@@ -102,7 +108,7 @@ class V2VChannel(Model):
             ports.add(port)
 
     def __init__(self, context: ModelContext, parameters: ChannelParameters) -> None:
-        self.check(context, parameters)
+        self.check_settings(context, parameters)
         vehicles = scene_vehicles(context)
         self._senders = {sender: vehicles[sender] for sender, _ in parameters.links}
         self._links: list[tuple[str, str, PacketLoss]] = []
