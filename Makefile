@@ -2,22 +2,26 @@
 #
 # make setup     make or repair the virtual environment .venv
 # make platoon   the main scenario, every real part in the chain; results in out/platoon
-# make test      all tests; PYTEST_ARGS="test/kernel -x" narrows them
+# make quick     the fast tests, in less than 90 s
+# make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them
 # make lint      style, types and import directions
-# make lock      resolve requirements.lock anew (for maintainers; needs uv)
-# make clean     delete everything that was made
+# make lock      resolve requirements.lock again (for maintainers; needs uv)
+# make clean     delete everything that was built
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
 LOCK_ARGS ?=
 
-.PHONY: setup platoon test lint lock clean
+.PHONY: setup platoon quick test lint lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py
 
 platoon: setup
 	.venv/bin/cosim run config/platoon.yaml --shape ros --out out/platoon
+
+quick: setup
+	.venv/bin/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
 test: setup
 	.venv/bin/python -m pytest $(PYTEST_ARGS)

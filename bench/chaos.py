@@ -26,15 +26,14 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -45,7 +44,7 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
-from ros2_cosim.run.domain_lock import listened_to  # noqa: E402
+from ros2_cosim.run.domain_lock import claim, listened_to  # noqa: E402
 from ros2_cosim.run.inproc import run_inproc  # noqa: E402
 from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
 
@@ -53,7 +52,7 @@ WATCHDOG_S = 3.0
 STARTUP_S = 15.0
 DURATION_MS = 4000
 #: From the disturbance, or the start, to the end of the run [s]: patience of the watchdog, of
-#: whoever waits for the clock, and of processes asked to end, on a machine that is busy.
+#: processes that wait for the clock, and of processes asked to end, on a machine that is busy.
 LIMIT_S = 60.0
 #: A run that takes so long [s] is taken for one that hangs.
 HANG_S = 180.0
@@ -66,7 +65,7 @@ WEIGHTS = (1, 6, 5, 3, 3, 1, 3, 2)
 
 
 class Case(NamedTuple):
-    """One run: its kind, how many participants, who is disturbed, and when [s]."""
+    """One run: its kind, how many participants, which one is disturbed, and when [s]."""
 
     number: int
     kind: str
@@ -114,7 +113,7 @@ def perform(case: Case, directory: Path, limit_s: float = LIMIT_S) -> Outcome:
         data["participants"][case.victim]["parameters"] = {"start_delay_s": delay}
     scenario.write_text(json.dumps(data))
     mapped: list[str] = []
-    with claimed_domain() as domain:
+    with claim() as domain:
         environment = clean_environment(domain, directory)
         run = subprocess.Popen(
             [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(scenario)]
@@ -230,22 +229,6 @@ def clean_environment(domain: int, logs: Path) -> dict[str, str]:
         "ROS_LOG_DIR": str(logs / "log"),
         MARK: uuid.uuid4().hex,
     }
-
-
-@contextmanager
-def claimed_domain() -> Iterator[int]:
-    """A ROS domain that nobody else on this machine uses."""
-    for domain in range(1, 102):
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with claim:
-            try:
-                claim.bind(f"\0ros2_cosim-test-domain-{domain}")
-            except OSError:
-                continue
-            if not listened_to(domain):
-                yield domain
-                return
-    raise RuntimeError("no free ROS domain")
 
 
 def children_of(parent: int) -> dict[str, int]:

@@ -316,7 +316,7 @@ def fuzz_tcp(port: int, maker: Maker, count: int, seen: Counter[str], batch: int
                 data[21] = OpMode.SRT  # in HRT a late tick would be an error
             pdus.append(bytes(data))
             expected += shadow.ask(pdus[-1])
-        pdus.append(_probe(slave.expected_seq))  # always answered: nobody waits in vain
+        pdus.append(_probe(slave.expected_seq))  # always answered
         expected += shadow.ask(pdus[-1])
         link.send(pdus)
         found = link.take(len(expected))

@@ -27,7 +27,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from ros2_cosim.carla_bridge.plant import make_plant  # noqa: E402
-from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step  # noqa: E402
+from ros2_cosim.kernel.participant import ModelContext, Step  # noqa: E402
 from ros2_cosim.kernel.random_streams import RandomStream  # noqa: E402
 from ros2_cosim.realtime.run_settings import realtime_run  # noqa: E402
 from ros2_cosim.record.summary import Summary  # noqa: E402
@@ -46,7 +46,7 @@ COLUMNS = ("by", "share", "late", "estimates", "longest ms", "missed", "collisio
 class SleepyPlant:
     """The world of the platoon, which sleeps in a share of its steps."""
 
-    def __init__(self, plant: Behaviour, stream: RandomStream, share: float) -> None:
+    def __init__(self, plant: Any, stream: RandomStream, share: float) -> None:
         self._plant = plant
         self._stream = stream
         self._share = share
@@ -61,7 +61,7 @@ class SleepyPlant:
         return self._plant.activate(step)
 
 
-def make_sleepy_plant(context: ModelContext) -> Behaviour:
+def make_sleepy_plant(context: ModelContext) -> Any:
     """The model of the runs by ``clock``."""
     parameters = dict(context.parameters)
     share = float(parameters.pop("share"))

@@ -111,7 +111,7 @@ def _idle(pipe: Connection, port: int, name: str, end: float) -> None:
     import helics
 
     federate = _federate(name, port, STEP_S)
-    # Without data nobody would wait for anybody: each reads what the next one never sends.
+    # Without data no federate would wait: each subscribes to what the next one never sends.
     _publish(federate, f"{name}/out")
     index, count = map(int, name.split("_")[1:])
     helics.helicsFederateRegisterSubscription(federate, f"idle_{(index + 1) % count}_{count}/out")

@@ -59,7 +59,7 @@ class _Bare:
             self.session.wait(0.02)
 
     def flush(self) -> None:
-        """Wait until what was sent has arrived: who goes at once takes it along."""
+        """Wait until all sent messages have arrived: a node that ends at once loses them."""
         for writer, _ in self._writers:
             writer.flush()
 

@@ -18,10 +18,9 @@ from ros2_cosim.carla_bridge.simulator import (
     Motion,
     Pose,
 )
-from ros2_cosim.carla_headless.errors import CallError
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
-from ros2_cosim.carla_headless.world import World
+from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
 

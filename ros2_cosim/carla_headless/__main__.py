@@ -3,78 +3,69 @@
 
 from __future__ import annotations
 
-import argparse
-import ctypes
 import logging
-import os
-import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.server import Server
+import typer
+
+from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
 
-_PR_SET_PDEATHSIG = 1
 
+def carla_headless(
+    maps: Annotated[
+        list[Path],
+        typer.Option(
+            "--map",
+            metavar="FILE.xodr",
+            help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps).",
+        ),
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65534,
+            help="RPC port; streaming uses the next one (0: any two free ports).",
+        ),
+    ] = 2000,
+    exit_with_parent: Annotated[
+        bool,
+        typer.Option(
+            "--exit-with-parent", help="End when the process that started the server ends (Linux)."
+        ),
+    ] = False,
+) -> None:
+    """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
+    # Imported late: the command line `cosim` shows this command without loading a simulator.
+    from ros2_cosim.carla_headless.maps import MapLibrary
+    from ros2_cosim.carla_headless.server import Server
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="carla-headless",
-        description="A server that speaks the CARLA 0.9.16 client protocol, without graphics.",
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at")
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=2000,
-        help="RPC port, streaming uses the next one (0: any two free ports)",
-    )
-    parser.add_argument(
-        "--map",
-        type=Path,
-        action="append",
-        required=True,
-        metavar="FILE.xodr",
-        help="OpenDRIVE map, loaded at the start; repeat to offer more maps",
-    )
-    parser.add_argument(
-        "--exit-with-parent",
-        action="store_true",
-        help="end when the process that started this one ends (Linux)",
-    )
-    options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
-    if options.exit_with_parent:
-        _exit_with_parent()
+    if exit_with_parent:
+        end_with_parent()
     try:
-        if not 0 <= options.port <= 65534:
-            raise CosimError(f"--port must lie in 0..65534, found {options.port}")
-        server = Server(MapLibrary(options.map), options.host, options.port)
+        server = Server(MapLibrary(maps), host, port)
     except CosimError as error:
         print(f"carla-headless: {error}", file=sys.stderr)
-        return 1
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: server.stop())
-    signal.set_wakeup_fd(server.wake_descriptor, warn_on_full_buffer=False)
+        raise typer.Exit(1) from None
     try:
-        print(f"listening on {options.host}:{server.port}", flush=True)
-        server.run()
+        with server.stopping_on_signals():
+            print(f"listening on {host}:{server.port}", flush=True)
+            server.run()
     finally:
-        signal.set_wakeup_fd(-1)
         server.close()
-    return 0
 
 
-def _exit_with_parent() -> None:
-    """Ask the kernel for SIGTERM at the end of the thread that started this process."""
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # the parent ended before the request took hold
-        os.kill(os.getpid(), signal.SIGTERM)
+def main() -> None:
+    """Run the command; ends the process with its exit code."""
+    app = typer.Typer(name="carla-headless", add_completion=False, pretty_exceptions_enable=False)
+    app.command()(carla_headless)
+    app()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
-from ros2_cosim.carla_headless.body import Body
-from ros2_cosim.carla_headless.contact import Box
+from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.snapshot import (
     ActorState,
     Numbers,
@@ -22,6 +22,7 @@ from ros2_cosim.carla_headless.wire_types import (
     AckermannSettings,
     ActorDescription,
     BoundingBox,
+    Rotation,
     Transform,
     Vector,
     VehicleControl,
@@ -30,13 +31,29 @@ from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.models import frames
 
 AT_REST = (Vector(), Vector(), Vector())
+_NO_ROTATION = Rotation()
 
 
-def box_at(pose: Transform, extent: Vector) -> Box:
+def box_at(pose: Transform, extent: Vector) -> OrientedBox:
     """Upright box of half sizes ``extent`` standing at a pose, in the map frame of the roads."""
     sin, cos = sincos(frames.yaw_to_ros(pose.rotation.yaw))
     x, y, z = frames.vector_to_ros(*pose.location)
-    return Box(x, y, z + extent.z, *extent, cos, sin)
+    return OrientedBox(x, y, z + extent.z, *extent, cos, sin)
+
+
+def compose(parent: Transform, relative: Transform) -> Transform:
+    """World pose of something mounted at ``relative`` on ``parent``."""
+    if relative == ORIGIN:
+        return parent
+    parent_q = frames.rotation_to_ros(*parent.rotation)
+    offset = frames.body_to_world(parent_q, frames.vector_to_ros(*relative.location))
+    dx, dy, dz = frames.vector_to_carla(*offset)
+    x, y, z = parent.location
+    location = Vector(x + dx, y + dy, z + dz)
+    if relative.rotation == _NO_ROTATION:
+        return Transform(location, parent.rotation)
+    q = frames.multiply(parent_q, frames.rotation_to_ros(*relative.rotation))
+    return Transform(location, Rotation(*frames.rotation_to_carla(*q)))
 
 
 class Actor:
@@ -66,7 +83,7 @@ class Actor:
         self.collides = blueprint.extent.x > 0.0
         self.simulates_physics = True
         self._attributes = {a.id: a.value for a in description.attributes}
-        self._box: Box | None = None
+        self._box: OrientedBox | None = None
         self._x_span: tuple[float, float] | None = None
 
     @property
@@ -99,7 +116,7 @@ class Actor:
         self.state = self.state._replace(transform=pose)
         self._box = self._x_span = None
 
-    def box(self) -> Box:
+    def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""
         if self._box is None:
             self._box = box_at(self.state.transform, self.blueprint.extent)
@@ -118,7 +135,7 @@ class Actor:
         return pack_record(self.id, (*pose.location, *pose.rotation, *self.numbers[6:]))
 
 
-class Vehicle(Actor):
+class VehicleActor(Actor):
     """A vehicle: holds its last control until the next one arrives."""
 
     def __init__(
@@ -127,7 +144,7 @@ class Vehicle(Actor):
         blueprint: Blueprint,
         description: ActorDescription,
         pose: Transform,
-        body: Body,
+        body: VehicleBody,
     ) -> None:
         super().__init__(actor_id, blueprint, description, pose)
         self.body = body
@@ -151,7 +168,7 @@ class Vehicle(Actor):
         """Make the body's present state the one that is seen."""
         self.numbers = self.body.numbers()
 
-    def box(self) -> Box:
+    def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""
         return self.body.box()
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
-from ros2_cosim.carla_headless.contact import Box
+from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
@@ -32,7 +32,7 @@ _STOP_SPEED = 0.1  # m/s
 _MAX_PUSHED_SPEED = 1000.0  # m/s
 
 
-class Body:
+class VehicleBody:
     """State of one vehicle in the map frame, with conversions at its surface.
 
     A step is ``begin_step``, ``step``, possibly ``push``, ``end_step``.
@@ -151,12 +151,12 @@ class Body:
         x, reach = self._vehicle.x, self._reach
         return x - reach, x + reach
 
-    def box(self) -> Box:
+    def box(self) -> OrientedBox:
         """Box in the map frame."""
         vehicle = self._vehicle
         length, width, height = self._extent
         z = self._on_road.z + height
-        return Box(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
+        return OrientedBox(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
 
     def velocity(self) -> tuple[float, float]:
         """Horizontal velocity in the map frame [m/s]."""

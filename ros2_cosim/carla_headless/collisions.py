@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from ros2_cosim.carla_headless.actors import Actor, Vehicle
-from ros2_cosim.carla_headless.contact import Contact, contact
+from ros2_cosim.carla_headless.actors import Actor, VehicleActor
+from ros2_cosim.carla_headless.contact import BoxContact, contact
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.models import frames
 
@@ -51,13 +51,13 @@ def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
         for low, _, other in islice(spans, position, None):
             if low > high:
                 break
-            if isinstance(actors[index], Vehicle) or isinstance(actors[other], Vehicle):
+            if isinstance(actors[index], VehicleActor) or isinstance(actors[other], VehicleActor):
                 pairs.append((index, other) if index < other else (other, index))
     pairs.sort()
     return pairs
 
 
-def _separate(first: Actor, second: Actor, found: Contact) -> float:
+def _separate(first: Actor, second: Actor, found: BoxContact) -> float:
     """Push two actors apart; returns the impulse between them [N s], 0 if they part anyway."""
     vx_1, vy_1, inverse_1 = _motion(first)
     vx_2, vy_2, inverse_2 = _motion(second)
@@ -67,7 +67,7 @@ def _separate(first: Actor, second: Actor, found: Contact) -> float:
     closing = (vx_1 - vx_2) * found.normal_x + (vy_1 - vy_2) * found.normal_y
     impulse = (1.0 + RESTITUTION) * closing / inverse if closing > 0.0 else 0.0
     for actor, share, sign in ((first, inverse_1, -1.0), (second, inverse_2, 1.0)):
-        if isinstance(actor, Vehicle) and share > 0.0:
+        if isinstance(actor, VehicleActor) and share > 0.0:
             shift = sign * found.depth * share / inverse
             actor.body.push(
                 found.normal_x * shift,
@@ -80,7 +80,7 @@ def _separate(first: Actor, second: Actor, found: Contact) -> float:
 
 def _motion(actor: Actor) -> tuple[float, float, float]:
     """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
-    if isinstance(actor, Vehicle):
+    if isinstance(actor, VehicleActor):
         vx, vy = actor.body.velocity()
         return vx, vy, (1.0 / actor.body.mass if actor.simulates_physics else 0.0)
     return 0.0, 0.0, 0.0

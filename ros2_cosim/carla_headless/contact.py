@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Box(NamedTuple):
+class OrientedBox(NamedTuple):
     """An upright oriented box: centre, half sizes, heading as cosine and sine."""
 
     x: float
@@ -25,7 +25,7 @@ class Box(NamedTuple):
     sin: float
 
 
-class Contact(NamedTuple):
+class BoxContact(NamedTuple):
     """Unit normal from the first box to the second and depth of the overlap [m]."""
 
     normal_x: float
@@ -33,7 +33,7 @@ class Contact(NamedTuple):
     depth: float
 
 
-def contact(a: Box, b: Box) -> Contact | None:
+def contact(a: OrientedBox, b: OrientedBox) -> BoxContact | None:
     """The contact between two boxes, or None if they do not overlap."""
     dx = b.x - a.x
     dy = b.y - a.y
@@ -44,7 +44,7 @@ def contact(a: Box, b: Box) -> Contact | None:
     height = a.half_height + b.half_height
     if dz >= height or dz <= -height:
         return None
-    best: Contact | None = None
+    best: BoxContact | None = None
     # |cos| and |sin| of the angle between the boxes give the shadow of one on the axes of the other
     cross = abs(a.cos * b.cos + a.sin * b.sin)
     along = abs(a.cos * b.sin - a.sin * b.cos)
@@ -61,5 +61,5 @@ def contact(a: Box, b: Box) -> Contact | None:
             return None
         if best is None or depth < best.depth:
             sign = -1.0 if distance < 0.0 else 1.0
-            best = Contact(sign * axis_x, sign * axis_y, depth)
+            best = BoxContact(sign * axis_x, sign * axis_y, depth)
     return best

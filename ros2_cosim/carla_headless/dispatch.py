@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of remote methods: name -> argument readers, handler, form of the answer."""
+"""The table of remote methods: name -> argument readers, handler, form of the answer.
+
+The forms are the wrappers that CARLA puts around results: ``Response<T>``, ``Response<void>``.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from ros2_cosim.carla_headless import responses
 from ros2_cosim.carla_headless.decoding import ArgumentError, Reader, read_arguments
-from ros2_cosim.carla_headless.errors import CallError, UnknownMethodError
+from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.kernel.errors import CosimError
 
 if TYPE_CHECKING:
@@ -20,21 +22,45 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 
-class Answer(Enum):
+class UnknownMethodError(CosimError):
+    """The server has no method of this name."""
+
+
+def answer_value(result: Any) -> list[Any]:
+    """A successful ``Response<T>``."""
+    return [[1, result]]
+
+
+def answer_failure(message: str) -> list[Any]:
+    """A failed ``Response<T>``; the client raises RuntimeError with this text."""
+    return [[0, [message]]]
+
+
+def answer_done() -> list[Any]:
+    """A successful ``Response<void>``."""
+    return [[False]]
+
+
+def answer_failed(message: str) -> list[Any]:
+    """A failed ``Response<void>``."""
+    return [[True, [message]]]
+
+
+class AnswerForm(Enum):
     """Form in which the client expects the result of a method."""
 
     VALUE = "Response<T>"
     VOID = "Response<void>"
     BARE = "the result itself"
-    NONE = "nobody waits for it"
+    NONE = "no client waits for it"
 
 
 @dataclass(frozen=True)
-class Method:
+class RemoteMethod:
     """One remote method."""
 
     name: str
-    answer: Answer
+    answer: AnswerForm
     readers: tuple[Reader[Any], ...]
     handler: Callable[..., Any]
 
@@ -43,20 +69,20 @@ class MethodTable:
     """Remote methods by name."""
 
     def __init__(self) -> None:
-        self._methods: dict[str, Method] = {}
+        self._methods: dict[str, RemoteMethod] = {}
 
     def method(
-        self, name: str, answer: Answer, *readers: Reader[Any]
+        self, name: str, answer: AnswerForm, *readers: Reader[Any]
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: register ``handler(simulation, *arguments)`` under ``name``."""
 
         def register(handler: Callable[..., Any]) -> Callable[..., Any]:
-            self._methods[name] = Method(name, answer, readers, handler)
+            self._methods[name] = RemoteMethod(name, answer, readers, handler)
             return handler
 
         return register
 
-    def find(self, name: str) -> Method:
+    def find(self, name: str) -> RemoteMethod:
         """The method called ``name``.
 
         :raises UnknownMethodError: if there is none
@@ -85,13 +111,13 @@ class MethodTable:
         try:
             result = method.handler(simulation, *read_arguments(method.readers, arguments))
         except (ArgumentError, CosimError) as error:
-            if method.answer is Answer.NONE:
+            if method.answer is AnswerForm.NONE:
                 _logger.warning("%s ignored: %s", name, error)
-            if method.answer in (Answer.VOID, Answer.NONE):
-                return responses.failed(f"{name}: {error}")
-            return responses.failure(
+            if method.answer in (AnswerForm.VOID, AnswerForm.NONE):
+                return answer_failed(f"{name}: {error}")
+            return answer_failure(
                 str(error) if isinstance(error, CallError) else f"{name}: {error}"
             )
-        if method.answer is Answer.VALUE:
-            return responses.value(result)
-        return result if method.answer is Answer.BARE else responses.done()
+        if method.answer is AnswerForm.VALUE:
+            return answer_value(result)
+        return result if method.answer is AnswerForm.BARE else answer_done()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ros2_cosim.carla_headless.actors import Vehicle
+from ros2_cosim.carla_headless.actors import VehicleActor
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
@@ -20,7 +20,7 @@ _TRACK_SHARE = 0.8  # of the width
 _CURVE_POINTS = 5
 
 
-def physics_control(vehicle: Vehicle) -> list[Any]:
+def physics_control(vehicle: VehicleActor) -> list[Any]:
     """VehiclePhysicsControl of the protocol."""
     p = vehicle.body.parameters
     max_rpm = _rpm(p, p.max_speed)
@@ -45,7 +45,7 @@ def physics_control(vehicle: Vehicle) -> list[Any]:
     ]
 
 
-def telemetry(vehicle: Vehicle) -> list[Any]:
+def telemetry(vehicle: VehicleActor) -> list[Any]:
     """VehicleTelemetryData of the protocol; wheel forces share the load evenly."""
     body = vehicle.body
     p = body.parameters
@@ -82,7 +82,7 @@ def _torque_curve(p: VehicleParameters, max_rpm: float) -> list[tuple[float, flo
     return points
 
 
-def _wheel(vehicle: Vehicle, index: int) -> list[Any]:
+def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
     p = vehicle.body.parameters
     (x, y, z), rotation = vehicle.state.transform
     along = p.front_axle if index < _FRONT else -p.rear_axle

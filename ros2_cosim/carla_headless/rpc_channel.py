@@ -21,7 +21,7 @@ _REQUEST = 0
 _RESPONSE = 1
 
 
-class Request(NamedTuple):
+class RpcRequest(NamedTuple):
     """One remote call; nobody waits for the answer of an ``asynchronous`` one."""
 
     id: int
@@ -42,7 +42,7 @@ class RpcDecoder:
             strict_map_key=False,
         )
 
-    def feed(self, data: bytes) -> Iterator[Request]:
+    def feed(self, data: bytes) -> Iterator[RpcRequest]:
         """Take received bytes and yield each request that is complete.
 
         :raises ProtocolError: if the bytes cannot be the protocol; close the connection then
@@ -70,11 +70,11 @@ def encode_error(request_id: int, message: str) -> bytes:
     return packed
 
 
-def _request(message: Any) -> Request:
+def _request(message: Any) -> RpcRequest:
     match message:
         case [int(kind), int(request_id), str(method), [[bool(asynchronous)], *arguments]] if (
             kind == _REQUEST and 0 <= request_id <= 0xFFFFFFFF
         ):
-            return Request(request_id, method, arguments, asynchronous)
+            return RpcRequest(request_id, method, arguments, asynchronous)
     shown = repr(message)
     raise ProtocolError(f"RPC connection: not a request: {shown[:80]}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from ros2_cosim.carla_headless.contact import Box, contact
+from ros2_cosim.carla_headless.contact import OrientedBox, contact
 from ros2_cosim.carla_headless.snapshot import (
     SENSOR_COLLISION,
     SENSOR_GNSS,
@@ -134,13 +134,13 @@ def _free_way(
     sin: float,
     reach: float,
     radius: float,
-    box: Box,
+    box: OrientedBox,
 ) -> float | None:
     """Distance at which a corridor first touches a box, by halving; None if it never does."""
 
     def touches(length: float) -> bool:
         half = 0.5 * length
-        corridor = Box(x + half * cos, y + half * sin, z, half, radius, radius, cos, sin)
+        corridor = OrientedBox(x + half * cos, y + half * sin, z, half, radius, radius, cos, sin)
         return contact(corridor, box) is not None
 
     if not touches(reach):

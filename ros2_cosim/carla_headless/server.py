@@ -5,36 +5,37 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
 from collections import deque
+from contextlib import AbstractContextManager
+from time import monotonic_ns
 
-from ros2_cosim.carla_headless.errors import UnknownMethodError
-from ros2_cosim.carla_headless.event_loop import Connection, EventLoop, Listener
+from ros2_cosim.carla_headless.dispatch import UnknownMethodError
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.methods import ALL
 from ros2_cosim.carla_headless.rpc_channel import (
-    Request,
     RpcDecoder,
+    RpcRequest,
     encode_error,
     encode_response,
 )
 from ros2_cosim.carla_headless.simulation import Simulation
 from ros2_cosim.carla_headless.streaming import StreamServer
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
+from ros2_cosim.sockets.endpoints import Connection, Listener
+from ros2_cosim.sockets.reactor import Reactor
 
-MAX_UNREAD_ANSWERS = 256 * 1024 * 1024
-_STUCK_CHECK_S = 1.0
+_STUCK_CHECK_NS = 1_000_000_000
 _logger = logging.getLogger(__name__)
 
 
 class _RpcClient:
     """One RPC connection: requests are answered in their order."""
 
-    def __init__(self, server: Server, loop: EventLoop, sock: socket.socket) -> None:
+    def __init__(self, server: Server, reactor: Reactor, sock: socket.socket) -> None:
         self._server = server
         self._decoder = RpcDecoder()
-        self._pending: deque[Request] = deque()
-        self.connection = Connection(loop, sock, self._data, self._closed)
+        self._pending: deque[RpcRequest] = deque()
+        self.connection = Connection(reactor, sock, self._data, self._closed)
 
     def _data(self, data: bytes) -> None:
         try:
@@ -58,23 +59,22 @@ class _RpcClient:
             self._answer(request)
         self.connection.pause_reading(False)
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: RpcRequest) -> None:
         try:
             result = ALL.call(self._server.simulation, request.method, request.arguments)
             answer = encode_response(request.id, result)
         except UnknownMethodError as error:
             _logger.warning("%s", error)
             answer = encode_error(request.id, str(error))
-        except Exception as error:  # a fault of this server must not end everybody's world
+        except Exception as error:  # a fault of this server must not end the world of all clients
             _logger.exception("fault in '%s'", request.method)
             answer = encode_error(request.id, f"fault in the server: {error!r}")
         if not request.asynchronous:
             self.connection.send(answer)
-            if self.connection.backlog > MAX_UNREAD_ANSWERS:
-                _logger.warning("RPC client dropped: it does not read its answers")
-                self.connection.close()
 
     def _closed(self) -> None:
+        if self.connection.overrun:
+            _logger.warning("RPC client dropped: it does not read its answers")
         self._pending.clear()
         self._server.forget(self)
 
@@ -89,18 +89,18 @@ class Server:
         :raises ConnectionFailedError: if a port cannot be bound
         :raises ConfigurationError: if the map is not usable
         """
-        self._loop = EventLoop()
+        self._reactor = Reactor()
         self._clients: dict[_RpcClient, None] = {}
         self.waiting: dict[_RpcClient, None] = {}
         try:
-            self._rpc = Listener(self._loop, host, port, self._accept)
+            self._rpc = Listener(self._reactor, host, port, self._accept)
             try:
-                self._streams = StreamServer(self._loop, host, port + 1 if port else 0)
+                self._streams = StreamServer(self._reactor, host, port + 1 if port else 0)
             except BaseException:
                 self._rpc.close()
                 raise
         except (OSError, OverflowError) as error:
-            self._loop.close()
+            self._reactor.close()
             raise ConnectionFailedError(
                 f"cannot listen at {host}, ports {port} and {port + 1}: "
                 f"{getattr(error, 'strerror', None) or error}"
@@ -116,24 +116,23 @@ class Server:
         except BaseException:
             self.close()
             raise
-        self._due = 0.0
+        self._due_ns = 0
         self._free_running = False
         self.simulation.on_settings = self._start_free_run
         self._start_free_run()
-        self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
-
-    @property
-    def wake_descriptor(self) -> int:
-        """For ``signal.set_wakeup_fd``."""
-        return self._loop.wake_descriptor
+        self._reactor.call_later(_STUCK_CHECK_NS, self._check_streams)
 
     def run(self) -> None:
         """Serve until ``stop``."""
-        self._loop.run()
+        self._reactor.run()
 
     def stop(self) -> None:
-        """Make ``run`` return; may be called from a signal handler."""
-        self._loop.stop()
+        """Make ``run`` return; may be called from any thread."""
+        self._reactor.stop()
+
+    def stopping_on_signals(self) -> AbstractContextManager[None]:
+        """While this block runs, SIGTERM and SIGINT stop the server."""
+        return self._reactor.handling(lambda number: self.stop())
 
     def close(self) -> None:
         """Close all ports and connections."""
@@ -141,7 +140,7 @@ class Server:
             client.connection.close()
         self._rpc.close()
         self._streams.close()
-        self._loop.close()
+        self._reactor.close()
 
     def must_wait(self) -> bool:
         """True while a tick would be missed by a client or run ahead of one."""
@@ -153,7 +152,7 @@ class Server:
         self.waiting.pop(client, None)
 
     def _accept(self, sock: socket.socket) -> None:
-        client = _RpcClient(self, self._loop, sock)
+        client = _RpcClient(self, self._reactor, sock)
         self._clients[client] = None
 
     def _publish(self, stream_id: int, message: bytes) -> None:
@@ -164,7 +163,7 @@ class Server:
         # Not at once: relief may come up in the middle of a tick's own publishing.
         if self.waiting and not self._relieving:
             self._relieving = True
-            self._loop.call_later(0.0, self._relief)
+            self._reactor.call_later(0, self._relief)
 
     def _relief(self) -> None:
         self._relieving = False
@@ -174,13 +173,13 @@ class Server:
 
     def _check_streams(self) -> None:
         self._streams.drop_stuck()
-        self._loop.call_later(_STUCK_CHECK_S, self._check_streams)
+        self._reactor.call_later(_STUCK_CHECK_NS, self._check_streams)
 
     def _start_free_run(self) -> None:
         if not (self._free_running or self.simulation.settings.synchronous_mode):
             self._free_running = True
-            self._due = time.monotonic()
-            self._loop.call_later(0.0, self._free_run)
+            self._due_ns = monotonic_ns()
+            self._reactor.call_later(0, self._free_run)
 
     def _free_run(self) -> None:
         """In asynchronous mode one step per step time; catches up by at most one step."""
@@ -188,6 +187,6 @@ class Server:
         self._free_running = not simulation.settings.synchronous_mode
         if self._free_running:
             simulation.tick()
-            step = simulation.world.step_s
-            self._due = max(self._due + step, time.monotonic() - step)
-            self._loop.call_later(max(0.0, self._due - time.monotonic()), self._free_run)
+            step_ns = round(simulation.world.step_s * 1e9)
+            self._due_ns = max(self._due_ns + step_ns, monotonic_ns() - step_ns)
+            self._reactor.call_at(self._due_ns, self._free_run)

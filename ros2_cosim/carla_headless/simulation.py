@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_headless.actors import Actor
-from ros2_cosim.carla_headless.errors import CallError
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.sensors import sensor_messages
-from ros2_cosim.carla_headless.snapshot import STATE_MAP_CHANGE, STATE_NONE, pack_world
-from ros2_cosim.carla_headless.tokens import WORLD_STREAM, stream_token
+from ros2_cosim.carla_headless.snapshot import (
+    STATE_MAP_CHANGE,
+    STATE_NONE,
+    WORLD_STREAM,
+    pack_world,
+    stream_token,
+)
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     ActorRecord,
@@ -19,7 +23,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Weather,
 )
-from ros2_cosim.carla_headless.world import World
+from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import CosimError
 
 DEFAULT_STEP_S = 0.05

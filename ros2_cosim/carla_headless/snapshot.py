@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing of sensor headers, world snapshots and actor records (float32 on the wire)."""
+"""Packing of stream tokens, sensor headers, world snapshots and actor records.
+
+Numbers of snapshots and records are float32 on the wire. A stream token is the 24 bytes by which a
+client finds a sensor's data stream.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,13 @@ SENSOR_IMU = 5
 SENSOR_OBSTACLE = 7
 SENSOR_WORLD = 17
 
+WORLD_STREAM = 1
+
 STATE_NONE = 0
 STATE_MAP_CHANGE = 1
 
+# stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
+_TOKEN = struct.Struct("<IHBB16s")
 _SENSOR_HEADER = struct.Struct("<QQd6f")
 _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 # id, state, transform, velocity, angular velocity, acceleration, then 54 bytes by actor type
@@ -36,6 +44,11 @@ _FLOAT = struct.Struct("<f")
 RECORD_BYTES = _RECORD.size
 _ACTIVE = 1
 _TRAFFIC_LIGHT_OFF = 3
+
+
+def stream_token(stream_id: int, port: int) -> bytes:
+    """Token of a stream on this host at ``port``."""
+    return _TOKEN.pack(stream_id, port, 1, 0, bytes(16))
 
 
 class ActorState(NamedTuple):

@@ -8,7 +8,7 @@ in asynchronous mode it misses messages.
 
 A client asks for a stream's token before it connects. From then until its connection has
 arrived the subscription is *announced*; synchronous ticks wait for that as well (at most
-``ANNOUNCED_S``), so that a sensor misses nothing of the tick after ``listen``.
+``ANNOUNCED_NS``), so that a sensor misses nothing of the tick after ``listen``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from __future__ import annotations
 import logging
 import socket
 import struct
-import time
 from collections.abc import Callable
+from time import monotonic, monotonic_ns
 
-from ros2_cosim.carla_headless.event_loop import Connection, EventLoop, Listener
+from ros2_cosim.sockets.endpoints import Connection, Listener
+from ros2_cosim.sockets.reactor import Reactor
 
 CONGESTED_BYTES = 4 * 1024 * 1024
 PATIENCE_S = 10.0
-ANNOUNCED_S = 2.0
+ANNOUNCED_NS = 2_000_000_000
 
 _LENGTH = struct.Struct("<I")
 _logger = logging.getLogger(__name__)
@@ -32,13 +33,13 @@ _logger = logging.getLogger(__name__)
 class _Subscriber:
     """One stream connection; belongs to a stream once its 4 bytes have arrived."""
 
-    def __init__(self, server: StreamServer, loop: EventLoop, sock: socket.socket) -> None:
+    def __init__(self, server: StreamServer, reactor: Reactor, sock: socket.socket) -> None:
         self._server = server
         self._received = b""
         self.stream_id: int | None = None
         self.congested_since: float | None = None
         self.unread_then = 0
-        self.connection = Connection(loop, sock, self._data, self._closed, self._drained)
+        self.connection = Connection(reactor, sock, self._data, self._closed, self._drained)
 
     def _data(self, data: bytes) -> None:
         self._received += data
@@ -49,6 +50,8 @@ class _Subscriber:
             self._server.subscribe(self, self.stream_id)
 
     def _closed(self) -> None:
+        if self.connection.overrun:
+            _logger.warning("stream %s: subscriber dropped, it does not read", self.stream_id)
         self._server.forget(self)
 
     def _drained(self) -> None:
@@ -58,21 +61,21 @@ class _Subscriber:
 class StreamServer:
     """Publishes messages to the subscribers of streams."""
 
-    def __init__(self, loop: EventLoop, host: str, port: int) -> None:
+    def __init__(self, reactor: Reactor, host: str, port: int) -> None:
         """Listen at ``host``:``port``.
 
         :raises OSError: if the address cannot be bound
         """
-        self._loop = loop
-        self._listener = Listener(loop, host, port, self._accept)
+        self._reactor = reactor
+        self._listener = Listener(reactor, host, port, self._accept)
         self.port = self._listener.port
         self.subscribers: dict[int, list[_Subscriber]] = {}
         self._connections: dict[_Subscriber, None] = {}
-        self._announced: list[tuple[int, float]] = []  # stream, latest time of arrival
+        self._announced: list[tuple[int, int]] = []  # stream, latest time of arrival [ns]
         self.on_relief: Callable[[], None] = lambda: None
 
     def wanted(self, stream_id: int) -> bool:
-        """True if somebody listens to the stream."""
+        """Whether a client listens to the stream."""
         return bool(self.subscribers.get(stream_id))
 
     def publish(self, stream_id: int, message: bytes, wait: bool) -> None:
@@ -87,8 +90,9 @@ class StreamServer:
 
     def announce(self, stream_id: int) -> None:
         """A client is about to subscribe to the stream."""
-        self._announced.append((stream_id, time.monotonic() + ANNOUNCED_S))
-        self._loop.call_later(ANNOUNCED_S, self._expire)
+        latest = monotonic_ns() + ANNOUNCED_NS
+        self._announced.append((stream_id, latest))
+        self._reactor.call_at(latest, self._expire)
 
     def subscribe(self, subscriber: _Subscriber, stream_id: int) -> None:
         """Add a subscriber to a stream."""
@@ -100,7 +104,7 @@ class StreamServer:
         self.drained()
 
     def must_wait(self) -> bool:
-        """True while a synchronous tick would be missed by somebody."""
+        """True while a client would miss a synchronous tick."""
         return bool(self._announced) or self.congested()
 
     def congested(self) -> bool:
@@ -109,7 +113,7 @@ class StreamServer:
 
     def drop_stuck(self) -> None:
         """Drop congested subscribers that have read nothing for ``PATIENCE_S``."""
-        now = time.monotonic()
+        now = monotonic()
         for subscriber in tuple(self._connections):
             # The kernel takes from the backlog in large pieces: a slow reader's progress
             # shows only together with what waits in there.
@@ -150,10 +154,10 @@ class StreamServer:
             subscriber.connection.close()
 
     def _expire(self) -> None:
-        now = time.monotonic()
+        now = monotonic_ns()
         self._announced = [entry for entry in self._announced if entry[1] > now]
         self.drained()
 
     def _accept(self, sock: socket.socket) -> None:
-        subscriber = _Subscriber(self, self._loop, sock)
+        subscriber = _Subscriber(self, self._reactor, sock)
         self._connections[subscriber] = None

@@ -12,12 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ros2_cosim.carla_headless import collisions
-from ros2_cosim.carla_headless.actors import AT_REST, Actor, Vehicle, box_at
-from ros2_cosim.carla_headless.attachment import compose
+from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
 from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
-from ros2_cosim.carla_headless.body import Body
-from ros2_cosim.carla_headless.contact import Box, contact
-from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.contact import OrientedBox, contact
 from ros2_cosim.carla_headless.snapshot import ActorState
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
@@ -26,6 +24,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
+from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
 
@@ -35,6 +34,10 @@ _SPAWN_POINT_HEIGHT = 0.3
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
 _MAX_COORDINATE = 1.0e6  # m
 _MAX_SPEED = 1000.0  # m/s
+
+
+class CallError(CosimError):
+    """A call cannot be carried out; a remote client sees the text."""
 
 
 class Collision(NamedTuple):
@@ -80,7 +83,7 @@ class World:
         self.episode += 1
         self._elapsed_ns = 0
         self.actors: dict[int, Actor] = {}
-        self._vehicles: dict[int, Vehicle] = {}
+        self._vehicles: dict[int, VehicleActor] = {}
         self._sensors: dict[int, Actor] = {}
         self.collisions: list[Collision] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
@@ -146,7 +149,7 @@ class World:
             raise CallError(f"unable to find actor {actor_id}")
         return actor
 
-    def require_vehicle(self, actor_id: int) -> Vehicle:
+    def require_vehicle(self, actor_id: int) -> VehicleActor:
         """The vehicle with this id.
 
         :raises CallError: if there is none
@@ -156,7 +159,7 @@ class World:
             raise CallError(f"actor {actor_id} is not a vehicle")
         return vehicle
 
-    def vehicles(self) -> Iterator[Vehicle]:
+    def vehicles(self) -> Iterator[VehicleActor]:
         """All vehicles in the order of their ids."""
         return iter(self._vehicles.values())
 
@@ -207,7 +210,7 @@ class World:
         """Set the velocity [m/s, world frame]; of a vehicle once, physics goes on from there."""
         actor = self.require(actor_id)
         _require_below(_MAX_SPEED, "velocity", velocity)
-        if isinstance(actor, Vehicle):
+        if isinstance(actor, VehicleActor):
             actor.body.set_velocity(velocity)
             actor.take_state()
         else:
@@ -216,7 +219,7 @@ class World:
     def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
         """Set the angular velocity [deg/s]; a vehicle's follows from its steering instead."""
         actor = self.require(actor_id)
-        if not isinstance(actor, Vehicle):
+        if not isinstance(actor, VehicleActor):
             actor.state = actor.state._replace(angular_velocity=velocity)
 
     def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
@@ -296,10 +299,10 @@ class World:
         z = self.network.pose(place.road_id, place.s, place.t)[2]
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
 
-    def box_in_carla(self, actor: Actor) -> Box:
+    def box_in_carla(self, actor: Actor) -> OrientedBox:
         """The box of a collidable actor in CARLA's frame."""
         x, y, z, length, width, height, cos, sin = actor.box()
-        return Box(*frames.vector_to_carla(x, y, z), length, width, height, cos, -sin)
+        return OrientedBox(*frames.vector_to_carla(x, y, z), length, width, height, cos, -sin)
 
     # Internals ---------------------------------------------------------------------------
 
@@ -314,8 +317,8 @@ class World:
         if blueprint.kind == "vehicle":
             if parent:
                 raise CallError("Spawn failed: a vehicle cannot be attached to another actor")
-            body = Body(blueprint, self.network, pose)
-            vehicle = Vehicle(actor_id, blueprint, description, pose, body)
+            body = VehicleBody(blueprint, self.network, pose)
+            vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle
         elif parent:

@@ -30,6 +30,10 @@ def clear_errors() -> Iterator[None]:
     except CosimError as error:
         print(f"cosim: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
     except KeyboardInterrupt as interrupt:
         number = interrupt.args[0] if interrupt.args else signal.SIGINT
         print(f"cosim: ended by {number.name}", file=sys.stderr)

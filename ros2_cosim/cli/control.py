@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.rate import parse_rate
-from ros2_cosim.kernel.run_control import Command, Request
 from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.realtime.run_control import Command, Request
 
 _UNSIGNED = 2**32
 

@@ -10,14 +10,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.carla_headless.__main__ import carla_headless
 from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors, ending_in_order, progress_of
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.presence import describe_presence
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
@@ -208,9 +209,9 @@ def check(scenario: ScenarioFile, settings: Settings = None) -> None:
         promised = [
             port.name
             for port in graph.participants[name].outputs
-            if graph.needs_promises(name, port.name)
+            if lookahead.needs_promises(graph, name, port.name)
         ]
-        notes = describe_presence(graph.participants[name])
+        notes = graph.participants[name].describe_membership()
         notes += [f"promises explicitly on {', '.join(promised)}"] if promised else []
         print("; ".join([f"  rank {graph.ranks[name]}  {name}", *notes]))
 
@@ -297,16 +298,7 @@ def study(
     print(f"results in {out}")
 
 
-@app.command(
-    "carla-headless",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    add_help_option=False,
-)
-def carla_headless(context: typer.Context) -> None:
-    """Start the headless CARLA-compatible server (--help shows its options)."""
-    from ros2_cosim.carla_headless.__main__ import main as serve
-
-    raise typer.Exit(serve(context.args))
+app.command("carla-headless")(carla_headless)
 
 
 def _describe_world(scenario: Path) -> SlaveDescription:
@@ -332,7 +324,7 @@ def main() -> None:
 
 
 def _rate(text: str) -> float | None:
-    from ros2_cosim.kernel.rate import parse_rate
+    from ros2_cosim.realtime.pacing import parse_rate
 
     return parse_rate(text)
 

@@ -16,17 +16,16 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
 
 if TYPE_CHECKING:  # loaded by the commands themselves: every other command does without
     from ros2_cosim.vds.fleet_settings import FleetSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
     from ros2_cosim.vds.session import Output
-
-EXIT_ERROR = 1
 
 app = typer.Typer(
     name="vds",
@@ -221,17 +220,3 @@ def _stopping(server: VdsServer) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None

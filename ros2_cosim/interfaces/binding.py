@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from ros2_cosim.interfaces.message_definition import PRIMITIVES, SCALAR, SEQUENCE, Field
+from ros2_cosim.interfaces.definitions import PRIMITIVES, SCALAR, SEQUENCE, Field
 from ros2_cosim.kernel.errors import ConfigurationError
 
 Lookup = Callable[[str], tuple[Field, ...]]

@@ -18,57 +18,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces import protocol, records
 from ros2_cosim.interfaces.binding import bind
 from ros2_cosim.interfaces.cdr import Codec, WireCodec
-from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS, STANDARD_DEFINITIONS
-from ros2_cosim.interfaces.installed import installed_definition
-from ros2_cosim.interfaces.layout import Layout
-from ros2_cosim.interfaces.message_definition import (
+from ros2_cosim.interfaces.definitions import (
     SCALAR,
     Field,
-    check_type_name,
+    find_definition,
     parse_definition,
 )
+from ros2_cosim.interfaces.layout import Layout
 from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.membership import Presence
 
 _HEADER = "std_msgs/msg/Header"
 _TIME = "builtin_interfaces/msg/Time"
 
 
 class Catalogue:
-    """A set of message types; :data:`DEFAULT` is the one that the suite uses."""
+    """A set of message types; :data:`DEFAULT` is the one that the suite uses.
+
+    Own, installed and standard types are read when they are first asked for.
+    """
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._fields: dict[str, tuple[Field, ...]] = {}
+        self._reading: set[str] = set()
         self._records: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
 
     def define(self, type_name: str, text: str) -> None:
-        """Make a message type known, e.g. one that others are built of.
+        """Make a message type known that is not installed, e.g. one that others are built of.
 
         Defining it again the same way is allowed.
 
-        :raises ConfigurationError: the text is not understood, differs from an earlier
+        :raises ConfigurationError: the text is not understood, differs from the known
             definition or names a type that is not known
         """
         fields = parse_definition(type_name, text)
         if not fields:
             raise ConfigurationError(f"message type {type_name} has no fields")
-        known = self._fields.get(type_name)
-        if known is not None and known != fields:
+        if self._known(type_name) not in (None, fields):
             raise ConfigurationError(f"message type {type_name} is already defined differently")
-        for field in fields:
-            if "/" in field.type and field.type not in self._fields:
-                raise ConfigurationError(
-                    f"message type {type_name}: field {field.name!r} is of type {field.type}, "
-                    "which is not known (define it first)"
-                )
-        self._texts[type_name] = text
-        self._fields[type_name] = fields
+        self._add(type_name, text, fields)
 
     def register(
         self,
@@ -97,22 +93,21 @@ class Catalogue:
             raise ConfigurationError(f"{record} is already tied to {self._names[record]}")
         _, _, skip = self._lead(type_name)
         bind(type_name, record, self.fields, paths=paths, skip=skip)
-        self._records[type_name] = record
-        self._names[record] = type_name
-        self._paths[type_name] = paths
+        self._tie(type_name, record, paths)
 
     def fields(self, type_name: str) -> tuple[Field, ...]:
-        """The fields of a known type.
+        """The fields of a type that is known here or installed.
 
-        :raises ConfigurationError: the type is not known
+        :raises ConfigurationError: the type is not known, or its definition is not understood
         """
-        try:
-            return self._fields[type_name]
-        except KeyError:
-            check_type_name(type_name)
+        found = self._known(type_name)
+        if found is None:
+            known = sorted(self._fields.keys() | self._records)
             raise ConfigurationError(
-                f"message type {type_name} is not known (known: {', '.join(sorted(self._fields))})"
-            ) from None
+                f"message type {type_name} is not known: neither installed nor one of "
+                f"{', '.join(known)}"
+            )
+        return found
 
     def record(self, type_name: str) -> type:
         """The record class of a type.
@@ -176,7 +171,6 @@ class Catalogue:
         :param constants: see :meth:`codec`; unused where messages pass through whole
         :raises ConfigurationError: the type is not known, or cannot be read
         """
-        self.load(type_name)
         _, has_seq, lead = self._lead(type_name)
         record_codec = None
         if type_name in self._records:
@@ -188,22 +182,6 @@ class Catalogue:
             codec = RawCodec(layout, has_stamp=lead > 0, has_seq=has_seq, record_codec=record_codec)
         carried = not codec.has_stamp or (numbered and not has_seq)
         return CarrierCodec(codec) if carried else codec
-
-    def load(self, type_name: str) -> None:
-        """Make a type known from its installed definition, unless it is known already.
-
-        :raises ConfigurationError: it is not installed, or its definition is not understood
-        """
-        if type_name in self._fields:
-            return
-        text = installed_definition(check_type_name(type_name))
-        if text is None:
-            self.fields(type_name)
-            return
-        for field in parse_definition(type_name, text):
-            if "/" in field.type:
-                self.load(field.type)
-        self.define(type_name, text)
 
     def definitions(self, type_name: str) -> dict[str, str]:
         """Texts of a type and of all types that it is built of (the type itself first)."""
@@ -218,6 +196,33 @@ class Catalogue:
             pending.extend(field.type for field in fields if "/" in field.type)
         return texts
 
+    def _known(self, type_name: str) -> tuple[Field, ...] | None:
+        """The fields of a type, read now if it is installed; None: it is not known."""
+        if type_name not in self._fields and type_name not in self._reading:
+            text = find_definition(type_name)
+            if text is not None:
+                self._reading.add(type_name)  # it is no part of itself
+                try:
+                    self._add(type_name, text, parse_definition(type_name, text))
+                finally:
+                    self._reading.discard(type_name)
+        return self._fields.get(type_name)
+
+    def _add(self, type_name: str, text: str, fields: tuple[Field, ...]) -> None:
+        for field in fields:
+            if "/" in field.type and self._known(field.type) is None:
+                raise ConfigurationError(
+                    f"message type {type_name}: field {field.name!r} is of type {field.type}, "
+                    "which is not known (define it first)"
+                )
+        self._texts[type_name] = text
+        self._fields[type_name] = fields
+
+    def _tie(self, type_name: str, record: type, paths: Mapping[str, str] | None = None) -> None:
+        self._records[type_name] = record
+        self._names[record] = type_name
+        self._paths[type_name] = paths
+
     def _lead(self, type_name: str) -> tuple[bool, bool, int]:
         """(starts with a header, carries seq, number of leading fields outside the record)."""
         fields = self.fields(type_name)
@@ -229,29 +234,50 @@ class Catalogue:
         return has_header, has_seq, 1 + has_seq
 
 
+#: Records of the project's own message types, which have the same names.
+OWN_RECORDS: tuple[type, ...] = (
+    records.ControlCommand,
+    records.DetectedObject,
+    records.ObjectList,
+    records.V2VMessage,
+    records.StaticObject,
+    records.StaticObjects,
+    records.CollisionEvent,
+    records.PlatoonStatus,
+    protocol.PortPromise,
+    protocol.Completion,
+    Presence,
+    protocol.Horizon,
+    protocol.ParticipantState,
+    protocol.SystemState,
+    protocol.Heartbeat,
+    protocol.ParticipantStatus,
+    protocol.RunStatus,
+    protocol.ParticipantReport,
+)
+
+
 def _standard() -> Catalogue:
+    """The catalogue of the suite; a test binds each record, so that none is read in vain here."""
     catalogue = Catalogue()
-    for name, text in (STANDARD_DEFINITIONS | OWN_DEFINITIONS).items():
-        catalogue.define(name, text)
     pose, twist = "pose.pose.", "twist.twist."
-    catalogue.register(
+    catalogue._tie(
         "nav_msgs/msg/Odometry",
         records.Odometry,
-        paths={
+        {
             **{axis: f"{pose}position.{axis}" for axis in "xyz"},
             **{f"q{axis}": f"{pose}orientation.{axis}" for axis in "xyzw"},
             **{f"v{axis}": f"{twist}linear.{axis}" for axis in "xyz"},
             **{f"w{axis}": f"{twist}angular.{axis}" for axis in "xyz"},
         },
     )
-    catalogue.register(
+    catalogue._tie(
         "geometry_msgs/msg/AccelStamped",
         records.Acceleration,
-        paths={f"a{axis}": f"accel.linear.{axis}" for axis in "xyz"},
+        {f"a{axis}": f"accel.linear.{axis}" for axis in "xyz"},
     )
-    for name in OWN_DEFINITIONS:
-        short = name.rsplit("/", 1)[1]
-        catalogue.register(name, getattr(records, short, None) or getattr(protocol, short))
+    for own in OWN_RECORDS:
+        catalogue._tie(f"{PACKAGE}/msg/{own.__name__}", own)
     return catalogue
 
 

@@ -1,153 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definition texts of the message types that the suite uses.
+"""Definitions of message types: where their texts are, and which fields they have.
 
-The project's own types say the same as the files in ``msg/``; the standard types are listed
-as far as records are mapped to them. They stand here as text because the codec and the bag
-writer must work without a ROS installation.
+The project's own types are the files in ``msg/``, those of other packages the installed ones.
+Without a ROS installation the standard types of ROS 2 Jazzy still are there: ``rosbags`` has
+them, and it reads the texts.
 """
 
 from __future__ import annotations
 
-_STAMPED = "std_msgs/Header header\nuint64 seq\n"
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
-STANDARD_DEFINITIONS: dict[str, str] = {
-    "builtin_interfaces/msg/Time": "int32 sec\nuint32 nanosec\n",
-    "std_msgs/msg/Header": "builtin_interfaces/Time stamp\nstring frame_id\n",
-    "rosgraph_msgs/msg/Clock": "builtin_interfaces/Time clock\n",
-    "geometry_msgs/msg/Point": "float64 x\nfloat64 y\nfloat64 z\n",
-    "geometry_msgs/msg/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
-    "geometry_msgs/msg/Vector3": "float64 x\nfloat64 y\nfloat64 z\n",
-    "geometry_msgs/msg/Pose": "Point position\nQuaternion orientation\n",
-    "geometry_msgs/msg/Twist": "Vector3 linear\nVector3 angular\n",
-    "geometry_msgs/msg/Accel": "Vector3 linear\nVector3 angular\n",
-    "geometry_msgs/msg/PoseWithCovariance": "Pose pose\nfloat64[36] covariance\n",
-    "geometry_msgs/msg/TwistWithCovariance": "Twist twist\nfloat64[36] covariance\n",
-    "geometry_msgs/msg/AccelStamped": "std_msgs/Header header\nAccel accel\n",
-    "nav_msgs/msg/Odometry": (
-        "std_msgs/Header header\n"
-        "string child_frame_id\n"
-        "geometry_msgs/PoseWithCovariance pose\n"
-        "geometry_msgs/TwistWithCovariance twist\n"
-    ),
-}
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
-OWN_DEFINITIONS: dict[str, str] = {
-    "ros2_cosim/msg/ControlCommand": _STAMPED
-    + "float64 acceleration\nfloat64 throttle\nfloat64 brake\nfloat64 steer\n",
-    "ros2_cosim/msg/DetectedObject": (
-        "uint32 id\n"
-        "uint32 classification\n"
-        "float64 distance\n"
-        "float64 relative_speed\n"
-        "float64 lateral_offset\n"
-        "float64 length\n"
-        "float64 width\n"
-        "float64 existence_probability\n"
-    ),
-    "ros2_cosim/msg/ObjectList": _STAMPED + "DetectedObject[] objects\n",
-    "ros2_cosim/msg/V2VMessage": _STAMPED
-    + (
-        "uint32 sender\n"
-        "int64 generation_time\n"
-        "float64 x\n"
-        "float64 y\n"
-        "float64 speed\n"
-        "float64 acceleration\n"
-        "float64 commanded_acceleration\n"
-        "float64 length\n"
-        "bool braking\n"
-    ),
-    "ros2_cosim/msg/StaticObject": (
-        "uint32 id\n"
-        "uint32 classification\n"
-        "float64 x\n"
-        "float64 y\n"
-        "float64 z\n"
-        "float64 yaw\n"
-        "float64 length\n"
-        "float64 width\n"
-        "float64 height\n"
-    ),
-    "ros2_cosim/msg/StaticObjects": _STAMPED + "StaticObject[] objects\n",
-    "ros2_cosim/msg/CollisionEvent": _STAMPED + "uint32 vehicle\nuint32 other\nfloat64 impulse\n",
-    "ros2_cosim/msg/PlatoonStatus": _STAMPED
-    + (
-        "float64 obstacle_gap\n"
-        "uint32 collisions\n"
-        "bool standstill\n"
-        "float64[] gaps\n"
-        "float64[] speeds\n"
-    ),
-    "ros2_cosim/msg/PortPromise": "string port\nuint64 count\nint64 time_ns\n",
-    "ros2_cosim/msg/Completion": (
-        "string participant\n"
-        "uint64 activations\n"
-        "int64 bound_ns\n"
-        "int64 stop_ns\n"
-        "string stop_reason\n"
-        "PortPromise[] ports\n"
-    ),
-    "ros2_cosim/msg/Presence": "string participant\nint64 enter_ns\nint64 leave_ns\n",
-    "ros2_cosim/msg/Horizon": (
-        "string run_id\nint64 time_ns\nint64 end_ns\nPresence[] presences\n"
-    ),
-    "ros2_cosim/msg/ParticipantState": (
-        "std_msgs/Header header\n"
-        "string participant\n"
-        "uint8 state\n"
-        "string reason\n"
-        "string cannot_reset\n"
-    ),
-    "ros2_cosim/msg/SystemState": (
-        "std_msgs/Header header\nuint8 state\nstring reason\nstring run_id\nstring[] required\n"
-    ),
-    "ros2_cosim/msg/Heartbeat": (
-        "string participant\n"
-        "uint64 activations\n"
-        "int64 bound_ns\n"
-        "string[] waits_for\n"
-        "int64[] promised_ns\n"
-    ),
-    "ros2_cosim/msg/ParticipantStatus": (
-        "string participant\n"
-        "uint8 state\n"
-        "string reason\n"
-        "bool present\n"
-        "int64 bound_ns\n"
-        "int64 granted_ns\n"
-        "uint64 activations\n"
-        "float64 rate\n"
-        "string[] waits_for\n"
-        "int64[] promised_ns\n"
-        "int64 since_ns\n"
-        "float64 since_s\n"
-        "float64 heard_s\n"
-        "bool silent\n"
-    ),
-    "ros2_cosim/msg/RunStatus": (
-        "string run_id\n"
-        "uint8 state\n"
-        "string reason\n"
-        "int64 time_ns\n"
-        "int64 horizon_ns\n"
-        "int64 end_ns\n"
-        "float64 rate\n"
-        "float64 real_time_factor\n"
-        "float64 wall_s\n"
-        "string blocking\n"
-        "string why\n"
-        "ParticipantStatus[] participants\n"
-    ),
-    "ros2_cosim/msg/ParticipantReport": (
-        "string participant\n"
-        "uint64 activations\n"
-        "string trace_sha256\n"
-        "uint64 compute_ns\n"
-        "uint64 wait_ns\n"
-        "uint64 transport_ns\n"
-        "uint32 timing\n"
-        "uint32 order\n"
-        "uint32 loss\n"
-        "string details_json\n"
-    ),
+from ros2_cosim.documents.installed import PACKAGE, find_share, share_file
+from ros2_cosim.kernel.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rosbags.interfaces.typing import FieldDesc
+
+PRIMITIVES = {
+    "bool": "?",
+    "byte": "B",
+    "char": "B",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
 }
+"""ROS primitive type -> code of :mod:`struct` (all sizes are those of CDR)."""
+
+SCALAR = 0
+SEQUENCE = -1
+
+#: What the wire carries for a message without fields.
+_EMPTY = "uint8 structure_needs_at_least_one_member\n"
+_TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
+
+
+class Field(NamedTuple):
+    """One field of a message.
+
+    ``type`` is a primitive, ``string`` or a full type name; ``length`` is that of a
+    fixed array, ``SCALAR`` or ``SEQUENCE``.
+    """
+
+    name: str
+    type: str
+    length: int
+
+
+def check_type_name(name: str) -> str:
+    """Return ``name`` if it is a full type name such as ``nav_msgs/msg/Odometry``.
+
+    :raises ConfigurationError: if it is not
+    """
+    if not _TYPE_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"message type {name!r} is not a full name of the form package/msg/Type"
+        )
+    return name
+
+
+def find_definition(type_name: str) -> str | None:
+    """The definition text of an own, installed or standard message type, None if there is none.
+
+    :param type_name: full name such as ``sensor_msgs/msg/LaserScan``
+    :raises ConfigurationError: the text is not understood
+    """
+    package, _, name = check_type_name(type_name).partition("/msg/")
+    text = _own_text(name) if package == PACKAGE else _installed_text(package, name)
+    if text is None:
+        text = _jazzy_text(type_name)
+    return text if text is None or parse_definition(type_name, text) else _EMPTY
+
+
+def _own_text(name: str) -> str | None:
+    try:
+        return share_file(f"msg/{name}.msg").read_text(encoding="utf-8")
+    except ConfigurationError:
+        return None
+
+
+def _installed_text(package: str, name: str) -> str | None:
+    path = find_share(package, f"msg/{name}.msg")
+    try:
+        return None if path is None else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"message type {package}/msg/{name}: {path}: {error}") from None
+
+
+def _jazzy_text(type_name: str) -> str | None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    if type_name not in store.fielddefs:
+        return None
+    # The text of the type itself; those of its parts follow behind such a line.
+    return store.generate_msgdef(type_name, ros_version=2)[0].split("=" * 80)[0]
+
+
+def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
+    """Read the fields of a message definition; comments, constants and defaults are skipped.
+
+    :param type_name: full name, used for relative type references and in errors
+    :param text: the definition as it stands in a ``.msg`` file
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    check_type_name(type_name)
+    try:
+        _, described = get_types_from_msg(text, type_name)[type_name]
+    except TypesysError:
+        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
+    fields = tuple(_field(name, description) for name, description in described)
+    names = [field.name for field in fields]
+    for field in fields:
+        if names.count(field.name) > 1:
+            raise ConfigurationError(f"{type_name}: there is a second field {field.name!r}")
+        if field.type not in PRIMITIVES and field.type != "string":
+            check_type_name(field.type)
+    return fields
+
+
+def _field(name: str, description: FieldDesc) -> Field:
+    length = SCALAR
+    if description[0] == Nodetype.ARRAY:
+        length = description[1][1]
+        description = description[1][0]
+    elif description[0] == Nodetype.SEQUENCE:
+        length = SEQUENCE
+        description = description[1][0]
+    if description[0] == Nodetype.BASE:
+        return Field(name, description[1][0], length)
+    assert description[0] == Nodetype.NAME
+    return Field(name, description[1], length)
+
+
+def _wrong_line(text: str, type_name: str) -> str:
+    """The first line that is no definition when it stands alone."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            get_types_from_msg(line, type_name)
+        except TypesysError:
+            return f"line {number}: {line.strip()!r} is not a field 'type name'"
+    return "found no definition"

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, MAX_BYTES, MAX_TRAILING
-from ros2_cosim.interfaces.message_definition import PRIMITIVES, SCALAR, SEQUENCE, Field
+from ros2_cosim.interfaces.definitions import PRIMITIVES, SCALAR, SEQUENCE, Field
 from ros2_cosim.kernel.errors import ProtocolError
 
 Lookup = Callable[[str], tuple[Field, ...]]

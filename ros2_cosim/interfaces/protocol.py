@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.kernel.presence import Presence
+from ros2_cosim.kernel.membership import Presence
 
 #: So many messages of one topic are kept for a reader that lags; the run-ahead window keeps
 #: the number of messages under way below it.

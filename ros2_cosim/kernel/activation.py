@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.kernel.time import NEVER
 
 

@@ -4,7 +4,7 @@
 Pure bookkeeping over the participants' reports of progress. Time t is shown only when
 every activation before t is complete everywhere; the horizon stays within the run-ahead
 window of that time; a requested stop ends the run a fixed latency after the request. The
-window never exceeds that latency, so nobody has passed the end before it is known.
+window never exceeds that latency, so no participant has passed the end before it is known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Coordinator:
         what is due at the time shown may run
     :param stop_latency_ns: a stop requested at t ends the run at t + this
     :param enters: participants that enter later -> when [ns]; the horizon does not pass that
-        time before :meth:`arrived` says that the participant is there
+        time before :meth:`arrived` is called for the participant
     :param free: participants that enter when :meth:`admit` lets them, and gate nothing before
     :raises ConfigurationError: the window is negative or exceeds the stop latency
     """
@@ -83,7 +83,7 @@ class Coordinator:
 
     @property
     def stops_at(self) -> int:
-        """Beyond this the horizon cannot go now: the end, or an entry of who has not arrived."""
+        """The horizon cannot pass this now: the end, or the entry of a missing participant."""
         return min([self.end, *self._awaited.values()]) if self._awaited else self.end
 
     @property
@@ -93,7 +93,7 @@ class Coordinator:
 
     @property
     def end_is_final(self) -> bool:
-        """Whether no request can change the end any more: everybody may know it.
+        """Whether no request can change the end any more: every participant may know it.
 
         A stop requested after ``time`` ends the run at or after the horizon; an earlier one
         has been reported, because each participant reports it with its progress.
@@ -109,7 +109,7 @@ class Coordinator:
         return min(self._bounds, key=lambda name: (self._bounds[name], name))
 
     def awaited(self) -> list[str]:
-        """Who should enter now and has not arrived: the horizon stands for them."""
+        """Participants that should enter now and are not there: the horizon stands for them."""
         time = self.time
         return sorted(n for n, enter in self._awaited.items() if enter <= min(time, self.end - 1))
 
@@ -118,9 +118,9 @@ class Coordinator:
         self._awaited.pop(participant, None)
 
     def free_entry(self, allowed_ns: int) -> int:
-        """When somebody may enter who comes now: the first time nobody has been allowed to reach.
+        """Entry of a participant that comes now: the first time that none may have reached.
 
-        :param allowed_ns: the largest horizon that anybody has been told
+        :param allowed_ns: the largest horizon that was published
         """
         return max(allowed_ns, self.time, 0)
 
@@ -138,7 +138,7 @@ class Coordinator:
     def completed(self, participant: str, bound: int) -> bool:
         """A participant has no further activation before ``bound``.
 
-        :returns: whether time may have moved: nobody else holds it back at the same bound
+        :returns: whether time may have moved: no other participant holds it at the same bound
         """
         before = self._bounds[participant]
         if bound > before:
@@ -165,7 +165,7 @@ class Coordinator:
     def stop_at(self, time: int, reason: str) -> None:
         """End the run at ``time`` [ns], unless it ends earlier.
 
-        Nobody may have been granted more than ``time``: then nobody has passed this end.
+        No participant may have been granted more than ``time``: then none has passed this end.
         """
         if time < self.end:
             self.end = time

@@ -6,13 +6,13 @@ from errors of a run (``RunError`` and below). Every message names the place (pa
 file or line), what was found and what is allowed.
 """
 
+from __future__ import annotations
+
+from enum import Enum
+
 
 class CosimError(Exception):
     """Root of every error that this project raises on purpose."""
-
-
-class Interruption(Exception):  # noqa: N818 - no fault of whom it reaches
-    """The run ends for a reason that lies elsewhere: passes through whatever is going on."""
 
 
 class ConfigurationError(CosimError):
@@ -43,8 +43,46 @@ class DeadlockError(RunError):
     """No participant can ever advance again."""
 
 
-class RunAbortedError(RunError, Interruption):
-    """Raised by a participant, in an activation or a handler, to abort the run for everybody."""
+class AbortOrigin(Enum):
+    """Where an abort of the run began."""
+
+    #: A participant, in an activation or a handler.
+    PARTICIPANT = "participant"
+    #: A request to the run.
+    REQUEST = "request"
+    #: Another process, which reports the cause.
+    ELSEWHERE = "elsewhere"
+
+
+class Aborted(RunError):  # noqa: N818 - raised by models, too, that end a run on purpose
+    """The run is aborted for all participants; passes through an activation that is open.
+
+    A model raises it, in an activation or a handler, to abort the whole run.
+
+    :param reason: why, for a human reader
+    """
+
+    def __init__(self, reason: str, origin: AbortOrigin = AbortOrigin.PARTICIPANT) -> None:
+        super().__init__(reason)
+        self.origin = origin
+
+
+#: The older name, for models that were written with it.
+RunAbortedError = Aborted
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: the process or job was asked to end
+    """This process, or this job, was asked to end; passes through an activation that is open.
+
+    Not a ``RunError``: a handler of failures must not take it for one.
+    """
+
+
+def begun_elsewhere(error: BaseException) -> bool:
+    """Whether an error only passes on an end that began outside of the process."""
+    if isinstance(error, Aborted):
+        return error.origin is AbortOrigin.ELSEWHERE
+    return isinstance(error, Cancelled)
 
 
 class LifecycleError(RunError):

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wiring of a system: participants, ports, connections, ranks.
 
-A :class:`Graph` is checked when it is made: unknown ports, ports without a writer, periods
-that make no sense and loops without delay are refused here, never during a run.
+A :class:`Graph` is data, checked when it is made: unknown ports, ports without a writer,
+periods that make no sense, loops without delay and dead ends are refused here, never during a
+run. What follows from a graph about the stamps of messages stands in ``lookahead``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ros2_cosim.kernel.activation import Activation
-from ros2_cosim.kernel.dead_ends import check_dead_ends
-from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
-from ros2_cosim.kernel.implied import first_activations, separation
-from ros2_cosim.kernel.presence import check_presence, first_periodic
-from ros2_cosim.kernel.time import FOREVER, saturating_add
+from ros2_cosim.kernel.errors import ConfigurationError, DeadEndError, ZeroDelayLoopError
+from ros2_cosim.kernel.time import FOREVER, format_ns
 
 
 class Codec(Protocol):
@@ -112,39 +110,39 @@ class ParticipantSpec:
     dynamic_step: bool = False
 
     def __post_init__(self) -> None:
-        who = f"participant '{self.name}'"
+        label = f"participant '{self.name}'"
         if self.period_ns is None and self.activation is None:
             raise ConfigurationError(
-                f"{who} has neither a period nor an activation; it would never run"
+                f"{label} has neither a period nor an activation; it would never run"
             )
         if self.period_ns is not None and self.period_ns <= 0:
-            raise ConfigurationError(f"{who}: period is {self.period_ns} ns; it must be positive")
+            raise ConfigurationError(f"{label}: period is {self.period_ns} ns; it must be positive")
         if self.dynamic_step and self.period_ns is None:
             raise ConfigurationError(
-                f"{who} has a dynamic step, but no period; the period counts until the "
+                f"{label} has a dynamic step, but no period; the period counts until the "
                 "participant decides otherwise"
             )
         if self.offset_ns < 0:
             raise ConfigurationError(
-                f"{who}: offset is {self.offset_ns} ns; it must not be negative"
+                f"{label}: offset is {self.offset_ns} ns; it must not be negative"
             )
         if self.offset_ns and self.period_ns is None:
             raise ConfigurationError(
-                f"{who}: offset is {self.offset_ns} ns, but there is no period; an offset is "
+                f"{label}: offset is {self.offset_ns} ns, but there is no period; an offset is "
                 "the time of the first periodic activation"
             )
-        check_presence(self)
+        self._check_membership(label)
         for kind, names in (
             ("input", [port.name for port in self.inputs]),
             ("output", [port.name for port in self.outputs]),
         ):
-            for name in names:
-                if names.count(name) > 1:
-                    raise ConfigurationError(f"{who}: {kind} port '{name}' is declared twice")
+            twice = _declared_twice(names)
+            if twice is not None:
+                raise ConfigurationError(f"{label}: {kind} port '{twice}' is declared twice")
         known = {port.name for port in self.inputs}
         for port in sorted(self.trigger_ports - known):
             raise ConfigurationError(
-                f"{who}: the activation names port '{port}'; input ports are "
+                f"{label}: the activation names port '{port}'; input ports are "
                 f"{', '.join(sorted(known)) or 'none'}"
             )
         for input_port in self.inputs:
@@ -152,12 +150,12 @@ class ParticipantSpec:
                 input_port.delayed or input_port.name in self.trigger_ports
             ):
                 raise ConfigurationError(
-                    f"{who}: port '{input_port.name}' is unsynchronised; it is read at activations "
-                    "and can neither be delayed nor part of the activation"
+                    f"{label}: port '{input_port.name}' is unsynchronised; it is read at "
+                    "activations and can neither be delayed nor part of the activation"
                 )
             if input_port.delayed and input_port.name in self.trigger_ports:
                 raise ConfigurationError(
-                    f"{who}: port '{input_port.name}' is both delayed and part of the "
+                    f"{label}: port '{input_port.name}' is both delayed and part of the "
                     "activation; a sample cannot activate at its own stamp and be hidden then"
                 )
 
@@ -171,7 +169,48 @@ class ParticipantSpec:
         """The first periodic activation: of the points offset + k * period that of the entry
         or the next one; None without any before it leaves.
         """
-        return first_periodic(self, self.enter_ns)
+        return self.first_periodic(self.enter_ns)
+
+    def first_periodic(self, enter_ns: int) -> int | None:
+        """The first point of the grid offset + k * period at or after an entry.
+
+        :returns: its time [ns]; None without a period, or if the participant leaves before it
+        """
+        if self.period_ns is None:
+            return None
+        missing = max(0, enter_ns - self.offset_ns)
+        time = self.offset_ns + -(-missing // self.period_ns) * self.period_ns
+        return time if time < self.leave_ns else None
+
+    def can_enter(self, enter_ns: int) -> bool:
+        """Whether it can be activated before it leaves if it enters at this time [ns]."""
+        if enter_ns >= self.leave_ns:
+            return False
+        return self.activation is not None or self.first_periodic(enter_ns) is not None
+
+    def describe_membership(self) -> list[str]:
+        """In words, when it takes part; nothing for one that is required from start to end."""
+        words = ["enters when it is ready"] if self.free_entry else []
+        words += [f"enters at {format_ns(self.enter_ns)}"] if self.enter_ns else []
+        words += [f"leaves at {format_ns(self.leave_ns)}"] if self.leave_ns < FOREVER else []
+        return words + ([] if self.required else ["not required"])
+
+    def _check_membership(self, label: str) -> None:
+        """Refuse a participant that could never be activated."""
+        if self.enter_ns < 0:
+            raise ConfigurationError(
+                f"{label}: enter is {format_ns(self.enter_ns)}; it must not be negative"
+            )
+        if self.leave_ns <= self.enter_ns:
+            raise ConfigurationError(
+                f"{label}: leave is {format_ns(self.leave_ns)}; it must be after enter "
+                f"({format_ns(self.enter_ns)})"
+            )
+        if not self.can_enter(self.enter_ns):
+            raise ConfigurationError(
+                f"{label}: leave is {format_ns(self.leave_ns)}, before its first periodic "
+                "activation; it would never run"
+            )
 
     @property
     def is_late(self) -> bool:
@@ -197,6 +236,9 @@ class Connection:
         return f"{self.source}.{self.source_port} -> {self.target}.{self.target_port}"
 
 
+_Connections = dict[str, tuple[Connection, ...]]
+
+
 class Graph:
     """Checked participants and connections.
 
@@ -217,10 +259,20 @@ class Graph:
         if not self.participants:
             raise ConfigurationError("the scenario has no participants")
         self.connections: tuple[Connection, ...] = tuple(connections)
+        self._inputs = {
+            (spec.name, port.name): port
+            for spec in self.participants.values()
+            for port in spec.inputs
+        }
+        self._outputs = {
+            (spec.name, port.name): port
+            for spec in self.participants.values()
+            for port in spec.outputs
+        }
         self._check_connections()
+        self._incoming, self._outgoing = self._by_participant()
         self.ranks: dict[str, int] = self._rank()
-        check_dead_ends(self)
-        self._first_activation = first_activations(self)
+        self._check_dead_ends()
         #: Participants in the order in which simultaneous activations run.
         self.order: tuple[str, ...] = tuple(
             sorted(self.participants, key=lambda name: (self.ranks[name], name))
@@ -228,58 +280,28 @@ class Graph:
 
     def output(self, participant: str, port: str) -> OutputPort:
         """The declaration of an output port."""
-        return next(p for p in self.participants[participant].outputs if p.name == port)
+        return self._outputs[participant, port]
 
     def input(self, participant: str, port: str) -> InputPort:
         """The declaration of an input port."""
-        return next(p for p in self.participants[participant].inputs if p.name == port)
+        return self._inputs[participant, port]
 
     def incoming(self, participant: str) -> tuple[Connection, ...]:
         """Connections into a participant: by port in declaration order, then by writer.
 
         The index in this tuple is the channel number that breaks ties between stamps.
         """
-        position = {p.name: i for i, p in enumerate(self.participants[participant].inputs)}
-        mine = [c for c in self.connections if c.target == participant]
-        return tuple(sorted(mine, key=lambda c: (position[c.target_port], c.source, c.source_port)))
+        return self._incoming[participant]
 
     def outgoing(self, participant: str) -> tuple[Connection, ...]:
         """Connections out of a participant."""
-        return tuple(c for c in self.connections if c.source == participant)
+        return self._outgoing[participant]
 
     def is_zero_delay(self, connection: Connection) -> bool:
         """Whether an output can be needed at the very time of the activation that made it."""
         output = self.output(connection.source, connection.source_port)
         reader = self.input(connection.target, connection.target_port)
         return output.latency.minimum_ns == 0 and not reader.delayed
-
-    def separation(self, participant: str, port: str) -> int | None:
-        """Distance in time between two messages of an output port, if the graph implies it.
-
-        With it a reader concludes from a message stamped s that the next one is stamped
-        s + separation, unless the activation for it would lie at or after the time at which
-        the writer leaves; without it (None) the writer has to promise explicitly.
-        """
-        return separation(self, participant, port)
-
-    def needs_promises(self, participant: str, port: str) -> bool:
-        """Whether the writer of a port has to promise silence explicitly.
-
-        If not, its messages come at times that the graph implies.
-        """
-        if self.output(participant, port).schedule == "once":
-            return self.participants[participant].activation is not None
-        return self.separation(participant, port) is None
-
-    def first_stamp(self, participant: str, port: str) -> int:
-        """Nothing is ever stamped before this on an output port: the promise made at the start."""
-        bound = self._first_activation[participant]
-        return saturating_add(bound, self.output(participant, port).latency.minimum_ns)
-
-    def silent_from(self, participant: str, port: str) -> int:
-        """Nothing is ever stamped at or after this on an output port with constant latency."""
-        leave = self.participants[participant].leave_ns
-        return saturating_add(leave, self.output(participant, port).latency.minimum_ns)
 
     def is_kept(self, participant: str, port: str) -> bool:
         """Whether messages of an output port are kept for readers that connect late."""
@@ -290,7 +312,7 @@ class Graph:
 
     @property
     def has_late(self) -> bool:
-        """Whether somebody may connect when the run has begun."""
+        """Whether a participant may connect when the run has begun."""
         return any(spec.is_late for spec in self.participants.values())
 
     def entering(self, participant: str, enter_ns: int) -> Graph:
@@ -306,6 +328,21 @@ class Graph:
         activation = self.participants[participant].activation
         fed = frozenset(c.target_port for c in self.incoming(participant))
         return activation is not None and activation.can_hold(fed)
+
+    def _by_participant(self) -> tuple[_Connections, _Connections]:
+        """Incoming and outgoing connections of each participant."""
+        incoming: dict[str, list[Connection]] = {name: [] for name in self.participants}
+        outgoing: dict[str, list[Connection]] = {name: [] for name in self.participants}
+        for connection in self.connections:
+            incoming[connection.target].append(connection)
+            outgoing[connection.source].append(connection)
+        for name, spec in self.participants.items():
+            position = {port.name: i for i, port in enumerate(spec.inputs)}
+            incoming[name].sort(key=lambda c: (position[c.target_port], c.source, c.source_port))
+        return (
+            {name: tuple(found) for name, found in incoming.items()},
+            {name: tuple(found) for name, found in outgoing.items()},
+        )
 
     def _check_connections(self) -> None:
         for connection in self.connections:
@@ -325,8 +362,9 @@ class Graph:
                         f"connection {connection}: participant '{end}' has no {kind} port "
                         f"'{port}'; it has {', '.join(names) or 'none'}"
                     )
-            if self.connections.count(connection) > 1:
-                raise ConfigurationError(f"connection {connection} is declared twice")
+        twice = _declared_twice(self.connections)
+        if twice is not None:
+            raise ConfigurationError(f"connection {twice} is declared twice")
         fed = {(c.target, c.target_port) for c in self.connections}
         for spec in self.participants.values():
             for reader in spec.inputs:
@@ -379,3 +417,67 @@ class Graph:
             "latency above zero, or declare one of these inputs 'delayed' (it then reads "
             "values stamped before the activation)"
         )
+
+    def _check_dead_ends(self) -> None:
+        """Refuse participants that can never run because each waits for another's first message."""
+        runs = {name for name, spec in self.participants.items() if spec.period_ns is not None}
+        while True:
+            more = {
+                name
+                for name, spec in self.participants.items()
+                if name not in runs
+                and spec.activation is not None
+                and spec.activation.can_hold(self._fed_ports(name, runs))
+            }
+            if not more:
+                break
+            runs |= more
+        dead = set(self.participants) - runs
+        if dead:
+            raise DeadEndError(self._describe_dead_end(dead))
+
+    def _fed_ports(self, participant: str, runs: set[str]) -> frozenset[str]:
+        """Input ports that a participant in ``runs`` writes to, or whose writer was left out.
+
+        A participant that never runs for want of what was left out is no mistake of the wiring.
+        """
+        unfed = {port.name for port in self.participants[participant].inputs if port.unfed}
+        written = {c.target_port for c in self.incoming(participant) if c.source in runs}
+        return frozenset(unfed | written)
+
+    def _describe_dead_end(self, dead: set[str]) -> str:
+        # Each of those that never run waits for another of them: following that ends in a cycle.
+        path = [min(dead)]
+        edges: list[str] = []
+        while True:
+            triggers = self.participants[path[-1]].trigger_ports
+            connection = min(
+                (
+                    c
+                    for c in self.incoming(path[-1])
+                    if c.source in dead and c.target_port in triggers
+                ),
+                key=str,
+            )
+            edges.append(f"{path[-1]} waits for {connection.source}.{connection.source_port}")
+            if connection.source in path:
+                edges = edges[path.index(connection.source) :]
+                break
+            path.append(connection.source)
+        return (
+            f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
+            "One of them needs a period, or a trigger from a participant that runs"
+        )
+
+
+_Item = TypeVar("_Item", bound=Hashable)
+
+
+def _declared_twice(items: Sequence[_Item]) -> _Item | None:
+    """The first item that comes again; None if all differ."""
+    seen: set[_Item] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None

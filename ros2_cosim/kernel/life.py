@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption, ParticipantError
+from ros2_cosim.kernel.errors import Aborted, Cancelled, ConfigurationError, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
@@ -181,7 +181,7 @@ class Life:
     def _call(self, name: str, handler: Callable[..., None], *arguments: Any) -> None:
         try:
             handler(*arguments)
-        except (ParticipantError, Interruption):
+        except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
             raise ParticipantError(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lifecycle of one participant: its states, and the table of what may follow what.
 
-A pure state machine. It knows neither transport nor clock: whoever hosts a participant asks
-for transitions, each with a reason, and is told what happened. What the table does not allow
+A pure state machine. It knows neither transport nor clock: the host of a participant asks for
+transitions, each with a reason, and is notified of each. What the table does not allow
 is answered by an error that names the present state, the one that was asked for, and those
 that are allowed.
 """
@@ -37,11 +37,16 @@ class State(IntEnum):
     ABORTING = 12
 
 
+def known_state(number: int) -> State | None:
+    """The state with a number, as a message carries it; None for one that does not exist."""
+    return State(number) if number in State._value2member_map_ else None
+
+
 class Operation(Enum):
     """How a participant starts and stops: together with the others, or by itself.
 
     A coordinated participant aligns its states with that of the system up to RUNNING and stops
-    with it; an autonomous one waits for nobody and is stopped individually.
+    with it; an autonomous one waits for no other and is stopped individually.
     """
 
     COORDINATED = "coordinated"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lives of all participants that one process hosts (shapes ``inproc`` and ``composed``).
+"""The lifecycles of all participants in one process (shapes ``inproc`` and ``composed``).
 
 They go through the same states, by the same rules, as participants in processes of their own:
 each follows the state of the system, which is derived from all of them.
@@ -11,14 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ros2_cosim.kernel.errors import ParticipantError, RunAbortedError
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ParticipantError
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.kernel.participant import Host
-from ros2_cosim.kernel.system_state import system_state
-
-#: How long [s of wall time] to wait at a time for a handler that completes asynchronously.
-_POLL_S = 0.02
 
 
 class Lives:
@@ -41,9 +38,9 @@ class Lives:
         host: Callable[[str], Host | None] = lambda name: None,
     ) -> None:
         self.system = State.INVALID
-        #: Whether the behaviours are wanted for another run: they are not closed then.
+        #: Whether the behaviours are kept for another run: they are not closed then.
         self.kept = False
-        #: Whom the system controller has named as required; nobody: all are.
+        #: The participants that the system controller requires; empty: all are required.
         self.required: frozenset[str] = frozenset()
         self._active: str | None = None
         self._on_change = on_change
@@ -61,34 +58,32 @@ class Lives:
         }
 
     @contextmanager
-    def during(
-        self, wait: Callable[[float], None], active: Callable[[], str | None]
-    ) -> Iterator[None]:
-        """Start everybody, and see to an end in order if the body of the statement fails.
+    def during(self, idle: Callable[[], None], active: Callable[[], str | None]) -> Iterator[None]:
+        """Start all participants; if the body of the statement fails, end all in order.
 
-        :param wait: lets so many seconds pass while a handler completes asynchronously
-        :param active: whose activation is going on, or was the last
+        :param idle: called again and again while handlers complete asynchronously
+        :param active: gives the participant of the activation that is going on, or was the last
         """
         try:
-            self.start(wait)
+            self.start(idle)
             self._active = None
             yield
         except BaseException as error:
-            who = None
+            failed = None
             if isinstance(error, ParticipantError):
-                who = self._active or active()
+                failed = self._active or active()
             reason = str(error) or type(error).__name__
-            if isinstance(error, RunAbortedError):
+            if isinstance(error, Aborted) and error.origin is AbortOrigin.PARTICIPANT:
                 reason = f"{self._active or active()}: {reason}"
-            self.fail(who, reason)
+            self.fail(failed, reason)
             raise
         finally:
             self.close()
 
-    def start(self, wait: Callable[[float], None]) -> None:
-        """Take everybody to RUNNING.
+    def start(self, idle: Callable[[], None]) -> None:
+        """Take all participants to RUNNING.
 
-        :param wait: lets so many seconds pass while a handler completes asynchronously
+        :param idle: called again and again while handlers complete asynchronously
         :raises ParticipantError: a handler failed
         """
         for life in self.of.values():
@@ -101,20 +96,20 @@ class Lives:
                 self._active = name
                 life.follow(self.system, connected=True)
             if [life.state for life in self.of.values()] == before:
-                wait(_POLL_S)
+                idle()
 
     def require(self, names: Collection[str]) -> None:
-        """Derive the state of the system from these participants; all are there, and run."""
+        """Derive the state of the system from these participants; all of them are running."""
         self.required = frozenset(names)
         self._derive(f"required: {', '.join(sorted(names))}")
 
     @property
     def paused(self) -> list[str]:
-        """Who is paused."""
+        """The participants that are paused."""
         return [name for name, life in self.of.items() if life.state is State.PAUSED]
 
     def stop(self, reason: str) -> None:
-        """Everybody collects results; the run is at its end.
+        """All participants collect their results; the run is at its end.
 
         :raises ParticipantError: a handler failed
         """
@@ -135,8 +130,8 @@ class Lives:
     def fail(self, participant: str | None, reason: str) -> None:
         """One has failed: it shuts down, and the run is aborted for all others.
 
-        :param participant: who it was, None if nobody in particular
-        :param reason: what the others are told
+        :param participant: the one that has failed, None if no participant is to blame
+        :param reason: the reason that the others get
         """
         if participant is not None:
             failed = self.of[participant]
@@ -162,7 +157,7 @@ class Lives:
         try:
             call(reason)
         except ParticipantError:
-            # The first cause is being told already; this one came of it.
+            # The first cause is being reported already; this one follows from it.
             return
 
     def _changed(self, change: Change) -> None:

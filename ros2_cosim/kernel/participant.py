@@ -8,17 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
-class Sample(NamedTuple):
-    """One message as a participant receives it.
-
-    ``stamp`` is simulated time in integer nanoseconds, ``seq`` counts the messages of the
-    writing port from 0, ``value`` is an immutable record.
-    """
-
-    stamp: int
-    seq: int
-    value: Any
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.sample import Sample as Sample
 
 
 class Step(NamedTuple):
@@ -64,8 +55,8 @@ class ModelContext:
     base_directory: Path
     shape: str = "inproc"
     simulator: Mapping[str, Any] = field(default_factory=dict)
-    #: The whole system (a ``kernel.graph.Graph``), for models whose traits ask for it.
-    graph: Any = None
+    #: The whole system, for models whose traits ask for it.
+    graph: Graph | None = None
     watchdog_s: float = 30.0
     period_ns: int | None = None
     output_types: Mapping[str, str] = field(default_factory=dict)

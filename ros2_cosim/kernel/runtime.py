@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ros2_cosim.kernel.errors import Interruption, ParticipantError
+from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
@@ -51,7 +51,7 @@ class LatchedChannel:
 
 
 class _Sender:
-    """Numbering and stamping of one output port."""
+    """Sequence numbers and stamps of one output port."""
 
     __slots__ = ("encode", "latency_draw", "latency_ns", "name", "schedule", "seq", "stamp")
 
@@ -190,7 +190,7 @@ class ParticipantRuntime:
         started = timer() if timer else 0
         try:
             values = self._activate(Step(time, samples, latest))
-        except (ParticipantError, Interruption):
+        except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
             raise ParticipantError(

@@ -46,7 +46,7 @@ class SequentialScheduler:
         }
         self.stop_reason: str | None = None
         self.now = 0
-        #: Whose activation is going on, or was the last.
+        #: The participant of the activation that is going on, or was the last.
         self.active: str | None = None
         #: Set, by what happens within an activation, to return before the next one.
         self.suspended = False
@@ -56,7 +56,7 @@ class SequentialScheduler:
         self._observer = observer
         self._ordered = [self.runtimes[name] for name in graph.order]
         position = {name: i for i, name in enumerate(graph.order)}
-        # For each participant and output port: who receives, and positions of whom it triggers.
+        # For each participant and output port: the receivers, and positions of those it triggers.
         self._routes: list[list[tuple[list[Callable[[Sample], None]], list[int]]]] = []
         for runtime in self._ordered:
             routes: list[tuple[list[Callable[[Sample], None]], list[int]]] = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of nodes that take no part in the simulated time.
 
-Whoever knows no simulated time cannot be waited for: its messages come when they come. A port
+A node without simulated time cannot be waited for: its messages come when they come. A port
 that reads them shows at each activation what has been received since the one before, stamped
 with the time of that activation. What was read is sent on as the output port ``NAME/received``,
 so that the record says which activation read what.

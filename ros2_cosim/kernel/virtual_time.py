@@ -15,7 +15,7 @@ the participant::
 
 A *blocking* handler is the whole step: when it returns, the step is complete. An *asynchronous*
 one only begins the step and returns; the step goes on, while the host keeps handling events,
-until somebody calls :meth:`VirtualTime.complete_step`, from whatever thread.
+until :meth:`VirtualTime.complete_step` is called, by any thread.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ros2_cosim.kernel.errors import (
+    Aborted,
     ConfigurationError,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
 )
 from ros2_cosim.kernel.model import HANDLERS, Model
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
@@ -175,8 +175,8 @@ class VirtualTime(Model):
         self._break(ParticipantError(f"participant '{self._name}' reports an error: {reason}"))
 
     def abort(self, reason: str) -> None:
-        """End the run at once for everybody; any thread may call it."""
-        self._break(RunAbortedError(f"participant '{self._name}' aborts the run: {reason}"))
+        """End the run at once for all participants; any thread may call it."""
+        self._break(Aborted(f"participant '{self._name}' aborts the run: {reason}"))
 
     # --- what the kernel calls --------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class VirtualTime(Model):
         """Run one step to its end.
 
         :raises ParticipantError: no handler is set, or the participant reported an error
-        :raises RunAbortedError: the participant aborts the run
+        :raises Aborted: the participant aborts the run
         """
         self._begin(step.time)
         if self._handler is not None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from ros2_cosim.models.road.errors import RoadError
+from ros2_cosim.models.road.elements import RoadError
 from ros2_cosim.models.road.plan_view import Arc, Line, PlanElement, Spiral
 
 ROAD_ID = 1

@@ -11,16 +11,22 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.kernel.errors import (
+    Cancelled,
+    ConfigurationError,
+    CosimError,
+    RunError,
+    begun_elsewhere,
+)
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.ros.participant_node import Aborted, ParticipantNode
+from ros2_cosim.ros.participant_node import ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Session
 from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
@@ -31,8 +37,8 @@ EXIT_FAILED = 1
 EXIT_ABORTED = 3
 
 
-class ToldError(RunError):
-    """Something failed, and what has been said already."""
+class ReportedError(RunError):
+    """A failure that has been reported already."""
 
 
 class Started(NamedTuple):
@@ -97,13 +103,13 @@ def _run_once(
             if repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
             again = body(started)
-    except (Stopped, KeyboardInterrupt):
+    except (Cancelled, KeyboardInterrupt):
         return 0
-    except Aborted:
-        return EXIT_ABORTED
-    except ToldError:
+    except ReportedError:
         return EXIT_FAILED
     except CosimError as error:
+        if begun_elsewhere(error):
+            return EXIT_ABORTED
         print(f"{name}: {error}", file=sys.stderr, flush=True)
         return EXIT_FAILED
     return None if again else 0

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headless CARLA-compatible server (not a ROS node: it speaks CARLA's client protocol)."""
+"""The headless CARLA-compatible server (not a ROS node: it speaks CARLA's client protocol).
 
-import sys
+The options are those of ``cosim carla-headless``.
+"""
 
-from ros2_cosim.carla_headless.__main__ import main as serve
-
-
-def main() -> int:
-    """Run the server; the options are those of ``python -m ros2_cosim.carla_headless``."""
-    return serve()
-
+from ros2_cosim.carla_headless.__main__ import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

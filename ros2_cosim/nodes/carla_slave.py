@@ -18,10 +18,9 @@ from ros2_cosim.dcp.slave.core import SlaveOptions
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.interfaces.protocol import ParticipantReport
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
@@ -67,7 +66,7 @@ def _serve(started: Started) -> None:
     except DcpPeerLostError as error:
         if slave.failure is None:
             # The master's process is the one that failed; it has its own say.
-            raise Aborted(str(error)) from None
+            raise Aborted(str(error), AbortOrigin.ELSEWHERE) from None
     if slave.failure is not None:
         raise ConnectionFailedError(slave.failure)
 

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 from ros2_cosim.run.losses import read_losses, tell_required
@@ -37,7 +38,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
     )
     control = RunControl(
         step_ns=scenario.clock_step,
-        rate=realtime.pacer.rate if realtime.pacer else None,
+        scale=TimeScale(realtime.pacer.rate if realtime.pacer else None),
         paused=controls[-1].reset_paused
         if controls
         else session.parameter("paused", "false") == "true",
@@ -58,7 +59,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         coordinator,
         graph=graph,
         control=control,
-        muster=Muster(graph, coordinator, control.required),
+        membership=Membership(graph, coordinator, control.required),
         losses=partial(read_losses, directory),
         on_required=partial(tell_required, directory),
         late=graph.has_late,

@@ -12,13 +12,15 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.requirement import check_required
-from ros2_cosim.kernel.run_control import RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
+from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.composed_lives import LivesOnRos
 from ros2_cosim.ros.composed_node import ComposedNode
@@ -26,6 +28,8 @@ from ros2_cosim.ros.unsynchronised import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 _SECOND = 1_000_000_000
+#: So long [s of wall time] it waits at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class Kept(NamedTuple):
@@ -44,9 +48,10 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     session, scenario, graph = started
     output = started.output()
     realtime = realtime_of(session)
+    pacer = realtime.pacer or Pacer(None, MonotonicClock())
     control = RunControl(
         step_ns=scenario.clock_step,
-        rate=realtime.pacer.rate if realtime.pacer else None,
+        scale=pacer,
         paused=kept[-1].control.reset_paused
         if kept
         else session.parameter("paused", "false") == "true",
@@ -69,7 +74,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             sink=sink,
             control=control,
             run_id=started.run_id(),
-            timer=time.perf_counter_ns,
+            timer=pacer.clock.now,
         )
         for name in graph.order:
             make = partial(bare_model, scenario, name, "composed")
@@ -100,12 +105,12 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         if control.required:
             lives.require(control.required)
         control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler), lambda: scheduler.active):
+        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,
                 scenario.duration,
-                realtime.pacer,
+                pacer,
                 lambda at: _tell(at, control.resting),
                 lambda: scheduler.suspended,
             )

@@ -5,8 +5,8 @@ import sys
 import time
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.scenario.system import build_model
 from ros2_cosim.study.free_running_node import FreeRunningNode
 

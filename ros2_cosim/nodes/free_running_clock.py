@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
 from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.study.free_running_clock import FreeRunningClock
 from ros2_cosim.study.prt import Track, write_free_run
 

@@ -9,20 +9,19 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
+    ReportedError,
     Started,
-    ToldError,
     participant_node,
     realtime_maker,
     run_node,
 )
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, run_members
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.ros.session import Session
 from ros2_cosim.run.losses import read_required, tell_loss
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.system import bare_model, with_adapters
@@ -56,9 +55,9 @@ def _host(behaviours: dict[str, Model], started: Started) -> bool:
         del behaviours[name]
     failures.check(all_of=len(names))
     if session.stop_signal is not None:
-        raise Stopped("the process was asked to end")
+        raise Cancelled("the process was asked to end")
     for ending in endings:
-        if isinstance(ending.error, (Aborted, Stopped)):
+        if ending.error is not None and begun_elsewhere(ending.error):
             raise ending.error
     return bool(again)
 
@@ -69,7 +68,7 @@ def _members(
     """Make the participants one after the other, without those that fail and can be spared.
 
     :param behaviours: those of the run before; then those of this one
-    :raises ToldError: one failed that the run needs; nothing is left of the others
+    :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     _, scenario, _ = started
     realtime = realtime_maker(started.session, floating=True)
@@ -138,10 +137,10 @@ class _Failures:
         """See whether the process has failed: with a participant that is required, or with all.
 
         :param all_of: how many there were
-        :raises ToldError: it has
+        :raises ReportedError: it has
         """
         if self._fatal or self._count == all_of:
-            raise ToldError
+            raise ReportedError
 
 
 def _close(behaviours: dict[str, Model]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.coupling import Sent
 from ros2_cosim.realtime.hard_realtime import lower_priority
 
@@ -96,7 +97,8 @@ class InThread:
     deadline and no longer.
 
     :param macro_step: what to run
-    :param deadline: te [ns] -> wall time [ns] until which an exchange may wait
+    :param deadline: te [ns] -> wall time [ns] until which an exchange may wait; FOREVER (a run as
+        fast as possible): as long as the patience lasts
     :param timer: wall clock [ns]
     :param name: of the thread
     :param patience_s: a result that is *waited for* longer than this ends the run
@@ -141,6 +143,8 @@ class InThread:
         """See :class:`~ros2_cosim.realtime.arrivals.Arrivals`."""
         deadline = self._deadline(te)
         started = self._timer()
+        if deadline >= FOREVER:
+            deadline = started + int(self._patience_s * 1e9)
         with self._changed:
             while len(self._results) < len(pending):
                 left = deadline - self._timer()

@@ -8,7 +8,7 @@ the same bytes.
 
 A chunk is handed to the operating system when :meth:`BagWriter.advance` passes its end. A
 process that is killed leaves a file without index, complete up to the last such chunk;
-:func:`ros2_cosim.record.bag_reader.recover` makes a proper bag of it.
+:func:`ros2_cosim.record.recovery.recover` makes a proper bag of it.
 """
 
 from __future__ import annotations

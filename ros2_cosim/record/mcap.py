@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MCAP container format: writing a file with chunks and index, reading one in sequence.
+"""Writes files of the MCAP container format (https://mcap.dev/spec), with chunks and index.
 
-Format: https://mcap.dev/spec. Everything written is a function of the arguments alone (no
-time of day, no library version, no compression), so equal content gives equal bytes. A
-chunk reaches the operating system as soon as it is closed: after a crash of the process
-everything up to there can be read back in sequence.
+Bags are read by ``rosbags`` (:mod:`ros2_cosim.record.bag_reader`). Why it does not write them:
+
+* The caller closes a chunk, which then reaches the operating system in one write: after a crash
+  of the process everything up to there can be recovered (:mod:`ros2_cosim.record.recovery`).
+  The writer of ``rosbags`` 0.11 closes a chunk when it exceeds 1 MiB, and keeps what declares
+  the topics in the first one: a run that is killed before has left nothing.
+* Everything written is a function of the arguments alone (no time of day, no library version, no
+  compression): equal content gives equal bytes, with any version of a library.
+* Messages keep their sequence numbers; ``rosbags`` writes 0.
+
+Speed is no reason: 2.8 us a message here with sorting, 5 us there (CPU time, CDR given).
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import ProtocolError
-
 MAGIC = b"\x89MCAP0\r\n"
-MAX_RECORD = 1 << 30
 
 HEADER = 0x01
 FOOTER = 0x02
@@ -34,10 +38,9 @@ METADATA_INDEX = 0x0D
 SUMMARY_OFFSET = 0x0E
 DATA_END = 0x0F
 
-_RECORD = struct.Struct("<BQ")
+RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<BQHIQQ")
-_MESSAGE_BODY = struct.Struct("<HIQQ")
-_CHUNK = struct.Struct("<QQQI")
+CHUNK_HEAD = struct.Struct("<QQQI")
 
 
 class Schema(NamedTuple):
@@ -57,15 +60,6 @@ class Channel(NamedTuple):
     topic: str
     encoding: str
     metadata: Mapping[str, str]
-
-
-class Message(NamedTuple):
-    """One message as it lies in a file; ``stamp`` in nanoseconds."""
-
-    channel: int
-    seq: int
-    stamp: int
-    data: bytes
 
 
 class _ChunkEntry(NamedTuple):
@@ -136,10 +130,10 @@ class McapWriter:
         if not self._chunk:
             return
         size = len(self._chunk)
-        head = _CHUNK.pack(self._start, self._end, size, zlib.crc32(self._chunk)) + text("")
+        head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(self._chunk)) + text("")
         head += struct.pack("<Q", size)
         offset = self._offset
-        length = _RECORD.size + len(head) + size
+        length = RECORD.size + len(head) + size
         index = bytearray()
         index_offsets: dict[int, int] = {}
         for channel in sorted(self._index):
@@ -148,7 +142,7 @@ class McapWriter:
             body = struct.pack(f"<HI{len(entries)}Q", channel, 8 * len(entries), *entries)
             index += record(MESSAGE_INDEX, body)
             self.counts[channel] += len(entries) // 2
-        lead = _RECORD.pack(CHUNK, len(head) + size) + head
+        lead = RECORD.pack(CHUNK, len(head) + size) + head
         self._write(b"".join((lead, self._chunk, index)))
         self._chunks.append(
             _ChunkEntry(self._start, self._end, offset, length, index_offsets, len(index), size)
@@ -185,7 +179,7 @@ class McapWriter:
                 place = struct.pack("<BQQ", opcode, start + len(summary), len(block))
                 offsets += record(SUMMARY_OFFSET, place)
                 summary += block
-        lead = _RECORD.pack(FOOTER, 20) + struct.pack("<QQ", start, start + len(summary))
+        lead = RECORD.pack(FOOTER, 20) + struct.pack("<QQ", start, start + len(summary))
         crc = zlib.crc32(b"".join((summary, offsets, lead)))
         self._write(b"".join((summary, offsets, lead, struct.pack("<I", crc), MAGIC)))
         self._file.close()
@@ -232,7 +226,7 @@ def text_map(values: Mapping[str, str]) -> bytes:
 
 def record(opcode: int, body: bytes) -> bytes:
     """A whole record."""
-    return _RECORD.pack(opcode, len(body)) + body
+    return RECORD.pack(opcode, len(body)) + body
 
 
 def _schema_record(schema: Schema) -> bytes:
@@ -253,115 +247,3 @@ def _chunk_index_record(chunk: _ChunkEntry) -> bytes:
         body += struct.pack("<HQ", channel, offset)
     body += struct.pack("<Q", chunk.index_length) + text("")
     return record(CHUNK_INDEX, body + struct.pack("<QQ", chunk.size, chunk.size))
-
-
-class _Fields:
-    """Takes the fields of one record off its bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def number(self, code: str) -> int:
-        (value,) = struct.unpack_from("<" + code, self._data, self._at)
-        self._at += struct.calcsize(code)
-        return int(value)
-
-    def raw(self) -> bytes:
-        size = self.number("I")
-        if size > len(self._data) - self._at:
-            raise ProtocolError("text runs over the end of its record")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def text(self) -> str:
-        try:
-            return self.raw().decode()
-        except UnicodeDecodeError:
-            raise ProtocolError("text is not valid UTF-8") from None
-
-    def text_map(self) -> dict[str, str]:
-        inner = _Fields(self.raw())
-        result: dict[str, str] = {}
-        while inner._at < len(inner._data):
-            key = inner.text()
-            result[key] = inner.text()
-        return result
-
-
-def scan(path: Path) -> Iterator[Schema | Channel | Message | None]:
-    """Read a file in sequence, index or not; ends silently where the file was cut off.
-
-    Only whole records count, and of chunks only those whose checksum is right. The last
-    thing yielded is None if, and only if, the file was closed properly.
-
-    :raises ProtocolError: this is no MCAP file, or it holds compressed chunks
-    """
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise ProtocolError(f"{path} is not an MCAP file")
-        in_data = True
-        while True:
-            lead = file.read(_RECORD.size)
-            if len(lead) < _RECORD.size:
-                return
-            opcode, size = _RECORD.unpack(lead)
-            if size > MAX_RECORD:
-                return
-            body = file.read(size)
-            if len(body) < size:
-                return
-            if opcode == FOOTER:
-                if file.read(len(MAGIC)) == MAGIC:
-                    yield None
-                return
-            if opcode == DATA_END:
-                in_data = False  # what follows repeats schemas and channels
-            if not in_data:
-                continue
-            try:
-                if opcode == CHUNK:
-                    yield from _scan_chunk(body)
-                else:
-                    yield from _parse(opcode, body)
-            except (ProtocolError, struct.error) as error:
-                raise ProtocolError(f"{path}, byte {file.tell() - size}: {error}") from None
-
-
-def _scan_chunk(body: bytes) -> Iterator[Schema | Channel | Message]:
-    _, _, size, crc = _CHUNK.unpack_from(body)
-    fields = _Fields(body[_CHUNK.size :])
-    compression = fields.text()
-    if compression:
-        raise ProtocolError(f"chunk is compressed ({compression}), only plain ones are read")
-    start = _CHUNK.size + 4 + 8
-    if fields.number("Q") != size or len(body) != start + size:
-        raise ProtocolError("sizes of a chunk do not agree")
-    if crc and zlib.crc32(memoryview(body)[start:]) != crc:
-        raise ProtocolError("checksum of a chunk is wrong")
-    at = start
-    while at < len(body):
-        opcode, length = _RECORD.unpack_from(body, at)
-        at += _RECORD.size
-        if length > len(body) - at:
-            raise ProtocolError("record runs over the end of its chunk")
-        yield from _parse(opcode, body[at : at + length])
-        at += length
-
-
-def _parse(opcode: int, body: bytes) -> Iterator[Schema | Channel | Message]:
-    if opcode == MESSAGE:
-        channel, seq, stamp, _ = _MESSAGE_BODY.unpack_from(body)
-        yield Message(channel, seq, stamp, body[_MESSAGE_BODY.size :])
-    elif opcode == SCHEMA:
-        fields = _Fields(body)
-        yield Schema(fields.number("H"), fields.text(), fields.text(), fields.text())
-    elif opcode == CHANNEL:
-        fields = _Fields(body)
-        yield Channel(
-            fields.number("H"),
-            fields.number("H"),
-            fields.text(),
-            fields.text(),
-            fields.text_map(),
-        )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock node: owner of ``/clock``, of the horizon and of the system state.
 
-It waits until everybody is ready, opens the horizon, follows the completions, and ends
-the run. On the data path it is never: participants exchange data directly.
+It waits until all participants are ready, opens the horizon, follows the completions, and ends
+the run. It is never on the data path: participants exchange data directly.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError, RunError
+from ros2_cosim.kernel.errors import Cancelled, DeadlockError, ParticipantError, RunError
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
+from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State, known_state
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.repetition import AGAIN, await_departure
 from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
 from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Stopped, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.standing import StandingTable
 from ros2_cosim.ros.system_state_topic import SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
@@ -35,8 +35,8 @@ from ros2_cosim.ros.time_topics import TimeTopics
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
 _SECOND = 1_000_000_000
-#: Nobody shows progress while the results of a long run are written: it takes at least this
-#: long until the watchdog minds.
+#: No node shows progress while the results of a long run are written: the watchdog waits at
+#: least this long then.
 _END_NS = 60 * _SECOND
 
 
@@ -48,10 +48,10 @@ class ClockNode:
     :param coordinator: what decides about time
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
-    :param muster: who takes part
+    :param membership: which participants take part
     :param losses: participants whose processes ended before their time, and how
-    :param on_required: told whom the system controller has named, for who watches the processes
-    :param late: whether somebody may connect when the run has begun
+    :param on_required: called with the participants that the system controller requires
+    :param late: whether a participant may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
     :param startup_s: wall seconds that all may take to become ready
@@ -70,7 +70,7 @@ class ClockNode:
         *,
         graph: Graph,
         control: RunControl,
-        muster: Muster,
+        membership: Membership,
         losses: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
         late: bool = False,
@@ -86,7 +86,7 @@ class ClockNode:
         self._session = session
         self._hard = hard
         self._coordinator = coordinator
-        self._muster = muster
+        self._membership = membership
         self._losses = losses
         self._on_required = on_required
         self._awaited_since: int | None = None
@@ -97,13 +97,15 @@ class ClockNode:
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
-        self._roll = RollCall(participants, observers, muster)
+        self._roll = RollCall(participants, observers, membership)
         self._table = StandingTable(graph, self._roll.states, timer())
         self._view = RunView(
             session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
         )
         self._failure: ParticipantState | None = None
-        self._somebody_paused = False
+        #: Whether the last message changed nothing that the clock acts on.
+        self._unchanged = False
+        self._any_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
         self._system = SystemStateTopic(session, run_id)
@@ -111,7 +113,9 @@ class ClockNode:
             self._system.require(control.required)
         self._created = timer()
         self._started = 0
-        self._time = TimeTopics(session, coordinator, control, muster, run_id=run_id, timer=timer)
+        self._time = TimeTopics(
+            session, coordinator, control, membership, run_id=run_id, timer=timer
+        )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(
@@ -142,16 +146,16 @@ class ClockNode:
     def run(self) -> bool:
         """Run from the first connection to the shut-down.
 
-        :returns: whether the run begins anew; then everybody else has left this one
+        :returns: whether the run begins anew; then all other nodes have left this one
         :raises ParticipantError: a participant reported an error
-        :raises DeadlockError: nobody made progress for the watchdog's time
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises RunError: the run is to be repeated, which somebody cannot
-        :raises Stopped: the process was asked to end
+        :raises DeadlockError: there was no progress for the watchdog's time
+        :raises Aborted: a request asked for the end at once
+        :raises RunError: the run is to be repeated, which a participant cannot
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._update("waiting for the participants")
-            # It holds up nobody: what the others wait for is each other.
+            # It holds up no participant: they wait for each other.
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
@@ -171,8 +175,8 @@ class ClockNode:
             self._send_report(wall_ns)
             self._wait_for(lambda: self._roll.all_in(State.STOPPED, finishing), TO_STOP, limit_ns)
             if self._again or self._control.reset:
-                # The system does not become STOPPED: that is where everybody shuts down.
-                # What is derived of those who go says nothing more.
+                # The system does not become STOPPED: all nodes would shut down then.
+                # States of nodes that leave no longer count.
                 self._system.last_word(int(AGAIN), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
@@ -182,11 +186,11 @@ class ClockNode:
             self._own.enter(State.SHUT_DOWN, "the run is complete")
         except BaseException as error:
             self._own.enter(State.ABORTING, str(error) or type(error).__name__)
-            if isinstance(error, Stopped):
-                raise  # whoever ended this process ends the others, too
+            if isinstance(error, Cancelled):
+                raise  # the starter that ended this process ends the others, too
             self._system.flush()
             raise
-        # The last word has to reach everybody before this process ends.
+        # The last state has to reach all readers before this process ends.
         self._system.flush()
         return False
 
@@ -198,46 +202,42 @@ class ClockNode:
             self._admit()
             self._time.show()
             self._time.move_horizon()
-            self._wait_for_news()
+            self._wait_for_change()
             self._check_failure()
             self._tell_time()
             time = self._coordinator.time
-            resting = self._control.resting or self._somebody_paused
+            resting = self._control.resting or self._any_paused
             if time > last_time or time >= self._time.horizon or resting:
-                # At the horizon of a paced run everybody waits, and rightly so; whom somebody
-                # looks at with a debugger during a pause may take his time.
+                # At the horizon of a paced run all participants wait. During a pause one may
+                # stand in a debugger.
                 last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
         self._time.show()
         self._time.move_horizon()
 
-    def _wait_for_news(self) -> None:
-        """Handle messages until there may be something to do, or it is time to look anyway.
+    def _wait_for_change(self) -> None:
+        """Handle messages until there may be something to do, or the patience is over.
 
         In lockstep every participant completes every step, and only the last one moves time.
         """
         patience_s = self._patience_s()
         until = self._timer() + int(patience_s * 1e9)
         while True:
-            self._no_news = False
+            self._unchanged = False
             self._session.wait(patience_s)
             left_ns = until - self._timer()
-            if not self._no_news or left_ns <= 0:
+            if not self._unchanged or left_ns <= 0:
                 return
             patience_s = left_ns / 1e9
 
-    _no_news = False
-
     def _patience_s(self) -> float:
         """How long to wait for messages: in a paced run not beyond the next activation."""
-        rate = self._control.rate
-        if rate is None:
+        if self._control.rate is None:
             return _POLL_S
-        # Everybody at the horizon has told when he goes on: nothing happens before that. The
-        # horizon is exclusive.
-        left_ns = self._coordinator.time + 1 - self._control.paced(self._timer())
-        return min(left_ns / rate / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
+        # Each participant at the horizon has told when it goes on: nothing happens before that.
+        left_ns = self._control.scale.due(self._coordinator.time) - self._timer()
+        return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
     def _obey(self) -> None:
         """Do what was asked for by run control."""
@@ -254,7 +254,7 @@ class ClockNode:
             self._own.enter(State.RUNNING, control.describe(coordinator.time))
 
     def _tell_time(self) -> None:
-        """Say how far the run is, on the console and to those who look."""
+        """Report how far the run is, on the console and on the topics of the run view."""
         self._time.tell()
         self._view.poll(
             Progress(
@@ -268,7 +268,7 @@ class ClockNode:
         )
 
     def _wait_for_ready(self) -> None:
-        """Wait for all that take part from the start; go on without whom the run can spare."""
+        """Wait for all that take part from the start; go on without those it can spare."""
         roll, ready = self._roll, State.READY_TO_RUN
         while True:
             try:
@@ -276,36 +276,36 @@ class ClockNode:
                 return
             except DeadlockError:
                 missing = [name for name in roll.at_start if not roll.all_in(ready, [name])]
-                spared = [name for name in missing if self._muster.can_spare(name)]
+                spared = [name for name in missing if self._membership.can_spare(name)]
                 if not spared:
                     raise
                 self._give_up(spared)
 
     def _all_ready(self) -> bool:
-        """Whether all that are waited for are ready; who is not, and is in the way, is left."""
+        """Whether all that are waited for are ready; others that are in the way are left out."""
         roll = self._roll
         for name, reason in roll.in_the_way().items():
             self._lose(name, reason)
         return roll.all_in(State.READY_TO_RUN, roll.at_start)
 
     def _require(self, names: tuple[str, ...]) -> None:
-        """Take from the system controller who is required.
+        """Take the required participants from the system controller.
 
         :raises ConfigurationError: that cannot be
         """
-        self._muster.require(names, begun=self._own.state >= State.RUNNING)
+        self._membership.require(names, begun=self._own.state >= State.RUNNING)
         self._on_required(names)
         self._system.require(names)
         self._update(f"required: {', '.join(names)}")
 
     def _await_arrivals(self) -> None:
-        """Watch how long the run has stood at the entry of those who have not come."""
+        """Watch how long the run has stood at the entry of participants that are not there."""
         awaited = self._coordinator.awaited()
         now = self._timer()
         if not awaited or self._awaited_since is None:
             self._awaited_since = now if awaited else None
         elif now - self._awaited_since > self._startup_ns:
-            if any(not self._muster.can_spare(name) for name in awaited):
+            if any(not self._membership.can_spare(name) for name in awaited):
                 time = format_ns(self._coordinator.time)
                 raise DeadlockError(
                     f"stood at {time} for {self._startup_ns / 1e9:g} s, waiting for "
@@ -314,11 +314,11 @@ class ClockNode:
             self._give_up(awaited)
 
     def _admit(self) -> None:
-        """Let those enter who have come and have no declared time."""
-        news = self._muster.admit(self._time.horizon)
-        if news:
-            for presence in self._muster.presences:
-                if presence.participant in news:
+        """Let the participants enter that are ready and have no declared time."""
+        changed = self._membership.admit(self._time.horizon)
+        if changed:
+            for presence in self._membership.presences:
+                if presence.participant in changed:
                     print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
             self._time.send_horizon()
 
@@ -328,9 +328,9 @@ class ClockNode:
 
     def _lose(self, name: str, reason: str) -> None:
         """Go on without a participant that the run can spare."""
-        if self._muster.lose(name, reason):
+        if self._membership.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
-            self._somebody_paused = self._roll.somebody_paused
+            self._any_paused = self._roll.any_paused
             self._update(f"the run goes on without {name}")
             self._time.send_horizon()
 
@@ -344,7 +344,7 @@ class ClockNode:
                 raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._roll.lagging(what)}")
 
     def _all_gone(self, names: Collection[str]) -> bool:
-        """Whether everybody has shut down, or cannot say so any more."""
+        """Whether all have shut down, or cannot report it any more."""
         silent = self._session.writers(topics.PARTICIPANT_STATE) == 0
         return silent or self._roll.all_in(State.SHUT_DOWN, names)
 
@@ -355,7 +355,7 @@ class ClockNode:
             f"{format_ns(max(self._coordinator.time, 0))}: "
         )
         if silent:
-            text += f"{_quoted(silent)} neither advances nor says what it waits for"
+            text += f"{_quoted(silent)} neither advances nor reports what it waits for"
         else:
             text += f"'{self._coordinator.slowest()}' is behind"
         now = self._timer()
@@ -365,10 +365,9 @@ class ClockNode:
         return text + blame + (f" ({'; '.join(reasons)}{places})" if reasons else places)
 
     def _check_failure(self) -> None:
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
-        for name, reason in self._losses().items() if self._muster.may_lose else ():
-            if not self._muster.can_spare(name):
+        self._control.check_abort()
+        for name, reason in self._losses().items() if self._membership.may_lose else ():
+            if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
         if self._failure is not None:
@@ -381,7 +380,7 @@ class ClockNode:
             "end_reason": coordinator.stop_reason,
             "wall_ns": wall_ns,
             "startup_ns": self._started - self._created,
-            **self._muster.record(),
+            **self._membership.record(),
         }
         if self._control.rate is not None:
             details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
@@ -395,21 +394,25 @@ class ClockNode:
         self._system.update(self._roll.known(self._own.state), reason)
 
     def _on_state(self, state: ParticipantState) -> None:
-        if state.participant in self._roll.states:
+        if known_state(state.state) is None:
+            _tell(
+                f"{state.participant}: state {state.state} does not exist; the message is ignored"
+            )
+        elif state.participant in self._roll.states:
             self._roll.states[state.participant] = state
             self._table.on_state(state, self._timer())
             if state.cannot_reset and not self._control.no_reset:
                 self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
             if state.state in (State.READY_TO_RUN, State.RUNNING):
-                self._muster.ready(state.participant)
+                self._membership.ready(state.participant)
             elif state.state in (State.ERROR, State.ABORTING) and (
-                self._muster.can_spare(state.participant)
+                self._membership.can_spare(state.participant)
             ):
                 self._lose(state.participant, state.reason)
-            # The clock learns last who has been told to abort: whoever says so before wants it.
+            # The clock decides about an abort: a participant that is ABORTING before began it.
             elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
-            self._somebody_paused = self._roll.somebody_paused
+            self._any_paused = self._roll.any_paused
             self._update(f"{state.participant}: {state.reason}")
 
     def _on_completion(self, completion: Completion) -> None:
@@ -420,7 +423,7 @@ class ClockNode:
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         moved = coordinator.completed(completion.participant, completion.bound_ns)
-        self._no_news = not moved and not completion.stop_reason
+        self._unchanged = not moved and not completion.stop_reason
 
 
 def _tell(line: str) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The participants of a composed run as managed nodes: their states and services on ROS.
 
-Each participant has a node of its own name beside that of the process, so that whoever looks
-at a run from outside sees the same participants in shapes ``composed`` and ``ros``.
+Each participant has a node of its own name beside that of the process, so that an observer
+sees the same participants in shapes ``composed`` and ``ros``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ros2_cosim.ros.session import Session, data_qos
 
 
 class LivesOnRos(Lives):
-    """The lives of all participants of one process, visible on ROS.
+    """The lifecycles of all participants of one process, visible on ROS.
 
     :param session: the ROS node of the process
     :param behaviours: participant name -> model
@@ -62,12 +62,12 @@ class LivesOnRos(Lives):
         }
 
     def require(self, names: Collection[str]) -> None:
-        """Derive the state of the system from these participants, and tell who they are."""
+        """Derive the state of the system from these participants, and publish their names."""
         super().require(names)
         self._publish_system(self.system, f"required: {', '.join(sorted(names))}")
 
     def leave(self) -> None:
-        """Wait until everybody who listens has heard the last words."""
+        """Wait until all readers have the last messages."""
         self._states.flush()
         self._systems.flush()
 
@@ -96,7 +96,7 @@ class LivesOnRos(Lives):
     def _publish_change(self, change: Change) -> None:
         self._states.send(ParticipantState(change.participant, int(change.state), change.reason))
         self._services[change.participant].changed(change)
-        # Nobody goes on while somebody is paused.
+        # No participant goes on while one is paused.
         self._scheduler.suspended = bool(self.paused)
 
     def _publish_system(self, state: State, reason: str) -> None:

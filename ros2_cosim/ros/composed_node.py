@@ -14,10 +14,10 @@ from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemS
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.run_control import AbortRequestedError, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, split_stamp
-from ros2_cosim.realtime.pacing import Pacer, continued
+from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.control_services import ControlServices, describe_end
@@ -97,11 +97,11 @@ class ComposedNode:
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         self._session.wait(seconds)
-        self._check_abort()
+        self._control.check_abort()
         if self._control.stop_reason is not None and scheduler.active is not None:
             scheduler.stop(self._control.stop_reason)
 
@@ -109,34 +109,30 @@ class ComposedNode:
         self,
         scheduler: SequentialScheduler,
         duration_ns: int,
-        pacer: Pacer | None,
+        pacer: Pacer,
         progress: Callable[[int], None],
         held: Callable[[], bool] = lambda: False,
     ) -> int:
         """Run to the end, in steps of the clock.
 
-        :param pacer: the wall clock of the run, None for as fast as possible
+        :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
         :param held: whether somebody is paused, so that nobody may go on
         :returns: the end of the run [ns]
-        :raises AbortRequestedError: somebody asked for the end at once
-        :raises Stopped: the process was asked to end
+        :raises Aborted: a request asked for the end at once
+        :raises Cancelled: the process was asked to end
         """
         control = self._control
         control.started(self._timer())
         self._view.started()
-        if pacer is not None:
-            pacer.start()
         end, stood = duration_ns, False
         while self._reached < end:
             control.update(self._time, self._timer())
-            self._check_abort()
+            self._control.check_abort()
             if control.stop_reason is not None:
                 end = min(end, self._reached)
                 scheduler.stop_reason = control.stop_reason
                 break
-            if stood or control.rate != (pacer.rate if pacer else None):
-                pacer = continued(pacer, control.rate, self._reached)
             wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
             stood = wanted <= self._reached
             if not stood:
@@ -144,11 +140,10 @@ class ComposedNode:
                 while held():
                     since = self._timer()
                     self._session.wait(0.05)
-                    self._check_abort()
+                    self._control.check_abort()
                     progress(scheduler.now)
-                    if pacer is not None:
-                        # A paced run does not catch up on a pause.
-                        pacer.slip(self._timer() - since)
+                    # A paced run does not catch up on a pause.
+                    pacer.slip(self._timer() - since)
                     if not held():
                         end = self._advance(scheduler, wanted, end, pacer)
                 self._reach(scheduler, wanted, end)
@@ -156,25 +151,26 @@ class ComposedNode:
             self._tell(scheduler, end)
             progress(self._reached)
             self._session.wait(0.05 if stood else 0.0)
-            if pacer is not None and not stood:
+            if not stood:
                 self._wait_for(pacer, progress)
         control.over(describe_end(end, scheduler.stop_reason or "complete"))
         return end
 
     def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
         """Let the wall clock come near, unless somebody asks for something else."""
-        control = self._control
-        while (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS:
-            if control.rate != pacer.rate or control.paused or control.stop_reason is not None:
-                return
+        control, rate = self._control, pacer.rate
+        while (
+            rate is not None
+            and pacer.rate == rate
+            and not (control.paused or control.stop_reason is not None)
+            and (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS
+        ):
             self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
             progress(self._reached)
 
-    def _advance(
-        self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer | None
-    ) -> int:
+    def _advance(self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer) -> int:
         """Run every activation before ``until``; gives the end of the run."""
-        return scheduler.run(until, end, before=pacer.wait if pacer else None)
+        return scheduler.run(until, end, before=pacer.wait if pacer.rate is not None else None)
 
     def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
         """Everything before ``until`` is complete."""
@@ -182,10 +178,6 @@ class ComposedNode:
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
         self._clock.publish(encode_clock(*split_stamp(self._reached)))
-
-    def _check_abort(self) -> None:
-        if self._control.abort_reason is not None:
-            raise AbortRequestedError(f"aborted: {self._control.abort_reason}")
 
     def _state(self) -> State:
         stands = self._control.paused and self._time >= self._control.limit

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.simulation_services import SimulationServices
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -12,16 +11,17 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.installed import find_executable
 from ros2_cosim.interfaces.foreign import ForeignSettings
+from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: How long the process may take to end in order before it is killed.
 GRACE_S = 3.0
-_PR_SET_PDEATHSIG = 1
 _KEPT_LINES = 20
-_PRCTL = ctypes.CDLL(None).prctl
 
 
 class ForeignProcess:
@@ -41,7 +41,7 @@ class ForeignProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(end_with_parent, os.getpid()),
             )
         except OSError as error:
             raise ConfigurationError(
@@ -134,17 +134,10 @@ def foreign_environment(settings: ForeignSettings) -> dict[str, str]:
 
 
 def _executable(package: str, executable: str, where: str) -> Path:
-    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-    for prefix in [*prefixes, sys.prefix]:
-        path = Path(prefix) / "lib" / package / executable
-        if path.is_file():
-            return path
+    path = find_executable(package, executable)
+    if path is not None:
+        return path
     raise ConfigurationError(
         f"{where}: package: found no executable '{executable}' of package '{package}'; source "
         "its workspace"
     )
-
-
-def _die_with_parent() -> None:
-    """Runs in the child: end when the gate ends, even by SIGKILL (Linux)."""
-    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

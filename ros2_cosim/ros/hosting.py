@@ -14,9 +14,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import NamedTuple
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.ros.participant_node import Aborted
-from ros2_cosim.ros.session import Session, Stopped
+from ros2_cosim.kernel.errors import RunError, begun_elsewhere
+from ros2_cosim.ros.session import Session
 
 #: So long [s] the others may take to hear from the clock that one of them has failed.
 _AFTERMATH_S = 5.0
@@ -71,7 +70,7 @@ def run_members(
         else:
             endings.append(ending)
             error, member = ending.error, ending.member
-            if error is not None and not isinstance(error, (Stopped, Aborted)):
+            if error is not None and not begun_elsewhere(error):
                 required = member.required()
                 on_failure(member.name, required, error)
                 if required and deadline is None:

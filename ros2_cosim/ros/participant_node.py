@@ -19,21 +19,23 @@ from ros2_cosim.interfaces.protocol import (
     SystemState,
 )
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import (
-    Interruption,
+    Aborted,
+    AbortOrigin,
+    Cancelled,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
     RunError,
+    begun_elsewhere,
 )
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
-from ros2_cosim.kernel.presence import Presence
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
@@ -43,7 +45,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.participant_inputs import read_inputs
 from ros2_cosim.ros.readers import ExpectedReaders
 from ros2_cosim.ros.repetition import AGAIN
-from ros2_cosim.ros.session import Session, Stopped, Writer, data_qos
+from ros2_cosim.ros.session import Session, Writer, data_qos
 from ros2_cosim.ros.unsynchronised import read_unsynchronised
 
 #: A participant that has not advanced for so long says what it waits for.
@@ -102,9 +104,9 @@ class ParticipantNode:
         self._wait_ns = 0
         self._transport_ns = 0
         self._spec = graph.participants[name]
-        self._attendance = Attendance(graph)
+        self._membership = MembershipView(graph)
         self._writers: list[Writer] = []
-        self._readers = ExpectedReaders(graph, self._attendance)
+        self._readers = ExpectedReaders(graph, self._membership)
         for port in graph.participants[name].outputs:
             topic, _ = topic_of(name, port.name)
             qos = data_qos(latched=port.schedule == "once" or graph.is_kept(name, port.name))
@@ -113,17 +115,20 @@ class ParticipantNode:
             self._writers.append(Writer(session.node, topic, codec, qos))
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
             self._readers.add(self._writers[-1], readers, recorded)
-        read_inputs(session, graph, self._engine, self._attendance, topic_of)
+        read_inputs(session, graph, self._engine, self._membership, topic_of)
         read_unsynchronised(session, graph, self._runtime, unsynchronised or {})
         # Also for ports without a reader in the graph: the recorder reads all.
         self._explicit = any(
-            graph.needs_promises(name, port.name) for port in graph.participants[name].outputs
+            lookahead.needs_promises(graph, name, port.name)
+            for port in graph.participants[name].outputs
         )
         self._completion = session.writer(
             topics.completion(name), topics.COMPLETION_TYPE, data_qos(latched=graph.has_late)
         )
         promise_readers = {
-            c.target for c in graph.outgoing(name) if graph.needs_promises(name, c.source_port)
+            c.target
+            for c in graph.outgoing(name)
+            if lookahead.needs_promises(graph, name, c.source_port)
         }
         others = 1 + (self._explicit and recorded)
         self._readers.add(self._completion, promise_readers, others)
@@ -147,7 +152,7 @@ class ParticipantNode:
 
         :returns: whether the run begins anew: then the behaviour has not been closed
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         life = self._life
         try:
@@ -165,11 +170,7 @@ class ParticipantNode:
             self._states.flush()
         except NotNeeded as error:
             life.leave_unused(str(error))
-        except RunAbortedError as error:
-            life.abort(str(error))
-            self._states.flush()
-            raise
-        except Stopped:
+        except Cancelled:
             # Whoever ended the process knows; the clock must not take this for the cause. But
             # if the run can spare the participant, it goes on without it.
             named = self._named
@@ -180,6 +181,8 @@ class ParticipantNode:
             raise
         except Aborted as error:
             life.abort(str(error))
+            if not begun_elsewhere(error):
+                self._states.flush()
             raise
         except RunError as error:
             self._fail(error)
@@ -234,7 +237,7 @@ class ParticipantNode:
                 return
             self._session.wait(_POLL_S)
         if self._system is State.ABORTING:
-            raise Aborted(self._abort_reason)
+            raise Aborted(self._abort_reason, AbortOrigin.ELSEWHERE)
 
     def _simulate(self) -> None:
         engine = self._engine
@@ -267,7 +270,7 @@ class ParticipantNode:
                     explained = True
                     self._life.note(self._explain())
                 if self._clock_gone():
-                    raise Aborted("the clock has gone")
+                    raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
         self._tell_progress(blocked=False)
 
     def _wait_in_step(self, seconds: float) -> None:
@@ -376,7 +379,7 @@ class ParticipantNode:
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._told_horizon = max(self._told_horizon, horizon.time_ns)
-        self._attendance.told(horizon.presences, horizon.time_ns)
+        self._membership.told(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:
             if presence.participant == self._name:
                 self._take_part(presence)
@@ -412,11 +415,7 @@ class ParticipantNode:
         if self._system is State.SHUT_DOWN and self._spec.is_late:
             raise NotNeeded("the run is over")
         if self._system in (State.ABORTING, State.SHUT_DOWN):
-            raise Aborted(self._abort_reason or "the run is over")
-
-
-class Aborted(RunError, Interruption):
-    """The clock ended the run; somebody else is the cause."""
+            raise Aborted(self._abort_reason or "the run is over", AbortOrigin.ELSEWHERE)
 
 
 class NotNeeded(RunError):

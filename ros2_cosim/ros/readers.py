@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who must have connected before messages can go out, and who must have them before one leaves."""
+"""Readers that must be there before a participant sends, and have it all before it leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ros2_cosim.kernel.attendance import Attendance
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.ros.session import Writer
 
 
@@ -25,12 +25,12 @@ class ExpectedReaders:
     them. Nor are those awaited that are gone.
 
     :param graph: the checked system
-    :param attendance: who is gone
+    :param membership: which participants are gone
     """
 
-    def __init__(self, graph: Graph, attendance: Attendance) -> None:
+    def __init__(self, graph: Graph, membership: MembershipView) -> None:
         self._late = {name for name, spec in graph.participants.items() if spec.is_late}
-        self._attendance = attendance
+        self._membership = membership
         self._expected: list[_Expected] = []
 
     def add(
@@ -43,7 +43,7 @@ class ExpectedReaders:
         self._expected.append(_Expected(writer, frozenset(readers), int(others), at_start))
 
     def missing(self) -> list[str]:
-        """Topics that somebody has not found who must before the start."""
+        """Topics that have not all the readers that they need before the start."""
         return [
             f"{e.writer.topic} ({e.writer.readers} of {self._count(e, self._late)})"
             for e in self._expected
@@ -51,12 +51,12 @@ class ExpectedReaders:
         ]
 
     def have_all(self) -> bool:
-        """Whether everybody, the late ones too, is there and has what was sent."""
+        """Whether all readers, the late ones too, are there and have what was sent."""
         none: set[str] = set()
         return all(e.writer.readers >= self._count(e, none) for e in self._expected) and all(
             e.writer.flush() for e in self._expected
         )
 
     def _count(self, expected: _Expected, late: Collection[str]) -> int:
-        present = expected.readers - self._attendance.gone - set(late)
+        present = expected.readers - self._membership.gone - set(late)
         return len(present) + expected.others

@@ -19,18 +19,18 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
     SystemState,
 )
-from ros2_cosim.kernel.attendance import Attendance
-from ros2_cosim.kernel.engine import CausalityCounts, Channel, Promise
+from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise, SequenceNumbers
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.model import Onlooker
-from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER, Aborted
+from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER
 from ros2_cosim.ros.repetition import AGAIN
 from ros2_cosim.ros.session import Session, data_qos
 
@@ -84,7 +84,7 @@ class RecorderNode:
         self._told = NEVER
         self._helpers = dict(helpers or {})
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
-        self._attendance = Attendance(graph)
+        self._membership = MembershipView(graph)
         self.reports: dict[str, ParticipantReport] = {}
         self._life = Life(NAME, Onlooker(), on_change=self._changed)
         self._system = SystemState(int(State.INVALID), "", "")
@@ -98,15 +98,15 @@ class RecorderNode:
                 self._channels.append(channel)
                 if channel.needs_promises:
                     promised[port.name] = channel
-                numbering = Numbering(graph, name, port.name)
-                receive = self._receiver(topic, port.codec, channel, numbering)
+                sequence = SequenceNumbers(graph, name, port.name)
+                receive = self._receiver(topic, port.codec, channel, sequence)
                 session.reader(
                     topics.edge(topic, port.codec),
                     port.codec.type_name,
                     data_qos(latched=graph.is_kept(name, port.name)),
-                    self._attendance.guard(name, numbering, receive),
+                    self._membership.guard(name, sequence, receive),
                 )
-                self._attendance.watch(name, port.name, channel)
+                self._membership.watch(name, port.name, channel)
             if promised:
                 session.record_reader(
                     topics.completion(name),
@@ -131,7 +131,7 @@ class RecorderNode:
         """Record until everything before the end of the run and all reports are here.
 
         :raises Aborted: the clock ended the run early
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         self._life.create()
         while self._life.state is not State.RUNNING:
@@ -165,7 +165,7 @@ class RecorderNode:
                     explained = True
                     self._life.note(self._explain())
                 if self._clock_gone():
-                    raise Aborted("the clock has gone")
+                    raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
 
     def finish(self) -> bool:
         """Tell the clock that the record is complete on disk, and wait for the shut-down.
@@ -205,10 +205,10 @@ class RecorderNode:
     def _check_abort(self) -> None:
         if self._system.state == State.ABORTING:
             self._life.abort(self._system.reason)
-            raise Aborted(self._system.reason)
+            raise Aborted(self._system.reason, AbortOrigin.ELSEWHERE)
 
     def _receiver(
-        self, topic: str, codec: WireCodec, channel: Channel, numbering: Numbering
+        self, topic: str, codec: WireCodec, channel: Channel, sequence: SequenceNumbers
     ) -> Callable[[bytes], None]:
         sink, counts, plain = self._sink, self._counts, codec.plain
         decode = codec.decode_measured
@@ -216,7 +216,7 @@ class RecorderNode:
         def receive(data: bytes) -> None:
             stamp, seq, _, length = decode(data)
             if seq is None:
-                seq = numbering.number(stamp, channel.received)
+                seq = sequence.number(stamp, channel.received)
             channel.push(Sample(stamp, seq, None), NAME, counts)
             # Without the transport's padding: the same bytes as in every other run shape.
             sink.write(topic, stamp, seq, plain(data[:length]))
@@ -238,7 +238,7 @@ class RecorderNode:
     def _on_horizon(self, horizon: Horizon) -> None:
         self._horizon = horizon.time_ns
         self._end = horizon.end_ns
-        self._attendance.told(horizon.presences, horizon.time_ns)
+        self._membership.told(horizon.presences, horizon.time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
         self.reports[report.participant] = report

@@ -25,7 +25,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import ConfigurationError, Interruption
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.teardown import limited_teardown
 
@@ -56,10 +56,6 @@ def message_class(type_name: str) -> Any:
         raise ConfigurationError(
             f"message type {type_name} is not installed ({error}); source its workspace"
         ) from None
-
-
-class Stopped(Interruption):
-    """SIGINT or SIGTERM arrived, or the ROS context was shut down."""
 
 
 class Writer:
@@ -110,7 +106,7 @@ class Writer:
 class Session:
     """One rclpy node with its executor; use as a context manager.
 
-    Signals are turned into :class:`Stopped` at the next :meth:`wait`, so that a node closes
+    Signals are turned into ``Cancelled`` at the next :meth:`wait`, so that a node closes
     its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
     for Linux may send it several times when the process dies that started this one.
 
@@ -199,13 +195,13 @@ class Session:
     def wait(self, seconds: float) -> None:
         """Handle what arrives, for at most ``seconds``; returns after each event.
 
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         self._raise_pending()
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:
-            raise Stopped("shutdown") from None
+            raise Cancelled("shutdown") from None
         self._raise_pending()
 
     def wake(self) -> None:
@@ -214,7 +210,7 @@ class Session:
         self._executor.create_task(_nothing)
 
     def stop(self, number: int) -> None:
-        """Raise :class:`Stopped` at the next :meth:`wait`; any thread may call it.
+        """Raise ``Cancelled`` at the next :meth:`wait`; any thread may call it.
 
         :param number: the signal that asked for it
         """
@@ -225,7 +221,7 @@ class Session:
             failure, self._failure = self._failure, None
             raise failure
         if self.stop_signal is not None:
-            raise Stopped(signal.Signals(self.stop_signal).name)
+            raise Cancelled(signal.Signals(self.stop_signal).name)
 
     def __enter__(self) -> Session:
         return self

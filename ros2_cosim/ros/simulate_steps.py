@@ -15,7 +15,7 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
-from ros2_cosim.kernel.run_control import Answer, Command, Request
+from ros2_cosim.realtime.run_control import Answer, Command, Request
 
 
 class SimulateSteps:

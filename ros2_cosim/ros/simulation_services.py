@@ -23,7 +23,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.ros.simulate_steps import SimulateSteps
 
 #: The package, and where its services are offered.

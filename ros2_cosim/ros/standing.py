@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where everybody stands: who is granted to where, who waits for which promise, since when.
+"""Which participant is blocked by which promise, and since when.
 
-Derived from what the clock hears anyway (bounds, explicit promises) and from the graph; a
-participant that has not advanced for a while adds its own word (heartbeat). Nothing of it is
+Derived from what the clock receives anyway (lower bounds, explicit promises) and from the graph;
+a participant that has not advanced for a while reports itself (heartbeat). Nothing of it is
 on the data path, and no decision about simulated time is made from it.
 """
 
@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ros2_cosim.interfaces.protocol import Completion, Heartbeat, ParticipantState
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns, saturating_add
 
-#: What a participant waits for that may not run any further yet.
+#: The source of what a participant waits for that has used up its grant.
 HORIZON = "horizon"
 
 
@@ -41,19 +42,19 @@ class Place:
         self.bound = NEVER
         self.activations = 0
         self.promises: dict[str, int] = {}
-        #: Since when it has this bound, and when it was heard of last.
+        #: Since when it has this bound, and when its last message came.
         self.since = now
         self.heard = now
-        #: Its own word about what it waits for; None: not since it advanced last.
-        self.own_word: tuple[Need, ...] | None = None
+        #: What it reports to wait for; None: no report since it advanced last.
+        self.reported: tuple[Need, ...] | None = None
 
 
 class StandingTable:
     """The places of all participants.
 
     :param graph: the checked system
-    :param names: who gates the clock; those that are not in the graph (the recorder) read
-        everything
+    :param names: all nodes that gate the clock; those that are not in the graph (the recorder)
+        read everything
     :param now: wall time [ns]
     """
 
@@ -76,14 +77,15 @@ class StandingTable:
         self._everything = [(name, port, True) for name, port in self._latencies]
 
     def on_state(self, state: ParticipantState, now: int) -> None:
-        """A participant told its state."""
+        """Take the reported state of a participant; one that does not exist changes nothing."""
         place = self.places.get(state.participant)
-        if place is not None:
-            place.state, place.reason = State(state.state), state.reason
+        known = known_state(state.state)
+        if place is not None and known is not None:
+            place.state, place.reason = known, state.reason
             place.heard = now
 
     def on_completion(self, completion: Completion, now: int) -> None:
-        """A participant told how far it is."""
+        """Take how far a participant is."""
         place = self.places.get(completion.participant)
         if place is None:
             return
@@ -94,22 +96,22 @@ class StandingTable:
         self._advance(place, completion.bound_ns, now)
 
     def on_heartbeat(self, beat: Heartbeat, now: int) -> None:
-        """A participant that stands told what it waits for."""
+        """Take what a participant that stands waits for."""
         place = self.places.get(beat.participant)
         if place is None:
             return
         place.heard = now
         place.activations = max(place.activations, beat.activations)
         self._advance(place, beat.bound_ns, now)
-        place.own_word = tuple(map(Need, beat.waits_for, beat.promised_ns))
+        place.reported = tuple(map(Need, beat.waits_for, beat.promised_ns))
 
     def needs(self, name: str, horizon: int) -> tuple[Need, ...]:
-        """What a participant waits for; empty: for nobody, it is running or has gone."""
+        """What a participant waits for; empty: for nothing, it is running or has gone."""
         place = self.places[name]
         if place.bound >= horizon:
             return (Need(HORIZON, horizon),)
-        if place.own_word is not None:
-            return place.own_word
+        if place.reported is not None:
+            return place.reported
         found = []
         for source, port, beyond in self._reads.get(name, self._everything):
             promise = self._promise(source, port)
@@ -120,7 +122,7 @@ class StandingTable:
     def chain(self, horizon: int) -> list[tuple[str, tuple[Need, ...]]]:
         """From the participant that is furthest behind to the one that all wait for.
 
-        Each one waits for the next; the last one waits for nobody, for the horizon, or, in a
+        Each one waits for the next; the last one waits for nothing, for the horizon, or, in a
         dead end, for one of those before it.
         """
         present = [name for name in self.places if not self._is_absent(name)]
@@ -135,7 +137,7 @@ class StandingTable:
         return found
 
     def blocking(self, horizon: int, now: int, silent_ns: int) -> tuple[str, str]:
-        """(who holds back the run, why); two empty texts if everybody waits for the horizon."""
+        """(participant that holds back the run, why); empty texts if all wait for the horizon."""
         chain = self.chain(horizon)
         name, needs = chain[-1]
         place = self.places[name]
@@ -166,7 +168,7 @@ class StandingTable:
         ]
 
     def explain(self, horizon: int, now: int) -> str:
-        """Who stands where, waiting for whom, since when: for the report of a standstill."""
+        """Where each one is, what it waits for, since when: for the report of a standstill."""
         lines = []
         for name, place in self.places.items():
             needs = self.needs(name, horizon)
@@ -176,7 +178,7 @@ class StandingTable:
         return "; ".join(lines)
 
     def _is_absent(self, name: str) -> bool:
-        """Whether somebody may enter later and has not been seen yet: nobody waits for it."""
+        """Whether a participant may enter later and has not been seen yet: none waits for it."""
         return name in self._late and self.places[name].state is None
 
     def _promise(self, source: str, port: str) -> int:
@@ -186,13 +188,15 @@ class StandingTable:
         latency, schedule = self._latencies[source, port]
         if schedule == "once" and place.activations:
             return FOREVER
-        implied = max(saturating_add(place.bound, latency), self._graph.first_stamp(source, port))
-        return max(implied, place.promises.get(port, NEVER))
+        bound = max(
+            saturating_add(place.bound, latency), lookahead.first_stamp(self._graph, source, port)
+        )
+        return max(bound, place.promises.get(port, NEVER))
 
     @staticmethod
     def _advance(place: Place, bound: int, now: int) -> None:
         if bound > place.bound:
-            place.bound, place.since, place.own_word = bound, now, None
+            place.bound, place.since, place.reported = bound, now, None
 
 
 def _reach(need: Need) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from ros2_cosim.kernel.run_control import Command
+from ros2_cosim.realtime.run_control import Command
 from ros2_cosim.ros.control_services import CONTROL
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ros2_cosim.interfaces.protocol import SystemState
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.system_state import system_state
+from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
 

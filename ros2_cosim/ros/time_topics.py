@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clock node tells of time: ``/clock``, the horizon, and a line a second."""
+"""What the clock node publishes of time: ``/clock``, the horizon, and a line a second."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.clock_message import encode_clock
 from ros2_cosim.ros.session import Session, data_qos, message_class
@@ -23,7 +23,7 @@ class TimeTopics:
     :param session: the ROS node of the clock
     :param coordinator: what decides about time
     :param control: what limits how far the run goes
-    :param muster: who takes part
+    :param membership: which participants take part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
     """
@@ -33,17 +33,17 @@ class TimeTopics:
         session: Session,
         coordinator: Coordinator,
         control: RunControl,
-        muster: Muster,
+        membership: Membership,
         *,
         run_id: str,
         timer: Callable[[], int],
     ) -> None:
         self._coordinator = coordinator
         self._control = control
-        self._muster = muster
+        self._membership = membership
         self._run_id = run_id
         self._timer = timer
-        #: The largest horizon that anybody has been told [ns].
+        #: The largest horizon that was published [ns].
         self.horizon = NEVER
         self._end = NEVER
         self._shown = NEVER
@@ -55,7 +55,7 @@ class TimeTopics:
         self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
 
     def show(self) -> None:
-        """Publish the time up to which everything is complete, if it is news."""
+        """Publish the time up to which everything is complete, if it has changed."""
         time = min(self._coordinator.time, self._control.limit)
         if time > self._shown and time >= 0:
             self._shown = time
@@ -69,18 +69,18 @@ class TimeTopics:
             print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
 
     def move_horizon(self) -> None:
-        """Let everybody go as far as the run permits now, if that is worth a message."""
+        """Let all go as far as the run permits now, if that is worth a message."""
         coordinator = self._coordinator
         control = self._control
         horizon = control.allowed(coordinator.horizon, self._timer())
         if coordinator.finished:
-            # Once everything is complete, nobody has to wait for the wall clock to reach the end.
+            # Once everything is complete, no node has to wait for the wall clock to reach the end.
             horizon = coordinator.horizon
-        news = coordinator.end != self._end or horizon in (coordinator.stops_at, control.limit)
-        if self.horizon != NEVER and not news:
-            # Half a window at a time: nobody waits for it, and it costs few messages. In a paced
+        important = coordinator.end != self._end or horizon in (coordinator.stops_at, control.limit)
+        if self.horizon != NEVER and not important:
+            # Half a window at a time: no node waits for it, and it costs few messages. In a paced
             # run the horizon moves with the wall clock all the time: it is worth a message when
-            # somebody may have an activation before it.
+            # a participant may have an activation before it.
             paced = control.rate is not None
             if horizon <= coordinator.time if paced else self._is_near(horizon):
                 return
@@ -93,7 +93,7 @@ class TimeTopics:
         return horizon - self.horizon < self._coordinator.window_ns // 2
 
     def send_horizon(self) -> None:
-        """Publish the horizon as it is, with who takes part and since when."""
+        """Publish the horizon as it is, with the presence of participants."""
         coordinator = self._coordinator
         end = coordinator.end if coordinator.end_is_final else FOREVER
-        self._writer.send(Horizon(self._run_id, self.horizon, end, self._muster.presences))
+        self._writer.send(Horizon(self._run_id, self.horizon, end, self._membership.presences))

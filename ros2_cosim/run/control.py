@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.kernel.run_control import Answer, Command, Request
+from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
 
 #: Wall time [s] in which a run has to be found by the middleware.

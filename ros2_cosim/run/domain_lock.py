@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run at a time in a ROS domain: two would read each other's topics."""
+"""One run at a time in a ROS domain: two runs would read each other's topics.
+
+Two things are held, and both end with the process that holds them:
+
+- a *claim* keeps a domain for one process and for those that it starts: a run, a study with many
+  runs, or a session of tests. It is a socket with an abstract name, which leaves no file behind.
+- the *lock* of a domain belongs to one run. Its file says what others need to talk to the run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,7 @@ import fcntl
 import json
 import os
 import socket
+import struct
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +25,16 @@ from typing import IO, NamedTuple
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _PREFIX = "ros2_cosim_run_"
+_CLAIM = "\0ros2_cosim-domain-{}"
+#: Each look at the owner of a claim takes one place; more than the system allows is cut down.
+_CLAIM_BACKLOG = 4096
 _ATTEMPTS = 5
 #: The last domain whose ports lie below those that Linux hands out to clients.
 _LAST_DOMAIN = 101
+#: Domains that are taken when no domain was asked for: 0 is what a user gets without a choice.
+FREE_DOMAINS = range(1, _LAST_DOMAIN + 1)
+_HIGHEST_DOMAIN = 232
+_PEER = struct.Struct("3i")
 
 
 class ActiveRun(NamedTuple):
@@ -45,25 +60,11 @@ def domain_lock(
     :param environment: DDS settings that others need to talk to the run
     :param domains: the first of them that is free is taken; None: only the domain of this
         process (``ROS_DOMAIN_ID``, 0 by default)
-    :raises ConfigurationError: other runs on this machine use all of them
+    :raises ConfigurationError: other programs on this machine use all of them
     """
     candidates = domains or (own_domain(),)
     with contextlib.ExitStack() as stack:
-        for domain in candidates:
-            # A domain that nobody asked for must be free of everybody, not just of runs.
-            if domain == candidates[0] or not listened_to(domain):
-                file = stack.enter_context(_path(domain).open("a"))
-                if _locked(file):
-                    break
-        else:
-            if len(candidates) > 1:
-                raise ConfigurationError(
-                    f"other programs use all of {len(candidates)} ROS domains; wait for them"
-                )
-            raise ConfigurationError(
-                f"another run uses ROS domain {candidates[0]}; wait for it, or set ROS_DOMAIN_ID "
-                f"to another number from 0 to {_LAST_DOMAIN}"
-            )
+        domain, file = _taken(stack, candidates)
         file.truncate(0)
         facts = {
             "domain": domain,
@@ -77,6 +78,91 @@ def domain_lock(
         file.truncate(0)
 
 
+@contextlib.contextmanager
+def claim(count: int = 1, among: Sequence[int] = FREE_DOMAINS) -> Iterator[int]:
+    """Keep ROS domains for this process and for those that it starts; yields the first.
+
+    For programs that make runs rather than being one: they put the number into
+    ``ROS_DOMAIN_ID`` of what they start.
+
+    :param count: how many domains side by side
+    :param among: consecutive domains to choose from
+    :raises ConfigurationError: there are not so many free ones side by side
+    """
+    for start in range(len(among) - count + 1):
+        wanted = among[start : start + count]
+        with contextlib.ExitStack() as stack:
+            if all(_claimed(stack, domain) and _is_free(domain) for domain in wanted):
+                yield wanted[0]
+                return
+    raise ConfigurationError(
+        f"there are no {count} free ROS domains side by side from {among[0]} to {among[-1]}"
+    )
+
+
+def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int, IO[str]]:
+    """Take the first domain that is free, for as long as the stack lasts, with its lock file."""
+    for domain in candidates:
+        with contextlib.ExitStack() as attempt:
+            if not _claimed(attempt, domain) and _claimant(domain) not in _own_line():
+                continue
+            # A domain that was not asked for must be free of all programs, not just of runs.
+            if domain != candidates[0] and listened_to(domain):
+                continue
+            file = attempt.enter_context(_path(domain).open("a", encoding="utf-8"))
+            if _locked(file):
+                stack.push(attempt.pop_all())
+                return domain, file
+    if len(candidates) > 1:
+        raise ConfigurationError(
+            f"other programs use all of {len(candidates)} ROS domains; wait for them"
+        )
+    raise ConfigurationError(
+        f"another run uses ROS domain {candidates[0]}; wait for it, or set ROS_DOMAIN_ID "
+        f"to another number from 0 to {_LAST_DOMAIN}"
+    )
+
+
+def _claimed(stack: contextlib.ExitStack, domain: int) -> bool:
+    """Claim a domain for as long as the stack lasts; whether that was possible."""
+    claim = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    try:
+        claim.bind(_CLAIM.format(domain))
+    except OSError:
+        return False
+    claim.listen(_CLAIM_BACKLOG)
+    return True
+
+
+def _claimant(domain: int) -> int:
+    """The process that has claimed a domain; 0: none that can be seen."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(_CLAIM.format(domain))
+            found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        except OSError:
+            return 0
+    return int(_PEER.unpack(found)[0])
+
+
+def _own_line() -> Iterator[int]:
+    """This process, the one that started it, and so on."""
+    pid = os.getpid()
+    while pid > 0:
+        yield pid
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+        pid = int(stat.rpartition(")")[2].split()[1])
+
+
+def _is_free(domain: int) -> bool:
+    """Whether neither a run nor another program uses a domain."""
+    return not listened_to(domain) and all(run.domain != domain for run in active_runs())
+
+
 def domains_from(first: int) -> tuple[int, ...]:
     """``first`` and what may be taken instead: those above it, then those from 1 on."""
     others = (*range(first + 1, _LAST_DOMAIN + 1), *range(1, min(first, _LAST_DOMAIN + 1)))
@@ -84,7 +170,7 @@ def domains_from(first: int) -> tuple[int, ...]:
 
 
 def listened_to(domain: int) -> bool:
-    """Whether a program listens in a domain, be it none of this project.
+    """Whether a program listens in a domain, also one that is not of this project.
 
     The first participant of a host listens on port 7400 + 250 * domain + 10 (DDSI-RTPS 9.6.1.1).
     """
@@ -97,7 +183,7 @@ def listened_to(domain: int) -> bool:
 
 
 def _locked(file: IO[str]) -> bool:
-    """Lock a file; whoever looks for runs holds it for a moment, so try several times."""
+    """Lock a file; a look for runs holds it for a moment, so try several times."""
     for _ in range(_ATTEMPTS):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,8 +200,10 @@ def own_domain(environment: Mapping[str, str] = os.environ) -> int:
     :raises ConfigurationError: ``ROS_DOMAIN_ID`` is no domain
     """
     domain = environment.get("ROS_DOMAIN_ID") or "0"
-    if not domain.isdecimal() or int(domain) > 232:
-        raise ConfigurationError(f"ROS_DOMAIN_ID: found '{domain}'; allowed is 0 to 232")
+    if not domain.isdecimal() or int(domain) > _HIGHEST_DOMAIN:
+        raise ConfigurationError(
+            f"ROS_DOMAIN_ID: found '{domain}'; allowed is 0 to {_HIGHEST_DOMAIN}"
+        )
     return int(domain)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -13,13 +14,19 @@ from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.requirement import check_required
-from ros2_cosim.kernel.run_control import AbortRequestedError, Answer, Command, Request, RunControl
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.realtime.pacing import continued
+from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.run_control import (
+    Answer,
+    Command,
+    Request,
+    RunControl,
+)
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -28,6 +35,8 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: So long [s of wall time] it sleeps at a time while a handler completes asynchronously.
+_IDLE_S = 0.02
 
 
 class InprocRun:
@@ -64,7 +73,7 @@ class InprocRun:
         save_scenario(scenario, output / RESOLVED_SCENARIO)
         graph = build_graph(scenario)
         self._realtime = realtime
-        self._pacer = realtime.pacer
+        self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
         self._behaviours = {
             name: build_model(scenario, name, "inproc", realtime) for name in graph.order
         }
@@ -86,13 +95,16 @@ class InprocRun:
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         self._lives = Lives(self._behaviours, operations=operations)
-        self._during = self._lives.during(time.sleep, lambda: self._scheduler.active)
+        self._during = self._lives.during(
+            partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
+        )
         self._bag = open_bag(output, scenario, graph) if record else None
         self.control = RunControl(
             step_ns=scenario.clock_step,
-            rate=realtime.pacer.rate if realtime.pacer else None,
+            scale=self._pacer,
             paused=True,
         )
+        self.control.granted = 0
         self.control.on_require = self._require
         self._end = scenario.duration
         self._reached = 0
@@ -115,7 +127,8 @@ class InprocRun:
         :raises CosimError: a participant failed
         """
         answers: list[Answer] = []
-        self.control.handle(request, time=self.time, now=0, reply=answers.append)
+        now = self._pacer.clock.now()
+        self.control.handle(request, time=self.time, now=now, reply=answers.append)
         if request.command is not Command.PAUSE and (not answers or answers[0].success):
             self._run()
         return answers[0]
@@ -154,11 +167,9 @@ class InprocRun:
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
         control = self.control
-        self._pacer = continued(self._pacer, control.rate, self._reached)
         while not self.finished:
-            stands = control.update(self.time, 0)
-            if control.abort_reason is not None:
-                raise AbortRequestedError(f"aborted: {control.abort_reason}")
+            stands = control.update(self.time, self._pacer.clock.now())
+            control.check_abort()
             if control.stop_reason is not None:
                 self._scheduler.stop_reason = control.stop_reason
                 self._end = self._reached
@@ -171,7 +182,7 @@ class InprocRun:
     def _advance(self, until: int) -> None:
         # In slices, so that a long run neither fills the memory nor hides its progress.
         started = time.perf_counter_ns()
-        before = self._pacer.wait if self._pacer else None
+        before = self._pacer.wait if self._pacer.rate is not None else None
         self._end = self._scheduler.run(until, self._end, before=before)
         self._reached = min(until, self._end)
         self.control.granted = self._reached

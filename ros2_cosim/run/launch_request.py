@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.rate import parse_rate
+from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
@@ -34,7 +35,6 @@ from ros2_cosim.scenario.plan import (
     resolve_ports,
 )
 from ros2_cosim.scenario.schema import load_scenario, save_scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
 
 PARAMETER_FILE = "parameters.yaml"

@@ -7,7 +7,6 @@ before its time ends the run; what it said of its failure is the reason.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shlex
@@ -21,17 +20,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
-from ros2_cosim.scenario.executables import PACKAGE, find_installed
+from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
 _POLL_S = 0.02
-_PR_SET_PDEATHSIG = 1
-# Loaded here: between fork and exec nothing should be.
-_LIBC = ctypes.CDLL(None)
 
 
 @dataclass
@@ -193,7 +191,7 @@ class ProcessGroup:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=partial(_die_with, os.getpid()),
+            preexec_fn=partial(end_with_parent, os.getpid()),
         )
         child = _Child(process, popen)
         child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
@@ -235,13 +233,6 @@ def _program(process: Process) -> list[str]:
     if process.executable.endswith(".py"):
         return [sys.executable, process.executable]
     return [process.executable]
-
-
-def _die_with(parent: int) -> None:
-    """Runs in the child: end when the starting process ends, even by SIGKILL (Linux)."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the request took hold
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _is_stopped(pid: int) -> bool:

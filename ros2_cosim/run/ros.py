@@ -13,7 +13,8 @@ from math import inf
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.record.bag_reader import is_complete, recover
+from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.dds import dds_settings, loopback_environment

@@ -11,15 +11,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import ros2_cosim
+from ros2_cosim.documents.installed import PACKAGE, find_executable
 from ros2_cosim.kernel.errors import ConfigurationError
-
-PACKAGE = "ros2_cosim"
 
 
 class Executable(NamedTuple):
@@ -67,13 +64,11 @@ def find_node(node: str, directory: Path, where: str) -> Executable:
 def find_installed(package: str, name: str, where: str) -> Path:
     """Find an executable of an installed ROS package.
 
-    :raises ConfigurationError: no prefix on AMENT_PREFIX_PATH has it
+    :raises ConfigurationError: neither a sourced workspace nor this environment has it
     """
-    prefixes = [p for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
-    for prefix in [*prefixes, sys.prefix]:
-        path = Path(prefix) / "lib" / package / name
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
+    path = find_executable(package, name)
+    if path is not None:
+        return path
     raise ConfigurationError(
         f"{where}: there is neither a file {package}/{name} nor an executable '{name}' of an "
         f"installed ROS package '{package}'; is its workspace sourced?"

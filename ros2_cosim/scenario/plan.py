@@ -6,7 +6,9 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +17,15 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import Declaration, declare_all
-from ros2_cosim.scenario.executables import PACKAGE, find_node
+from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
+from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import as_declared
 
 #: File names below the output directory of a run.
@@ -388,6 +391,19 @@ def _reserve(
 
 
 def _bind(held: list[socket.socket], host: str, port: int) -> int:
+    """Listen on a port, or on a free one for 0, and keep the socket in ``held``; its number."""
+    if port != 0:
+        return _listen(held, host, port)
+    for candidate in server_ports():
+        try:
+            return _listen(held, host, candidate)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+
+def _listen(held: list[socket.socket], host: str, port: int) -> int:
     opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -397,4 +413,4 @@ def _bind(held: list[socket.socket], host: str, port: int) -> int:
         opened.close()
         raise
     held.append(opened)
-    return int(opened.getsockname()[1])
+    return port

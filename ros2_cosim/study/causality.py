@@ -16,6 +16,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.report import REPORT_FILE
@@ -23,7 +24,6 @@ from ros2_cosim.run.domain_lock import own_domain
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.output_directory import prepare_output
 from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.study.plan import (
     MODES,

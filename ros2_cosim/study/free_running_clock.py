@@ -15,10 +15,10 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantState,
     SystemState,
 )
-from ros2_cosim.kernel.errors import DeadlockError, ParticipantError
+from ros2_cosim.kernel.errors import Cancelled, DeadlockError, ParticipantError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, Stopped, data_qos
+from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.study.free_running_node import START
 
 #: Time 0 lies so far ahead that everybody knows of it beforehand.
@@ -90,7 +90,7 @@ class FreeRunningClock:
 
         :raises ParticipantError: a participant reported an error
         :raises DeadlockError: somebody does not connect, or does not report
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._enter(State.COMMUNICATION_INITIALISING, "waiting for the participants")
@@ -110,7 +110,7 @@ class FreeRunningClock:
                 raise DeadlockError(f"{', '.join(silent)} did not report")
         except BaseException as error:
             self._enter(State.ABORTING, str(error) or type(error).__name__)
-            if not isinstance(error, Stopped):
+            if not isinstance(error, Cancelled):
                 self._system.flush()
             raise
 

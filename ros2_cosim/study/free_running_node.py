@@ -14,15 +14,15 @@ from collections.abc import Callable
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Horizon, ParticipantState, SystemState
 from ros2_cosim.interfaces.reporting import report_of
-from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.kernel.channel import SequenceNumbers
+from ros2_cosim.kernel.errors import Aborted, AbortOrigin, RunError, begun_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.kernel.numbering import Numbering
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import Output
+from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.participant_node import Aborted
 from ros2_cosim.ros.session import Session, Writer, data_qos
 from ros2_cosim.study.free_running import FreeRunning
 
@@ -63,7 +63,7 @@ class FreeRunningNode:
         self._session = session
         self._name = name
         self._behaviour = behaviour
-        self._factor = factor
+        self._scale = TimeScale(factor)
         self._timer = timer
         self._end = end_ns
         self._free = FreeRunning(graph, name, behaviour, end_ns=end_ns, timer=timer)
@@ -90,8 +90,8 @@ class FreeRunningNode:
             topic, _ = topic_of(source, port_name)
             codec = graph.output(source, port_name).codec
             assert isinstance(codec, WireCodec)
-            numbering = Numbering(graph, source, port_name)
-            receive = self._receiver(codec, numbering, channels)
+            sequence = SequenceNumbers(graph, source, port_name)
+            receive = self._receiver(codec, sequence, channels)
             session.reader(topics.edge(topic, codec), codec.type_name, data_qos(), receive)
         latched = data_qos(latched=True)
         self._states = session.writer(
@@ -107,7 +107,7 @@ class FreeRunningNode:
         """Connect, run every activation when it is due, report, and wait for the shut-down.
 
         :raises RunError: the run was aborted, or this participant failed
-        :raises Stopped: the process was asked to end
+        :raises Cancelled: the process was asked to end
         """
         try:
             self._connect()
@@ -117,17 +117,16 @@ class FreeRunningNode:
             self._enter(State.STOPPED, "reported")
             while not self._is(State.SHUT_DOWN) and not self._clock_gone():
                 self._session.wait(_POLL_S)
-        except Aborted:
-            raise
         except RunError as error:
-            self._enter(State.ERROR, str(error))
-            self._states.flush()
+            if not begun_elsewhere(error):
+                self._enter(State.ERROR, str(error))
+                self._states.flush()
             raise
         finally:
             self._behaviour.close()
 
     def _receiver(
-        self, codec: WireCodec, numbering: Numbering, channels: list[int]
+        self, codec: WireCodec, sequence: SequenceNumbers, channels: list[int]
     ) -> Callable[[bytes], None]:
         free, decode = self._free, codec.decode
 
@@ -135,7 +134,7 @@ class FreeRunningNode:
             self._heard = self._timer()
             stamp, seq, record = decode(data)
             if seq is None:
-                seq = numbering.number(stamp, free.received(channels[0]))
+                seq = sequence.number(stamp, free.received(channels[0]))
             for channel in channels:
                 self._publish(free.receive(channel, Sample(stamp, seq, record)))
 
@@ -196,8 +195,7 @@ class FreeRunningNode:
             self._check_abort()
 
     def _due(self, time: int) -> int:
-        assert self._start is not None
-        return self._start + round(time / self._factor)
+        return self._scale.due(time)
 
     def _publish(self, outputs: list[Output]) -> None:
         started = self._timer()
@@ -244,6 +242,7 @@ class FreeRunningNode:
 
     def _on_start(self, start: Horizon) -> None:
         self._start = start.time_ns
+        self._scale.start(start.time_ns)
 
     def _on_system_state(self, state: SystemState) -> None:
         self._system = state
@@ -254,4 +253,4 @@ class FreeRunningNode:
 
     def _check_abort(self) -> None:
         if self._system.state in (State.ABORTING, State.SHUT_DOWN):
-            raise Aborted(self._system.reason or "the run is over")
+            raise Aborted(self._system.reason or "the run is over", AbortOrigin.ELSEWHERE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
@@ -25,7 +25,10 @@ def render_study(output: Path, study: Study) -> Path:
     :returns: the path of the page
     """
     environment = Environment(
-        loader=PackageLoader("ros2_cosim.study"),
+        # Style and charts are those of the report of a run.
+        loader=ChoiceLoader(
+            [PackageLoader("ros2_cosim.study"), PackageLoader("ros2_cosim.record")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

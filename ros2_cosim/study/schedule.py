@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
+from ros2_cosim.kernel.errors import Cancelled
+
 T = TypeVar("T")
 
 #: Sums of decimal fractions may pass the budget by so much.
 _SLACK = 1e-9
-
-
-class Cancelled(Exception):
-    """Raised in a job that is to end because the others do."""
 
 
 class Control:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.control import find_run, joined
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
@@ -170,8 +170,6 @@ def show(
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     api = DataPortApi(scenario.name, control, view)
     with joined(run, "dashboard") as session:
-        from ros2_cosim.ros.session import Stopped
-
         _listen(session, scenario, view, control)
         asking = _Asking(session, control, tell)
         served = DataPort(api, host, port, token)
@@ -179,8 +177,8 @@ def show(
             served.start()
             tell(f"dashboard at {served.url}")
             _follow(session, run, control, asking)
-        except Stopped:
-            pass  # whoever started the dashboard has seen enough
+        except Cancelled:
+            pass  # the user has ended the dashboard
         finally:
             served.close()
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import queue
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 import carla
 import pytest
 from support.headless_process import HIGHWAY
+from support.ports import free_port
 
 CAR = "vehicle.tesla.model3"
 
@@ -286,7 +286,7 @@ def test_usual_calls_of_client_scripts(client: Any, world: Any) -> None:
 
 
 def test_traffic_manager_of_the_client_drives(client: Any, world: Any) -> None:
-    manager = client.get_trafficmanager(_free_port())
+    manager = client.get_trafficmanager(free_port())
     manager.set_synchronous_mode(True)
     _synchronise(world, 0.05)
     cars = [_car(world, 200.0 + 30.0 * i) for i in range(2)]
@@ -302,9 +302,3 @@ def test_traffic_manager_of_the_client_drives(client: Any, world: Any) -> None:
     for car in cars:
         car.set_autopilot(False, manager.get_port())
     manager.shut_down()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        port: int = sock.getsockname()[1]
-        return port

@@ -8,7 +8,7 @@ import math
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ros2_cosim.carla_headless.contact import Box, contact
+from ros2_cosim.carla_headless.contact import OrientedBox, contact
 
 _PLACE = st.floats(-6.0, 6.0)
 _SIZE = st.floats(0.2, 3.0)
@@ -16,15 +16,15 @@ _ANGLE = st.floats(-math.pi, math.pi)
 
 
 @st.composite
-def _boxes(draw: st.DrawFn) -> Box:
+def _boxes(draw: st.DrawFn) -> OrientedBox:
     angle = draw(_ANGLE)
-    return Box(
+    return OrientedBox(
         draw(_PLACE), draw(_PLACE), 0.0, draw(_SIZE), draw(_SIZE), 1.0,
         math.cos(angle), math.sin(angle),
     )  # fmt: skip
 
 
-def _corners(box: Box) -> list[tuple[float, float]]:
+def _corners(box: OrientedBox) -> list[tuple[float, float]]:
     signs = ((1, 1), (1, -1), (-1, -1), (-1, 1))
     return [
         (
@@ -35,7 +35,7 @@ def _corners(box: Box) -> list[tuple[float, float]]:
     ]
 
 
-def _overlap_by_clipping(a: Box, b: Box) -> float:
+def _overlap_by_clipping(a: OrientedBox, b: OrientedBox) -> float:
     """Area of the common part, by cutting b's outline at each side of a."""
     outline = _corners(b)
     for nx, ny, limit in (
@@ -61,7 +61,7 @@ def _overlap_by_clipping(a: Box, b: Box) -> float:
 
 
 @given(_boxes(), _boxes())
-def test_overlap_agrees_with_clipping(a: Box, b: Box) -> None:
+def test_overlap_agrees_with_clipping(a: OrientedBox, b: OrientedBox) -> None:
     area = _overlap_by_clipping(a, b)
     found = contact(a, b)
     assume(found is None or found.depth > 1e-6)
@@ -69,7 +69,9 @@ def test_overlap_agrees_with_clipping(a: Box, b: Box) -> None:
 
 
 @given(_boxes(), _boxes())
-def test_moving_along_the_normal_by_the_depth_ends_the_contact(a: Box, b: Box) -> None:
+def test_moving_along_the_normal_by_the_depth_ends_the_contact(
+    a: OrientedBox, b: OrientedBox
+) -> None:
     found = contact(a, b)
     assume(found is not None)
     assert found is not None
@@ -81,7 +83,7 @@ def test_moving_along_the_normal_by_the_depth_ends_the_contact(a: Box, b: Box) -
 
 
 @given(_boxes(), _boxes())
-def test_contact_is_symmetric(a: Box, b: Box) -> None:
+def test_contact_is_symmetric(a: OrientedBox, b: OrientedBox) -> None:
     one, other = contact(a, b), contact(b, a)
     assert (one is None) == (other is None)
     if one and other:
@@ -89,6 +91,6 @@ def test_contact_is_symmetric(a: Box, b: Box) -> None:
 
 
 def test_boxes_above_each_other_do_not_touch() -> None:
-    below = Box(0.0, 0.0, 0.5, 2.0, 1.0, 0.5, 1.0, 0.0)
+    below = OrientedBox(0.0, 0.0, 0.5, 2.0, 1.0, 0.5, 1.0, 0.0)
     assert contact(below, below._replace(z=1.6)) is None
     assert contact(below, below._replace(z=1.4)) is not None

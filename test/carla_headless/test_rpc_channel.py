@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ros2_cosim.carla_headless.rpc_channel import (
-    Request,
     RpcDecoder,
+    RpcRequest,
     encode_error,
     encode_response,
 )
@@ -19,12 +19,12 @@ from ros2_cosim.kernel.errors import ProtocolError
 _SIMPLE = st.none() | st.booleans() | st.integers(-(2**31), 2**32) | st.text() | st.binary()
 _VALUES = st.recursive(_SIMPLE, lambda inner: st.lists(inner, max_size=4), max_leaves=10)
 _CALLS = st.builds(
-    Request, st.integers(0, 2**32 - 1), st.text(), st.lists(_VALUES, max_size=4), st.booleans()
+    RpcRequest, st.integers(0, 2**32 - 1), st.text(), st.lists(_VALUES, max_size=4), st.booleans()
 )
 
 
 @given(st.lists(_CALLS, max_size=5), st.lists(st.integers(1, 50), min_size=1, max_size=20))
-def test_requests_survive_any_cut_of_the_stream(calls: list[Request], cuts: list[int]) -> None:
+def test_requests_survive_any_cut_of_the_stream(calls: list[RpcRequest], cuts: list[int]) -> None:
     stream = b"".join(
         msgpack.packb([0, c.id, c.method, [[c.asynchronous], *c.arguments]]) for c in calls
     )
@@ -44,7 +44,7 @@ def test_garbage_raises_only_protocol_errors(data: bytes) -> None:
     decoder = RpcDecoder(max_bytes=1 << 16)
     try:
         for request in decoder.feed(data):
-            assert isinstance(request, Request)
+            assert isinstance(request, RpcRequest)
     except ProtocolError:
         pass
 

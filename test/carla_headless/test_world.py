@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 from support.headless_process import HIGHWAY
 
-from ros2_cosim.carla_headless.errors import CallError
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     Rotation,
@@ -14,7 +13,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.carla_headless.world import World
+from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.models.road import RoadError
 
 CAR = "vehicle.tesla.model3"

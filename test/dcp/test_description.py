@@ -186,10 +186,10 @@ def test_broken_variables_are_named(change: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"", "no well-formed XML"),
+        (b"", "not well-formed XML"),
         (b"<a/>", "line 1"),
         (b"<dcpSlaveDescription/>", "dcpMajorVersion"),
-        (b"\xff\xfe\x00", "no well-formed XML"),
+        (b"\xff\xfe\x00", "not well-formed XML"),
         (
             b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><a>&e;</a>',
             "document type",

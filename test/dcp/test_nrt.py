@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.dcp_models import Offset, Sine, Types, running, sine_description
+from support.ports import free_port
 
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
@@ -266,11 +267,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
 
 
 def test_separate_data_port_as_in_the_standard() -> None:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = probe.getsockname()[1]
+    free = free_port()
     description = describe(Offset, data_ports=((free, free),))
     with running(Offset(), description) as slave, Master(timeout_s=10) as master:
         remote = master.add_slave(description, port=slave.port)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -19,7 +18,6 @@ import typer
 import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
-from ros2_cosim.carla_headless import __main__ as headless
 from ros2_cosim.cli import main as cli
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
@@ -38,7 +36,8 @@ from ros2_cosim.vds.replay import replay
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "docs/clock.md"
 REFERENCE = "docs/reference.md"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OUTSIDE = ("README.md", "CONTRIBUTING.md")
+PAGES = [*(ROOT / name for name in OUTSIDE), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
@@ -113,29 +112,9 @@ def sub_options(group: str, name: str) -> set[str]:
 
 def cli_options(command: str) -> set[str]:
     """All long options of a command of ``cosim``."""
-    if command == "carla-headless":
-        return headless_options()
     parameters = COMMANDS[command].params
     named = [name for p in parameters for name in (*p.opts, *p.secondary_opts)]
     return {name for name in named if name.startswith("--")} - {"--help"}
-
-
-def headless_options() -> set[str]:
-    """Options of the server, taken from its parser when it is asked to parse."""
-    found: set[str] = set()
-
-    class Looked(Exception):  # noqa: N818
-        pass
-
-    def look(parser: argparse.ArgumentParser, *_: object) -> None:
-        found.update(name for name in parser._option_string_actions if name.startswith("--"))
-        raise Looked
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", look)
-        with pytest.raises(Looked):
-            headless.main([])
-    return found - {"--help"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.errors import RunAbortedError
+from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -25,7 +26,7 @@ def test_everybody_is_told_with_its_state(who):
 
         return Part(10 * MS, step, handlers={"on_abort": lambda s: told.setdefault(name, s)})
 
-    with pytest.raises(RunAbortedError, match=f"'{who}' aborts the run: smoke"):
+    with pytest.raises(Aborted, match=f"'{who}' aborts the run: smoke"):
         StepSystem(a=part("a"), b=part("b")).run(50 * MS)
     assert told == {"a": State.RUNNING, "b": State.RUNNING}
 
@@ -34,14 +35,14 @@ def test_before_the_run_the_state_is_another_one():
     told: list[State] = []
 
     def ready() -> None:
-        raise RunAbortedError("not today")
+        raise Aborted("not today")
 
     system = StepSystem(
         a=Part(10, handlers={"on_communication_ready": ready, "on_abort": told.append})
     )
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
-    with pytest.raises(RunAbortedError):
-        with Lives(behaviours).during(time.sleep, lambda: scheduler.active):
+    with pytest.raises(Aborted):
+        with Lives(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20)
     assert told == [State.COMMUNICATION_INITIALISED]

@@ -21,7 +21,7 @@ def test_events_are_handled_and_all_wait_until_completion():
             # Complete only when the host has handled events after this handler has returned.
             threading.Thread(target=lambda: (handled.wait(60), complete())).start()
 
-    def wait(seconds: float) -> None:
+    def wait() -> None:
         states.extend(life.state for life in lives.of.values())
         handled.set()
         time.sleep(0.001)

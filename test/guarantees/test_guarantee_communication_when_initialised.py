@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from support.behaviours import Plain
 
@@ -19,7 +20,7 @@ def test_all_have_initialised_before_the_first_handler_is_called():
             seen.append([life.state for life in lives.of.values()])
 
     lives = Lives({name: Model() for name in "abc"})
-    lives.start(time.sleep)
+    lives.start(partial(time.sleep, 0.01))
     assert len(seen) == 3
     for states in seen:
         assert min(states) >= State.COMMUNICATION_INITIALISED

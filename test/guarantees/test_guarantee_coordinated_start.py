@@ -11,7 +11,7 @@ from support.behaviours import Plain
 
 from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.system_state import system_state
+from ros2_cosim.kernel.membership import system_state
 
 
 @given(st.integers(2, 5), st.integers(0, 2**32))

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from support.step_systems import Part, StepSystem, digests
+from support.engine_network import digests
+from support.step_systems import Part, StepSystem
 
 
 def build() -> StepSystem:
@@ -21,7 +22,7 @@ def build() -> StepSystem:
 @pytest.mark.parametrize("seed", range(4))
 def test_readers_wait_for_its_promises(seed):
     system = build()
-    expected = digests(system.run(60))
+    expected = digests(system.run(60).runtimes)
     times = [t for name, t in system.log if name == "chooser"]
     assert times[:6] == [0, 1, 3, 7, 8, 10]
-    assert build().engines(60).run(seed) == expected
+    assert build().engines(60, seed).run() == expected

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.system_state import system_state
+from ros2_cosim.kernel.membership import system_state
 
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.name)

@@ -17,7 +17,7 @@ def test_nobody_begins_a_step_before_the_other_has_finished_the_one_before():
 
     for seed in range(5):
         system = build()
-        system.engines(200).run(seed)
+        system.engines(200, seed).run()
         latest = {"a": -10, "b": -10}
         for name, time in system.log:
             latest[name] = time

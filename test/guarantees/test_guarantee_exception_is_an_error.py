@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from support.step_systems import MS, Part, StepSystem
@@ -28,7 +29,7 @@ def test_participant_and_handler_are_named(where):
     lives = Lives(behaviours, on_change=changes.append)
     place = "activation at 0 ns" if where == "step" else f"handler {where}"
     with pytest.raises(ParticipantError, match=f"'bad' failed in its {place}.*out of range"):
-        with lives.during(time.sleep, lambda: scheduler.active):
+        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20 * MS)
             lives.stop("end")
     assert [c.participant for c in changes if c.state is State.ERROR] == ["bad"]

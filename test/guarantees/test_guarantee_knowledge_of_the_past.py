@@ -17,4 +17,4 @@ def test_the_newest_message_before_t_is_never_missing(seed):
     StepSystem(
         reader=Part(10, read, {"x": "writer"}, delayed=True),
         writer=Part(3, lambda time, step: {"out": step.time}),
-    ).engines(300).run(seed)
+    ).engines(300, seed).run()

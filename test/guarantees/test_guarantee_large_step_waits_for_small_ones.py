@@ -13,7 +13,7 @@ def test_the_steps_in_between_come_first(seed):
         large=Part(20, reads={"x": "small"}),
         small=Part(10, lambda time, step: {"out": step.time}, schedule="every"),
     )
-    system.engines(100).run(seed)
+    system.engines(100, seed).run()
     done = -1
     for name, time in system.log:
         if name == "small":

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from support.step_systems import Part, StepSystem, digests
+from support.engine_network import digests
+from support.step_systems import Part, StepSystem
 
 
 def build() -> StepSystem:
@@ -17,9 +18,9 @@ def build() -> StepSystem:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_step_is_later_than_zero_and_the_result_is_fixed(seed):
     system = build()
-    expected = digests(system.run(100))
+    expected = digests(system.run(100).runtimes)
     assert [t for name, t in system.log if name == "joiner"] == [50, 60, 70, 80, 90]
-    assert build().engines(100).run(seed) == expected
+    assert build().engines(100, seed).run() == expected
 
 
 def test_the_others_have_run_without_it():

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from support.step_systems import Part, StepSystem, digests
+from support.engine_network import digests
+from support.step_systems import Part, StepSystem
 
 
 def build() -> StepSystem:
@@ -17,8 +18,8 @@ def build() -> StepSystem:
 @pytest.mark.parametrize("seed", range(4))
 def test_readers_run_to_the_end_with_its_last_word(seed):
     system = build()
-    expected = digests(system.run(80))
+    expected = digests(system.run(80).runtimes)
     assert [t for name, t in system.log if name == "leaver"] == [0, 10, 20, 30]
     stamps = [value for name, _, value in system.sent if name == "reader"]
     assert stamps == [0, 10, 20, 30, 30, 30, 30, 30]
-    assert build().engines(80).run(seed) == expected
+    assert build().engines(80, seed).run() == expected

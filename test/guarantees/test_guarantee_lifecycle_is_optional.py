@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from support.kernel_systems import Mixer
 
@@ -14,7 +15,7 @@ from ros2_cosim.kernel.lives import Lives
 def test_a_model_without_any_handler_goes_through_all_states():
     changes: list[Change] = []
     lives = Lives({"plain": Mixer("plain", {}, 2, None)}, on_change=changes.append)
-    with lives.during(time.sleep, lambda: None):
+    with lives.during(partial(time.sleep, 0.01), lambda: None):
         lives.stop("end")
         lives.shut_down("complete")
     assert [change.state for change in changes] == [

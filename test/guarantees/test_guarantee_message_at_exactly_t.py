@@ -22,7 +22,7 @@ def seen(delayed: bool, seed: int | None) -> list[tuple[int, int | None]]:
     if seed is None:
         system.run(50)
     else:
-        system.engines(50).run(seed)
+        system.engines(50, seed).run()
     return pairs
 
 

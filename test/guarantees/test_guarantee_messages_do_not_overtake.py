@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from support.step_systems import Part, StepSystem
 
-from ros2_cosim.kernel.engine import CausalityCounts, Channel
+from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import CausalityError
 from ros2_cosim.kernel.participant import Sample
 
@@ -33,5 +33,5 @@ def test_numbers_and_stamps_of_what_is_read_never_decrease(seed):
     StepSystem(
         a=Part(3, lambda time, step: {"out": step.time}),
         b=Part(5, read, {"x": "a"}),
-    ).engines(100).run(seed)
+    ).engines(100, seed).run()
     assert seen == sorted(seen)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from support.step_systems import Part, StepSystem, digests
+from support.engine_network import digests
+from support.step_systems import Part, StepSystem
 
 
 def build() -> StepSystem:
@@ -18,4 +19,4 @@ def build() -> StepSystem:
 @pytest.mark.parametrize("seed", range(5))
 def test_engines_without_any_coordinator_come_to_the_end(seed):
     """They have messages and promises of each other, and nothing else."""
-    assert build().engines(200).run(seed) == digests(build().run(200))
+    assert build().engines(200, seed).run() == digests(build().run(200).runtimes)

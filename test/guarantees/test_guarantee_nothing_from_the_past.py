@@ -19,7 +19,7 @@ def build() -> StepSystem:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_at_each_step_everything_older_has_been_promised_complete(seed):
-    run = build().engines(200)
+    run = build().engines(200, seed)
     engine = run.engines["b"]
     activate = run.runtimes["b"]._activate
 
@@ -28,7 +28,7 @@ def test_at_each_step_everything_older_has_been_promised_complete(seed):
         return activate(step)
 
     run.runtimes["b"]._activate = check  # type: ignore[method-assign, assignment]
-    run.run(seed)
+    run.run()
 
 
 def test_one_that_comes_nevertheless_ends_the_run():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from support.step_systems import MS, Part, StepSystem
@@ -24,7 +25,7 @@ def test_the_state_carries_the_report():
     changes: list[Change] = []
     lives = Lives(behaviours, on_change=changes.append)
     with pytest.raises(ParticipantError, match="'bad' reports an error: the sensor is blind"):
-        with lives.during(time.sleep, lambda: scheduler.active):
+        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(50 * MS)
     (error,) = [change for change in changes if change.state is State.ERROR]
     assert error.participant == "bad"

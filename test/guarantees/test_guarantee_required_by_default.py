@@ -27,16 +27,16 @@ def test_the_state_of_the_system_is_that_of_those_that_take_part():
 
     from ros2_cosim.kernel.coordinator import Coordinator
     from ros2_cosim.kernel.lifecycle import State
-    from ros2_cosim.kernel.muster import Muster
+    from ros2_cosim.kernel.membership import Membership
 
     graph = StepSystem(a=Part(10), late=Part(10, enter=500), leaver=Part(10, leave=300)).graph()
     coordinator = Coordinator(
         graph.order, duration_ns=1000, run_ahead_ns=50, stop_latency_ns=50, enters={"late": 500}
     )
-    muster = Muster(graph, coordinator)
+    membership = Membership(graph, coordinator)
 
     def defines(name: str, state: State | None, ending: bool = False) -> bool:
-        return muster.defines_system(name, state, ending)
+        return membership.defines_system(name, state, ending)
 
     assert defines("a", None)
     assert defines("a", State.STOPPING)
@@ -45,7 +45,7 @@ def test_the_state_of_the_system_is_that_of_those_that_take_part():
     assert defines("late", State.RUNNING)
     assert defines("late", State.PAUSED)
     assert not defines("late", State.STOPPED, True)  # it never took part
-    muster.ready("late")
+    membership.ready("late")
     assert defines("late", State.STOPPED, True)
     assert defines("leaver", State.RUNNING)
     assert not defines("leaver", State.STOPPING)

@@ -16,7 +16,7 @@ from support.held_runs import participant, reference, scenario
 from support.onlooker import Onlooker
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.run_control import Command
+from ros2_cosim.realtime.run_control import Command
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.dds import loopback_environment
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from support.behaviours import Plain
 
@@ -19,7 +20,7 @@ def test_it_comes_between_ready_and_running():
             seen.append([life.state for life in lives.of.values()])
 
     lives = Lives({name: Model() for name in "ab"})
-    lives.start(time.sleep)
+    lives.start(partial(time.sleep, 0.01))
     # The second one's is called when the first one runs already: it blocks nobody.
     assert seen == [
         [State.READY_TO_RUN, State.READY_TO_RUN],

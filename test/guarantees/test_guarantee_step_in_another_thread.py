@@ -6,7 +6,8 @@ from __future__ import annotations
 import queue
 import threading
 
-from support.step_systems import MS, Part, StepSystem, digests
+from support.engine_network import digests
+from support.step_systems import MS, Part, StepSystem
 
 
 def build(threaded: bool) -> StepSystem:
@@ -34,4 +35,5 @@ def build(threaded: bool) -> StepSystem:
 
 
 def test_it_gives_the_trace_of_the_blocking_one():
-    assert digests(build(True).run(100 * MS)) == digests(build(False).run(100 * MS))
+    blocking, asynchronous = build(False).run(100 * MS), build(True).run(100 * MS)
+    assert digests(asynchronous.runtimes) == digests(blocking.runtimes)

@@ -15,7 +15,7 @@ def test_steps_of_one_participant_increase_strictly(periods, seed):
     for concurrent in (False, True):
         system = StepSystem(**{f"p{i}": Part(period) for i, period in enumerate(periods)})
         if concurrent:
-            system.engines(200).run(seed)
+            system.engines(200, seed).run()
         else:
             system.run(200)
         for name in system.parts:

@@ -19,7 +19,7 @@ def rows() -> list[list[str]]:
     found = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if line.startswith("| ") and cells[0] != "Promise":
+        if line.startswith("| ") and cells[0] != "Promise of SIL Kit":
             found.append(cells)
     return found
 

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores, get_typestore
 
-from ros2_cosim.interfaces import catalogue, records
+from ros2_cosim.documents.installed import share_file
+from ros2_cosim.interfaces import catalogue, definitions, records
 from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS, STANDARD_DEFINITIONS
-from ros2_cosim.interfaces.message_definition import parse_definition
+from ros2_cosim.interfaces.definitions import parse_definition
 from ros2_cosim.kernel.errors import ConfigurationError
-
-MSG_DIRECTORY = Path(__file__).parents[2] / "msg"
 
 
 class Hit(NamedTuple):
@@ -23,19 +23,47 @@ class Hit(NamedTuple):
     ring: int
 
 
-@pytest.mark.parametrize("name", sorted(OWN_DEFINITIONS))
-def test_own_definitions_say_the_same_as_the_message_files(name: str) -> None:
-    path = MSG_DIRECTORY / f"{name.rsplit('/', 1)[1]}.msg"
-    if not MSG_DIRECTORY.is_dir():
-        pytest.skip("only the installed package is here, without its msg directory")
-    assert parse_definition(name, path.read_text()) == catalogue.DEFAULT.fields(name)
+def test_every_message_file_but_the_carrier_has_a_record() -> None:
+    files = {path.stem for path in share_file("msg/Horizon.msg").parent.glob("*.msg")}
+    assert {cls.__name__ for cls in catalogue.OWN_RECORDS} == files - {"StampedData"}
 
 
-@pytest.mark.parametrize("name", sorted(STANDARD_DEFINITIONS))
-def test_standard_definitions_have_the_fields_of_jazzy(name: str) -> None:
+@pytest.mark.parametrize("name", list(catalogue.DEFAULT))
+def test_every_record_of_the_suite_fits_its_message(name: str) -> None:
+    fresh = Catalogue()
+    fresh.register(name, catalogue.DEFAULT.record(name), paths=catalogue.DEFAULT._paths[name])
+    assert fresh.codec(name).record is catalogue.DEFAULT.record(name)
+
+
+@pytest.mark.parametrize("name", ["nav_msgs/msg/Odometry", "geometry_msgs/msg/AccelStamped"])
+def test_installed_standard_types_are_those_of_jazzy(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = {part: Catalogue().fields(part) for part in catalogue.definitions(name)}
+    monkeypatch.setattr(definitions, "find_share", lambda package, file: None)
+    assert {part: Catalogue().fields(part) for part in catalogue.definitions(name)} == installed
+
+
+def test_all_standard_types_are_there_without_an_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(definitions, "find_share", lambda package, file: None)
+    fresh = Catalogue()
     store = get_typestore(Stores.ROS2_JAZZY)
-    ours = get_types_from_msg(STANDARD_DEFINITIONS[name], name)[name]
-    assert ours[1] == store.fielddefs[name][1]
+    for name in store.fielddefs:
+        assert [f.name for f in fresh.fields(name)] == [n for n, _ in store.fielddefs[name][1]]
+
+
+def test_importing_the_catalogue_reads_no_message_file() -> None:
+    code = (
+        "import sys\n"
+        "from ros2_cosim.interfaces import catalogue\n"
+        "assert not catalogue.DEFAULT._fields\n"
+        "assert 'rosbags.typesys.stores.ros2_jazzy' not in sys.modules\n"
+        "catalogue.codec('nav_msgs/msg/Odometry')\n"
+        "assert 'rosbags.typesys.stores.ros2_jazzy' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_every_record_of_the_suite_has_a_type() -> None:
@@ -74,15 +102,8 @@ def test_definition_lines_of_every_kind_are_read() -> None:
     ]
 
 
-def with_header() -> Catalogue:
-    own = Catalogue()
-    for name in ("builtin_interfaces/msg/Time", "std_msgs/msg/Header", "geometry_msgs/msg/Vector3"):
-        own.define(name, STANDARD_DEFINITIONS[name])
-    return own
-
-
 def test_a_user_registers_a_type_of_his_own() -> None:
-    own = with_header()
+    own = Catalogue()
     own.register(
         "toy/msg/Hit", Hit, "std_msgs/Header header\nuint64 seq\nfloat64 range\nuint16 ring"
     )
@@ -92,7 +113,7 @@ def test_a_user_registers_a_type_of_his_own() -> None:
 
 
 def test_a_record_may_be_mapped_onto_a_message_of_another_shape() -> None:
-    own = with_header()
+    own = Catalogue()
     own.register(
         "toy/msg/Ray",
         Hit,
@@ -113,7 +134,7 @@ def test_a_record_may_be_mapped_onto_a_message_of_another_shape() -> None:
         ("float64 range\nuint8[] ring", "must be a tuple"),
         ("float64 range\nUnknown ring", "toy/msg/Unknown"),
         ("float64 range\ngeometry_msgs/Vector3 ring", "not a NamedTuple"),
-        ("float64 range\nuint8 range", "line 2: second field"),
+        ("float64 range\nuint8 range", "there is a second field 'range'"),
         ("float64 range\nuint8 ring;", "line 2"),
         ("float64 range\nuint8 ring\nHit more", "not known"),
         ("", "no fields"),
@@ -121,11 +142,11 @@ def test_a_record_may_be_mapped_onto_a_message_of_another_shape() -> None:
 )
 def test_a_record_that_does_not_fit_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(ConfigurationError, match=complaint):
-        with_header().register("toy/msg/Hit", Hit, text)
+        Catalogue().register("toy/msg/Hit", Hit, text)
 
 
 def test_types_are_refused_when_taken_or_misnamed() -> None:
-    own = with_header()
+    own = Catalogue()
     own.register("toy/msg/Hit", Hit, "float64 range\nuint8 ring")
     own.register("toy/msg/Hit", Hit, "float64 range\nuint8 ring")
     with pytest.raises(ConfigurationError, match="already defined differently"):

@@ -13,7 +13,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.message_definition import SEQUENCE
+from ros2_cosim.interfaces.definitions import SEQUENCE
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ProtocolError
 
@@ -81,7 +81,7 @@ def typestore() -> Any:
     store = get_typestore(Stores.ROS2_JAZZY)
     for name in TYPES:
         if name.startswith("ros2_cosim/"):
-            store.register(get_types_from_msg(catalogue.DEFAULT._texts[name], name))
+            store.register(get_types_from_msg(catalogue.definitions(name)[name], name))
     return store
 
 

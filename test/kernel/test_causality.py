@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, wire
 
-from ros2_cosim.kernel.engine import Engine, Promise
+from ros2_cosim.kernel.channel import Promise
+from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.errors import CausalityError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.participant import Sample

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.kernel_systems import CoordinatedRun, System, digests, systems
+from support.engine_network import digests
+from support.kernel_systems import CoordinatedRun, System, systems
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import ConfigurationError

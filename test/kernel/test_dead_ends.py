@@ -3,6 +3,7 @@
 
 import pytest
 
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.activation import all_of, any_of
 from ros2_cosim.kernel.errors import DeadEndError
 from ros2_cosim.kernel.graph import (
@@ -44,7 +45,7 @@ def test_any_of_needs_one_live_writer_only() -> None:
     source = ParticipantSpec("source", 10, outputs=(LATE,))
     connections = [Connection("source", "out", "a", "in"), Connection("a", "out", "a", "own")]
     graph = Graph([source, reactor("a", "in", "own")], connections)
-    assert graph.first_stamp("a", "out") == 10
+    assert lookahead.first_stamp(graph, "a", "out") == 10
 
 
 def test_who_hangs_behind_a_dead_cycle_is_dead_too() -> None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from support.behaviours import wire
@@ -11,6 +13,7 @@ from support.behaviours import wire
 from ros2_cosim.kernel.activation import Activation, Count, all_of
 from ros2_cosim.kernel.errors import ConfigurationError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
+    Connection,
     Graph,
     InputPort,
     Latency,
@@ -191,3 +194,28 @@ def test_channels_are_numbered_by_port_in_declaration_order_then_by_writer() -> 
         "b.out -> r.m",
     ]
     assert {c.target_port for c in graph.outgoing("b")} == {"x", "m"}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared(Connection):
+    """A connection that counts how often it is compared with another one."""
+
+    comparisons: ClassVar[list[str]] = []
+
+    def __eq__(self, other: object) -> bool:
+        self.comparisons.append(str(self))
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def test_the_work_of_the_checks_grows_with_the_number_of_connections() -> None:
+    number = 300
+    writers = [ParticipantSpec(f"w{i}", 10, outputs=(OutputPort("out"),)) for i in range(number)]
+    reader = ParticipantSpec("reader", 10, inputs=(InputPort("in"),))
+    connections = [Compared(w.name, "out", "reader", "in") for w in writers]
+    assert len(Graph([*writers, reader], connections).incoming("reader")) == number
+    assert len(Compared.comparisons) <= number
+    with pytest.raises(ConfigurationError, match="connection w7.out -> reader.in is declared twi"):
+        Graph([*writers, reader], [*connections, connections[7]])

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from support.activations import MultipleOf
 from support.kernel_systems import Interleaving, System, run_sequential, systems
 
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.activation import Activation, Count, Predicate, all_of
 from ros2_cosim.kernel.graph import (
     Connection,
@@ -53,11 +54,11 @@ def test_separation_follows_counting_and_nothing_else(
     activation: Activation, separation: int | None, first: int
 ) -> None:
     graph = chain(activation)
-    assert graph.separation("source", "out") == 10
-    assert graph.separation("middle", "out") == separation
-    assert graph.needs_promises("middle", "out") == (separation is None)
-    assert graph.first_stamp("source", "out") == 5
-    assert graph.first_stamp("middle", "out") == first
+    assert lookahead.separation(graph, "source", "out") == 10
+    assert lookahead.separation(graph, "middle", "out") == separation
+    assert lookahead.needs_promises(graph, "middle", "out") == (separation is None)
+    assert lookahead.first_stamp(graph, "source", "out") == 5
+    assert lookahead.first_stamp(graph, "middle", "out") == first
 
 
 def test_silence_and_random_latency_leave_no_separation() -> None:
@@ -67,14 +68,16 @@ def test_silence_and_random_latency_leave_no_separation() -> None:
         {"latency": Latency(4, lambda: 5)},
     ):
         graph = chain(Count("a"), **output)
-        assert graph.separation("middle", "out") is None
-        assert graph.needs_promises("middle", "out")
+        assert lookahead.separation(graph, "middle", "out") is None
+        assert lookahead.needs_promises(graph, "middle", "out")
 
 
 def test_once_needs_a_promise_only_where_the_first_activation_is_not_known() -> None:
     output = (OutputPort("out", schedule="once"),)
-    assert not Graph([ParticipantSpec("a", 10, outputs=output)], []).needs_promises("a", "out")
-    assert chain(Count("a"), schedule="once").needs_promises("middle", "out")
+    assert not lookahead.needs_promises(
+        Graph([ParticipantSpec("a", 10, outputs=output)], []), "a", "out"
+    )
+    assert lookahead.needs_promises(chain(Count("a"), schedule="once"), "middle", "out")
 
 
 def _entry(name: str, **changes: object) -> dict[str, object]:
@@ -124,8 +127,8 @@ def test_what_the_graph_says_of_a_port_is_true_of_its_messages(system: System) -
 
     SequentialScheduler(graph, behaviours, observer=observe).run(UNTIL)
     for (participant, port), stamps in sent.items():
-        first = graph.first_stamp(participant, port)
-        separation = graph.separation(participant, port)
+        first = lookahead.first_stamp(graph, participant, port)
+        separation = lookahead.separation(graph, participant, port)
         assert stamps == sorted(stamps)
         assert first <= stamps[0]
         if separation is not None:
@@ -133,7 +136,7 @@ def test_what_the_graph_says_of_a_port_is_true_of_its_messages(system: System) -
             assert stamps == [first + k * separation for k in range(len(stamps))]
         if graph.output(participant, port).schedule == "once":
             assert len(stamps) == 1
-            if not graph.needs_promises(participant, port):
+            if not lookahead.needs_promises(graph, participant, port):
                 spec = graph.participants[participant]
                 assert spec.activation is None
 
@@ -148,10 +151,10 @@ def test_a_port_that_needs_no_promises_sends_all_that_its_separation_says(
     scheduler.run(UNTIL)
     for name, spec in graph.participants.items():
         for output in spec.outputs:
-            separation = graph.separation(name, output.name)
-            if separation is None or graph.needs_promises(name, output.name):
+            separation = lookahead.separation(graph, name, output.name)
+            if separation is None or lookahead.needs_promises(graph, name, output.name):
                 continue
             count, newest = scheduler.runtimes[name].sent(output.name)
             # The message after the newest one lies beyond the run, or its writer has left.
-            due = newest + separation if count else graph.first_stamp(name, output.name)
+            due = newest + separation if count else lookahead.first_stamp(graph, name, output.name)
             assert due - output.latency.minimum_ns >= min(UNTIL, spec.leave_ns)

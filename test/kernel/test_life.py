@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import pytest
 from support.behaviours import Plain
 
 from ros2_cosim.kernel.errors import (
+    Cancelled,
     ConfigurationError,
-    Interruption,
     LifecycleError,
     ParticipantError,
 )
@@ -151,11 +152,11 @@ def test_an_exception_in_a_handler_names_participant_and_handler(handler):
 def test_interruptions_pass_through_handlers_unchanged():
     class Interrupted(Plain):
         def on_stop(self):
-            raise Interruption("asked to end")
+            raise Cancelled("asked to end")
 
     life = Life("p", Interrupted())
     life.create()
-    with pytest.raises(Interruption, match="asked to end"):
+    with pytest.raises(Cancelled, match="asked to end"):
         life.stop("end")
 
 
@@ -208,7 +209,7 @@ class TestTogether:
             {name: Witness(name, log) for name in ("b", "a")},
             on_system=lambda state, reason: system.append(state),
         )
-        lives.start(time.sleep)
+        lives.start(partial(time.sleep, 0.01))
         assert lives.system is State.RUNNING
         lives.stop("end of the run")
         lives.shut_down("complete")
@@ -233,8 +234,8 @@ class TestTogether:
         slow = Slow()
         waits = []
 
-        def wait(seconds: float) -> None:
-            waits.append(seconds)
+        def wait() -> None:
+            waits.append(len(log))
             if len(waits) == 3:
                 log.append("completed")
                 slow.complete()
@@ -253,7 +254,7 @@ class TestTogether:
             on_change=changes.append,
             on_system=lambda state, reason: system.append(state),
         )
-        lives.start(time.sleep)
+        lives.start(partial(time.sleep, 0.01))
         log.clear()
         lives.fail("a", "broken")
         assert log == ["a shutdown", "b abort in RUNNING", "c abort in RUNNING"]
@@ -264,7 +265,7 @@ class TestTogether:
 
     def test_a_paused_one_pauses_the_system(self):
         lives = Lives({name: Plain() for name in "ab"})
-        lives.start(time.sleep)
+        lives.start(partial(time.sleep, 0.01))
         lives.of["a"].pause("debugger")
         assert (lives.system, lives.paused) == (State.PAUSED, ["a"])
         lives.of["a"].resume("go on")

@@ -7,19 +7,16 @@ import pytest
 from support.behaviours import Plain, wire
 
 from ros2_cosim.kernel.activation import Count
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lives import Lives
-from ros2_cosim.kernel.muster import Muster
+from ros2_cosim.kernel.membership import Membership, MembershipView, Presence, check_required
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.presence import Presence
-from ros2_cosim.kernel.requirement import check_required
-from ros2_cosim.kernel.run_control import Command, Request, RunControl
 from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.realtime.run_control import Command, Request, RunControl
 
 END = 1000
 OUT = (OutputPort("out"),)
@@ -40,7 +37,7 @@ def chained() -> Graph:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ([], "nobody is named; participants are mean, reader, wave"),
+        ([], "no participant is named; participants are mean, reader, wave"),
         (["wave", "gost"], "no participant 'gost'; participants are mean, reader, wave"),
         (
             ["mean", "reader"],
@@ -65,7 +62,7 @@ def test_who_is_optional_in_the_scenario_is_not_counted_on() -> None:
     check_required(Graph(specs, graph.connections), ["mean"])
 
 
-def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
+def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
     graph = Graph([spec("a"), *specs], [])
     coordinator = Coordinator(
         graph.order,
@@ -75,39 +72,39 @@ def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
         enters={s.name: s.enter_ns for s in specs if s.enter_ns},
         free=[s.name for s in specs if s.free_entry],
     )
-    return Muster(graph, coordinator), coordinator
+    return Membership(graph, coordinator), coordinator
 
 
 def test_exactly_those_named_are_waited_for() -> None:
-    muster, _ = system(spec("b"), spec("c", required=False), spec("d", free_entry=True))
-    assert muster.at_start == {"a", "b", "c"}
-    assert muster.dispensable == set()
-    muster.require(["a", "d"])
-    assert muster.at_start == {"a", "d"}
-    assert muster.dispensable == {"b", "c"}
-    assert [name for name in "abcd" if muster.can_spare(name)] == ["b", "c"]
-    muster.require(["b"])
-    assert muster.at_start == {"b"}
-    assert muster.dispensable == {"a", "c"}
+    membership, _ = system(spec("b"), spec("c", required=False), spec("d", free_entry=True))
+    assert membership.at_start == {"a", "b", "c"}
+    assert membership.dispensable == set()
+    membership.require(["a", "d"])
+    assert membership.at_start == {"a", "d"}
+    assert membership.dispensable == {"b", "c"}
+    assert [name for name in "abcd" if membership.can_spare(name)] == ["b", "c"]
+    membership.require(["b"])
+    assert membership.at_start == {"b"}
+    assert membership.dispensable == {"a", "c"}
 
 
 def test_the_state_of_the_system_is_that_of_those_named() -> None:
-    muster, _ = system(spec("b"), spec("d", free_entry=True), spec("e", enter_ns=70))
-    assert muster.defines_system("b", None, False)
-    assert not muster.defines_system("d", None, False)
-    muster.require(["a", "d", "e"])
-    assert muster.defines_system("a", None, False)
-    assert not muster.defines_system("b", State.RUNNING, False)
-    assert muster.defines_system("d", None, False)
+    membership, _ = system(spec("b"), spec("d", free_entry=True), spec("e", enter_ns=70))
+    assert membership.defines_system("b", None, False)
+    assert not membership.defines_system("d", None, False)
+    membership.require(["a", "d", "e"])
+    assert membership.defines_system("a", None, False)
+    assert not membership.defines_system("b", State.RUNNING, False)
+    assert membership.defines_system("d", None, False)
     # It is waited for at its entry, not at the start.
-    assert not muster.defines_system("e", None, False)
+    assert not membership.defines_system("e", None, False)
 
 
 def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
-    muster, coordinator = system(spec("b"))
-    muster.require(["a"])
-    assert muster.lose("b", "was not there")
-    record = muster.record()
+    membership, coordinator = system(spec("b"))
+    membership.require(["a"])
+    assert membership.lose("b", "was not there")
+    record = membership.record()
     assert record["required"] == ["a"]
     assert record["absent"] == ["b"]
     assert record["not_repeatable"] == [
@@ -118,41 +115,41 @@ def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
 
 
 def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
-    muster, _ = system(spec("d", free_entry=True))
-    muster.require(["a", "d"])
-    muster.ready("a")
-    muster.ready("d")
-    assert muster.admit(NEVER) == ["d"]
-    assert muster.presences == (Presence("d", 0, FOREVER),)
-    assert muster.record()["not_repeatable"] is None
+    membership, _ = system(spec("d", free_entry=True))
+    membership.require(["a", "d"])
+    membership.ready("a")
+    membership.ready("d")
+    assert membership.admit(NEVER) == ["d"]
+    assert membership.presences == (Presence("d", 0, FOREVER),)
+    assert membership.record()["not_repeatable"] is None
 
 
 def test_nobody_becomes_required_who_has_gone_or_would_have_to_come() -> None:
-    muster, _ = system(spec("b"), spec("c"))
-    muster.require(["a"])
-    muster.lose("b", "killed")
+    membership, _ = system(spec("b"), spec("c"))
+    membership.require(["a"])
+    membership.lose("b", "killed")
     with pytest.raises(ConfigurationError, match="the run goes on without 'b' already .killed"):
-        muster.require(["a", "b"])
-    muster.ready("a")
+        membership.require(["a", "b"])
+    membership.ready("a")
     with pytest.raises(ConfigurationError, match="too late, the run has begun, and 'c' is not"):
-        muster.require(["a", "c"], begun=True)
-    assert not muster.is_required("c")
-    muster.ready("c")
-    muster.require(["a", "c"], begun=True)
-    assert muster.is_required("c")
+        membership.require(["a", "c"], begun=True)
+    assert not membership.is_required("c")
+    membership.ready("c")
+    membership.require(["a", "c"], begun=True)
+    assert membership.is_required("c")
 
 
 def test_a_channel_of_whom_the_controller_spares_closes() -> None:
     graph = Graph([spec("w"), ParticipantSpec("r", 10, inputs=IN)], wire("w.out>r.in"))
-    attendance = Attendance(graph)
+    membership = MembershipView(graph)
     received: list[Sample] = []
     channel = Channel(graph, "w", "out", received.append)
-    attendance.watch("w", "out", channel)
+    membership.watch("w", "out", channel)
     counts = CausalityCounts()
     channel.push(Sample(0, 0, None), "r", counts)
-    attendance.told((Presence("w", NEVER, 7),), 90)
+    membership.told((Presence("w", NEVER, 7),), 90)
     assert channel.promise == FOREVER
-    assert attendance.gone == {"w"}
+    assert membership.gone == {"w"}
     channel.push(Sample(10, 1, None), "r", counts)  # it was under way when its writer was lost
     assert [sample.seq for sample in received] == [0]
     assert (counts.timing, counts.loss, counts.order) == (0, 0, 0)
@@ -215,7 +212,7 @@ def test_in_one_process_only_the_state_of_the_system_changes() -> None:
     lives.require(["a"])
     seen: list[State] = []
 
-    def wait(seconds: float) -> None:
+    def wait() -> None:
         seen.append(lives.of["slow"].state)
         slow.complete()  # type: ignore[operator]
 

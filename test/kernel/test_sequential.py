@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
-from support.kernel_systems import System, digests, run_sequential, systems
+from support.engine_network import digests
+from support.kernel_systems import System, run_sequential, systems
 
 from ros2_cosim.kernel.activation import Count
 from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec

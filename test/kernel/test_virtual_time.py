@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Plain
-from support.step_systems import MS, Part, StepSystem, context, digests
+from support.engine_network import digests
+from support.step_systems import MS, Part, StepSystem, context
 
+from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import (
+    Aborted,
     ConfigurationError,
     LifecycleError,
     ParticipantError,
-    RunAbortedError,
 )
 from ros2_cosim.kernel.graph import ParticipantSpec
 from ros2_cosim.kernel.participant import Step
@@ -102,7 +104,7 @@ def test_another_thread_may_end_the_run_within_an_open_step(how):
         assert scheduler.stop_reason == "a: enough"
         assert [time for _, time in system.log] == [0]
         return
-    expected = ParticipantError if how == "report_error" else RunAbortedError
+    expected = ParticipantError if how == "report_error" else Aborted
     with pytest.raises(expected, match="'a' (reports an error|aborts the run): enough"):
         system.run(1000 * MS)
 
@@ -147,7 +149,7 @@ class TestDynamicSteps:
 
     def test_their_ports_promise_explicitly(self):
         system = StepSystem(a=Part(10, dynamic=True, schedule="every"), b=Part(10))
-        assert system.graph().needs_promises("a", "out")
+        assert lookahead.needs_promises(system.graph(), "a", "out")
 
     @settings(max_examples=60)
     @given(
@@ -174,5 +176,5 @@ class TestDynamicSteps:
                 slow=Part(slow, fold, {"x": "quick"}),
             )
 
-        expected = digests(build().run(300))
-        assert build().engines(300).run(seed) == expected
+        expected = digests(build().run(300).runtimes)
+        assert build().engines(300, seed).run() == expected

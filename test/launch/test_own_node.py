@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.controllers import Measurement, make_law
 from ros2_cosim.run.processes import ProcessGroup, command_of
@@ -15,7 +16,6 @@ from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_model
 
 NODE = """

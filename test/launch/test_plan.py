@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.dds import PROFILE_FILE
 from ros2_cosim.run.launch_request import (
@@ -22,7 +23,6 @@ from ros2_cosim.run.launch_request import (
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
-from ros2_cosim.scenario.executables import PACKAGE
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 

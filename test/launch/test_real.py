@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.bag_reader import is_complete
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.share import share_file
 
 LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "platoon.launch.py"
 

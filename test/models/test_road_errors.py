@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Malformed, hostile and unsupported OpenDRIVE: always a RoadError that names the place."""
 
+import math
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.documents import xml_reader
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.road import RoadError, RoadNetwork
@@ -102,8 +104,12 @@ def test_entities_cannot_be_declared() -> None:
 
 
 def test_depth_and_size_are_bounded() -> None:
-    with pytest.raises(RoadError, match="nested 64 deep at most"):
+    with pytest.raises(RoadError, match="Excessive depth in document"):
         RoadNetwork.from_xodr("<a>" * 100_000)
+    with pytest.raises(RoadError, match=r"x.xodr: found \d+ bytes; allowed are 1000"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(xml_reader, "MAX_BYTES", 1000)
+            RoadNetwork.from_xodr(HIGHWAY, "x.xodr")
     long_road = broken('length="1600.0"', 'length="1e6"').replace("3200.0", "1001600.0")
     with pytest.raises(RoadError, match="all roads together may be 1e"):
         RoadNetwork.from_xodr(long_road)
@@ -111,6 +117,36 @@ def test_depth_and_size_are_bounded() -> None:
     tight = tight.replace('hdg="0.0" length="100.0"', 'hdg="0.0" length="900000.0"')
     with pytest.raises(RoadError, match=r"<spiral>: a spiral may turn by at most 200 rad"):
         RoadNetwork.from_xodr(tight)
+
+
+def test_namespaces_comments_and_encodings_do_not_matter() -> None:
+    plain = RoadNetwork.from_xodr(HIGHWAY)
+    root = '<OpenDRIVE xmlns="http://code.asam.net/simulation/standard/opendrive_schema">'
+    assert "<OpenDRIVE>" in HIGHWAY
+    for text in (
+        broken("<OpenDRIVE>", root),
+        broken("<line/>", "<!-- straight --><?tool x?><line/>"),
+        broken("UTF-8", "latin-1"),
+    ):
+        other = RoadNetwork.from_xodr(text)
+        assert other.lane_pose(1, -2, 900.0) == plain.lane_pose(1, -2, 900.0)
+
+
+@pytest.mark.parametrize("header", ["<geoReference/>", "<geoReference> </geoReference>"])
+def test_an_empty_geo_reference_is_none(header: str) -> None:
+    start = HIGHWAY.index("<geoReference>")
+    end = HIGHWAY.index("</geoReference>") + len("</geoReference>")
+    RoadNetwork.from_xodr(HIGHWAY[:start] + header + HIGHWAY[end:])
+
+
+def test_lines_are_right_in_long_files() -> None:
+    text = broken("<OpenDRIVE>", "<OpenDRIVE>" + "\n" * 100_000)
+    text = text.replace('id="1" junction', 'id="one" junction')
+    line = text[: text.index("<road ")].count("\n") + 1
+    assert line > 100_000
+    # Above 65535 libxml2 knows the line of the text behind an element's start only.
+    with pytest.raises(RoadError, match=rf"line ({line}|{line + 1}), <road>"):
+        RoadNetwork.from_xodr(text)
 
 
 def test_a_missing_or_binary_file_is_named(tmp_path) -> None:
@@ -145,4 +181,5 @@ def test_damaged_highways_load_or_raise_a_road_error(seed: int) -> None:
         roads = RoadNetwork.from_xodr("".join(text))
     except RoadError:
         return
-    roads.project(900.0, -5.0)
+    found = roads.project(900.0, -5.0)
+    assert math.isfinite(found.s) and math.isfinite(found.t)

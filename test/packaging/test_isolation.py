@@ -28,6 +28,26 @@ def test_leaves_nothing(nothing_left):
 """
 
 
+#: What a session of its own gets as conftest; ``{grace}`` is how long leftovers may last [s].
+CONFTEST = """
+from support import isolation
+from support.isolation import nothing_left, ros_domain
+
+isolation.GRACE_SECONDS = {grace}
+"""
+
+
+def session(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests in a directory in a pytest session of their own."""
+    command = [sys.executable, "-m", "pytest", "-q", *options, "-c", os.devnull]
+    command += ["--rootdir", str(directory), "-p", "no:cacheprovider", str(directory)]
+    path = [str(ROOT), str(ROOT / "test"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    return subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+
+
 def test_domain_is_in_the_environment(ros_domain, tmp_path):
     assert 1 <= ros_domain <= 101
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
@@ -36,27 +56,20 @@ def test_domain_is_in_the_environment(ros_domain, tmp_path):
 
 
 def test_two_sessions_get_different_domains(ros_domain, tmp_path):
-    (tmp_path / "conftest.py").write_text((ROOT / "test" / "conftest.py").read_text())
+    (tmp_path / "conftest.py").write_text(CONFTEST.format(grace=5.0))
     (tmp_path / "test_other.py").write_text(
         "def test_other(ros_domain):\n    print('domain', ros_domain, 'given')\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-s", "-c", os.devnull]
-    command += ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = session(tmp_path, "-s")
     assert done.returncode == 0, done.stdout + done.stderr
     other = int(done.stdout.split("domain ")[1].split()[0])
     assert other != ros_domain
 
 
 def test_what_a_test_leaves_behind_fails_it(tmp_path):
-    conftest = (ROOT / "test" / "conftest.py").read_text()
-    (tmp_path / "conftest.py").write_text(
-        conftest.replace("GRACE_SECONDS = 5.0", "GRACE_SECONDS = 0.2")
-    )
+    (tmp_path / "conftest.py").write_text(CONFTEST.format(grace=0.2))
     (tmp_path / "test_leaking.py").write_text(LEAKING_TEST)
-    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull]
-    command += ["--rootdir", str(tmp_path), "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = session(tmp_path)
     report = done.stdout
     try:
         assert "3 passed, 2 errors" in report, report + done.stderr

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from fractions import Fraction
+from math import ceil
 
 import pytest
 from hypothesis import given
@@ -11,9 +13,11 @@ from hypothesis import strategies as st
 from support.coupling_signals import MS, SECOND
 from support.virtual_clock import VirtualClock
 
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.hard_realtime import HardRealtime
 from ros2_cosim.realtime.histogram import BOUNDS_NS, Histogram
-from ros2_cosim.realtime.pacing import Pacer, continued
+from ros2_cosim.realtime.pacing import Pacer, TimeScale, checked_rate, parse_rate
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 
 
@@ -26,7 +30,7 @@ def test_deadlines_are_counted_from_the_start(rate: float) -> None:
     for step in range(1, 2001):
         pacer.wait(step * 5 * MS)
         exact = 123 + Fraction(step * 5 * MS) / Fraction(repr(rate))
-        assert clock.waits[-1] == exact // 1
+        assert clock.waits[-1] == ceil(exact)
         assert clock.now() - exact <= 70_001
 
 
@@ -65,11 +69,77 @@ def test_deadlines_follow_a_pause_and_another_rate() -> None:
     pacer = Pacer(1.0, clock)
     pacer.start()
     clock.work(100 * MS)  # 30 ms are simulated, the rest was a pause
-    assert continued(pacer, 1.0, 30 * MS) is pacer
+    pacer.start(clock.now(), 30 * MS)
     assert pacer.due(40 * MS) == 110 * MS
-    assert continued(pacer, 2.0, 40 * MS) is pacer
+    pacer.change(2.0)
+    pacer.start(clock.now(), 40 * MS)
     assert (pacer.rate, pacer.due(60 * MS)) == (2.0, 110 * MS)
-    assert continued(pacer, None, 60 * MS) is None
+    pacer.change(None)
+    assert pacer.due(60 * MS) == pacer.limit(0) == FOREVER
+    assert pacer.wait(10 * SECOND) == 0 and clock.now() == 100 * MS
+
+
+RATES = st.one_of(
+    st.floats(1e-6, 1e6, exclude_max=True),
+    st.sampled_from([1.0, 0.1, 1 / 3, 7.3, 1e-3, 999.9]),
+)
+TIMES = st.integers(0, 10**18)
+
+
+@given(rate=RATES, start=TIMES, dt=st.integers(1, 10**10), number=st.integers(10**6, 10**7))
+def test_there_is_no_drift_after_a_million_steps(
+    rate: float, start: int, dt: int, number: int
+) -> None:
+    scale = TimeScale(rate)
+    scale.start(start)
+    exact = start + Fraction(number * dt) / Fraction(repr(rate))
+    assert 0 <= scale.due(number * dt) - exact < 1
+
+
+@pytest.mark.parametrize("rate", [1 / 3, 0.7, 7.3])
+def test_a_million_waits_that_are_too_long_do_not_add_up(rate: float) -> None:
+    clock = VirtualClock(start=123)
+    clock.waits = deque(maxlen=1)
+    pacer = Pacer(rate, clock)
+    pacer.start()
+    clock.oversleep = 1_000
+    for step in range(1, 1_000_001):
+        pacer.wait(step * MS)
+    exact = 123 + Fraction(1_000_000 * MS) / Fraction(repr(rate))
+    assert clock.waits[-1] == ceil(exact)
+    assert pacer.late == 0 and pacer.jitter.largest_ns == 1_000
+
+
+@given(rate=RATES, wall=TIMES, simulated=TIMES, time=TIMES, now=TIMES)
+def test_wall_time_and_simulated_time_round_trip(
+    rate: float, wall: int, simulated: int, time: int, now: int
+) -> None:
+    scale = TimeScale(rate)
+    scale.start(wall, simulated)
+    # What is due may run, and nothing else: on both sides of each border.
+    assert scale.limit(scale.due(time)) > time
+    assert scale.limit(scale.due(time) - 1) <= time
+    assert (time < scale.limit(now)) == (scale.due(time) <= now)
+    # The way there and back is off by less than one nanosecond of the coarser clock.
+    duration = abs(time - simulated)
+    there_and_back = scale.simulated(scale.wall(duration))
+    assert duration <= there_and_back <= duration + Fraction(repr(rate))
+    if rate <= 1:
+        assert there_and_back == duration
+    if rate >= 1:
+        assert scale.wall(scale.simulated(duration)) == duration
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1000000", "fast", ""])
+def test_a_rate_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="rate: found .*; allowed is a number above 0"):
+        parse_rate(text)
+
+
+def test_rates_are_read_as_they_are_written() -> None:
+    assert parse_rate("max") is checked_rate(None) is None
+    assert parse_rate("0.1") == 0.1
+    assert TimeScale(parse_rate("0.1")).wall(1) == 10
 
 
 def test_an_unknown_origin_is_taken_from_the_best_case() -> None:

@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,13 +20,13 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.interfaces import catalogue
-from ros2_cosim.interfaces.definitions import OWN_DEFINITIONS
 from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, ProtocolError
 from ros2_cosim.record import bag as bag_module
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, mcap_path
-from ros2_cosim.record.bag_reader import is_complete, read_bag, recover
+from ros2_cosim.record.bag_reader import is_complete, read_bag
 from ros2_cosim.record.message_types import describe_types
+from ros2_cosim.record.recovery import recover
 
 MS = 1_000_000
 TOPICS = (
@@ -34,6 +35,7 @@ TOPICS = (
     BagTopic("/static_objects", "ros2_cosim/msg/StaticObjects", Qos(transient_local=True)),
     BagTopic("/collisions", "ros2_cosim/msg/CollisionEvent"),
 )
+TYPES = {topic.name: topic.type_name for topic in TOPICS}
 ODOMETRY = catalogue.codec(
     "nav_msgs/msg/Odometry", frame_id="map", child_frame_id="leader/base_link"
 )
@@ -127,11 +129,39 @@ def test_full_chunks_split_at_the_same_places(
         assert [m[1] for m in reader.messages()] == [m.stamp for m in messages]
 
 
-def test_sequence_numbers_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chunk_bytes", [bag_module.CHUNK_BYTES, 3000])
+def test_messages_come_back_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    monkeypatch.setattr(bag_module, "CHUNK_BYTES", chunk_bytes)
     messages = run_messages()
     bag = write(tmp_path / "bag", messages)
-    assert [Given(m.topic, m.stamp, m.seq, m.data) for m in read_bag(bag)] == messages
+    assert [tuple(m) for m in read_bag(bag)] == [
+        (m.topic, TYPES[m.topic], m.stamp, m.data) for m in messages
+    ]
     assert is_complete(bag)
+
+
+def test_a_large_bag_is_not_held_in_memory(tmp_path: Path) -> None:
+    size = 100_000
+    with BagWriter(tmp_path / "bag", TOPICS) as writer:
+        for k in range(640):  # 64 MB
+            writer.advance(k * 10 * MS)
+            writer.write("/leader/odometry", k * 10 * MS, k, bytes(size))
+    tracemalloc.start()
+    try:
+        assert sum(len(message.data) for message in read_bag(tmp_path / "bag")) == 640 * size
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bag_without_its_end_is_named(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    (bag / "metadata.yaml").unlink()
+    assert not is_complete(bag)
+    with pytest.raises(ConfigurationError, match=r"not complete: metadata\.yaml is missing"):
+        list(read_bag(bag))
 
 
 def test_metadata_has_the_form_of_rosbag2(tmp_path: Path) -> None:
@@ -216,8 +246,11 @@ def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
+    with pytest.raises(ProtocolError, match=r"bag: Chunk checksum mismatch"):
         list(read_bag(bag))
+    (bag / "metadata.yaml").unlink()
+    with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
+        recover(bag)
     path.write_bytes(b"not a bag")
     with pytest.raises(ProtocolError, match="not an MCAP file"):
         recover(bag)
@@ -243,7 +276,7 @@ def test_wrong_use_is_refused(tmp_path: Path) -> None:
 def test_type_hashes_equal_those_of_the_generated_messages() -> None:
     own = pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
     site = Path(own.__file__).parents[1]
-    described = describe_types(OWN_DEFINITIONS)
+    described = describe_types(name for name in catalogue.DEFAULT if name.startswith("ros2_cosim/"))
     share = next((p / "share/ros2_cosim/msg" for p in site.parents if (p / "share").is_dir()), site)
     for name, description in described.items():
         path = share / f"{name.rsplit('/', 1)[1]}.json"

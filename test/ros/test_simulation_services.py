@@ -16,7 +16,7 @@ from rclpy.action import ActionClient  # noqa: E402
 from simulation_interfaces import msg, srv  # noqa: E402
 from simulation_interfaces.action import SimulateSteps  # noqa: E402
 
-from ros2_cosim.kernel.run_control import Answer, Request, RunControl  # noqa: E402
+from ros2_cosim.realtime.run_control import Answer, Request, RunControl  # noqa: E402
 from ros2_cosim.ros.session import Session  # noqa: E402
 from ros2_cosim.ros.simulation_services import SimulationServices  # noqa: E402
 

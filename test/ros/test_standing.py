@@ -92,6 +92,14 @@ def test_explicit_promises_and_first_stamps_count() -> None:
     assert fresh.needs("plant", 100) == ()
 
 
+def test_a_state_that_does_not_exist_changes_nothing() -> None:
+    found = StandingTable(graph(), NAMES, 0)
+    found.on_state(ParticipantState("sensor", int(State.RUNNING), "started"), 5)
+    found.on_state(ParticipantState("sensor", 200, "from another version"), 9)
+    place = found.places["sensor"]
+    assert (place.state, place.reason, place.heard) == (State.RUNNING, "started", 5)
+
+
 def test_the_own_word_of_a_participant_counts_until_it_advances() -> None:
     found = table(plant=30, sensor=20, controller=40, recorder=20)
     found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (25,)), SECOND)

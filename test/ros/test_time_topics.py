@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.run_control import RunControl
+from ros2_cosim.kernel.membership import Membership
+from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph
 
@@ -35,7 +36,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
     coordinator = Coordinator(
         ["a"], duration_ns=1000 * MS, run_ahead_ns=400 * MS, stop_latency_ns=400 * MS
     )
-    control = RunControl(step_ns=100 * MS, rate=rate)
+    control = RunControl(step_ns=100 * MS, scale=TimeScale(rate))
     wall = 0
     found: list[tuple[int, int]] = []
     with Session("clock", []) as session:
@@ -43,7 +44,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
             session,
             coordinator,
             control,
-            Muster(graph, coordinator),
+            Membership(graph, coordinator),
             run_id="one",
             timer=lambda: wall * MS,
         )

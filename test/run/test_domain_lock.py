@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs side by side: each in the first ROS domain that nobody uses."""
+"""Runs side by side: each in the first ROS domain that is free."""
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.domain_lock import active_runs, domain_lock, domains_from
+from ros2_cosim.run.domain_lock import active_runs, claim, domain_lock, domains_from, own_domain
 
 
 def test_others_that_may_be_taken_begin_above_the_own_one() -> None:
@@ -40,3 +43,75 @@ def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(ros_domain
         domains = (first, first + 1, first + 2)
         with domain_lock(), domain_lock(domains=domains) as other:
             assert other == first + 2
+
+
+TAKE = """
+import sys
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.run.domain_lock import domain_lock
+try:
+    with domain_lock(domains=[int(word) for word in sys.argv[1:]] or None) as domain:
+        print(domain)
+except ConfigurationError as error:
+    print(error)
+"""
+
+
+def taken_elsewhere(*domains: int) -> str:
+    """What a run in a process that this one starts gets."""
+    command = [sys.executable, "-c", TAKE, *map(str, domains)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_claims_exclude_each_other_and_runs_see_them(ros_domains: int) -> None:
+    first = ros_domains
+    among = range(first, first + 3)
+    with claim(2, among) as claimed:
+        assert claimed == first
+        with claim(1, among) as other:
+            assert other == first + 2
+            with pytest.raises(ConfigurationError, match="no 1 free ROS domains"):
+                claim(1, among).__enter__()
+    with claim(3, among) as again:
+        assert again == first
+
+
+def test_a_claim_leaves_a_domain_to_the_runs_that_its_process_starts(ros_domains: int) -> None:
+    with claim(1, [ros_domains]) as domain:
+        assert own_domain() == domain
+        assert taken_elsewhere() == str(domain)
+        with domain_lock() as here:
+            assert here == domain
+
+
+def test_a_claim_of_another_process_is_not_entered(ros_domains: int) -> None:
+    first = ros_domains
+    script = (
+        "import sys\n"
+        "from ros2_cosim.run.domain_lock import claim\n"
+        "with claim(1, [int(sys.argv[1])]) as domain:\n"
+        "    print(domain, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(first)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == str(first)
+        with pytest.raises(ConfigurationError, match=f"another run uses ROS domain {first};"):
+            domain_lock().__enter__()
+        with domain_lock(domains=(first, first + 1)) as domain:
+            assert domain == first + 1
+        other.kill()
+    # A claim ends with its process, however that ends.
+    with domain_lock() as domain:
+        assert domain == first == int(os.environ["ROS_DOMAIN_ID"])
+
+
+def test_a_run_is_seen_by_claims(ros_domains: int) -> None:
+    first = ros_domains
+    with domain_lock(), claim(1, range(first, first + 3)) as claimed:
+        assert claimed == first + 1

@@ -16,6 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from support.processes import kill, marked_processes
+
+from ros2_cosim.run.domain_lock import claim
 from ros2_cosim.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,13 +49,13 @@ class Result(NamedTuple):
 
 @contextmanager
 def user_environment(logs: Path) -> Iterator[dict[str, str]]:
-    """The environment of a user who has set nothing but a ROS domain that nobody else uses."""
+    """The environment of a user who has set nothing but a ROS domain of its own."""
     chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
     environment = {k: v for k, v in os.environ.items() if k not in chosen}
     # Scenarios of the tests name models in test/support.
     paths = [str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, paths))
-    with _claimed_domain() as domain:
+    with claim() as domain:
         yield {
             **environment,
             "PYTHONPATH": path,
@@ -62,51 +65,16 @@ def user_environment(logs: Path) -> Iterator[dict[str, str]]:
         }
 
 
-@contextmanager
-def _claimed_domain() -> Iterator[int]:
-    for domain in range(1, 102):
-        # The same claim as that of the fixture ros_domain.
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with claim, probe:
-            try:
-                claim.bind(f"\0ros2_cosim-test-domain-{domain}")
-                probe.bind(("0.0.0.0", 7400 + 250 * domain + 10))
-            except OSError:
-                continue
-            probe.close()
-            yield domain
-            return
-    raise RuntimeError("no free ROS domain")
-
-
 def left_processes(environment: dict[str, str]) -> list[str]:
     """Command lines of the processes of a run that do not end; those found are killed."""
     deadline = time.monotonic() + HANG_S / 4
     while True:
-        found = _marked(environment[MARK])
+        found = marked_processes(MARK, environment[MARK])
         if not found or time.monotonic() > deadline:
             break
         time.sleep(0.05)
-    for pid in found:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    kill(found)
     return list(found.values())
-
-
-def _marked(mark: str) -> dict[int, str]:
-    """Living processes that inherited the mark: process id -> command line."""
-    needle = f"{MARK}={mark}".encode()
-    found = {}
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            if needle not in (directory / "environ").read_bytes().split(b"\0"):
-                continue
-            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # ended meanwhile, or another user's
-        found[int(directory.name)] = command
-    return found
 
 
 def cosim(environment: dict[str, str], *arguments: object) -> Result:

@@ -15,7 +15,7 @@ from runs.cosim_process import HANG_S, Running, left_processes, user_environment
 from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
 
-from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.inproc import InprocRun, run_inproc
 from ros2_cosim.scenario.schema import load_scenario
 

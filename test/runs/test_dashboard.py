@@ -17,7 +17,7 @@ from runs.cosim_process import HANG_S, PLATOON, Running, left_processes, user_en
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.run_control import Command, Request
+from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from runs.cosim_process import HANG_S, ROOT, Running, left_processes, user_environment
+from support.ports import free_port
 from support.vds_models import loop
 
 from ros2_cosim.run.inproc import run_inproc
@@ -31,9 +31,7 @@ def test_a_simulator_in_lock_step_gives_the_trace_of_our_own_vehicle(
     own = run_inproc(make_scenario(loop({"own": OWN}), "own"), tmp_path / "own", record=False)
     fleet = tmp_path / "fleet.yaml"
     fleet.write_text(json.dumps({"dt": "10ms", "vehicles": {"v": OWN}}), encoding="utf-8")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        state_port = probe.getsockname()[1]
+    state_port = free_port()
     with user_environment(tmp_path / "log") as environment:
         environment["PYTHONPATH"] += f"{os.pathsep}{ROOT / 'test'}"  # the driver is there
         command = [sys.executable, "-m", "ros2_cosim.cli.main", "vds", "serve", "--lockstep"]

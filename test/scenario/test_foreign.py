@@ -19,9 +19,14 @@ def refused(data, **settings):
     return str(caught.value)
 
 
-def test_valid_scenarios_are_accepted():
-    for data in (scenarios.relay(), scenarios.fold(), scenarios.timer(stamp="header")):
-        build_graph(make_scenario(data, "test"))
+@pytest.mark.parametrize(
+    "data",
+    [scenarios.relay(), scenarios.fold(), scenarios.timer(stamp="header")],
+    ids=lambda data: str(data["name"]),
+)
+def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
+    graph = build_graph(make_scenario(data, "test"))
+    assert graph.participants.keys() == data["participants"].keys()
 
 
 @pytest.mark.parametrize(

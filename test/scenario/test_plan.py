@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.ports import free_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
@@ -109,6 +111,19 @@ def test_free_ports_are_found_and_none_is_given_twice(platoon: Scenario) -> None
     assert ports(platoon) == (0, 0)
 
 
+def test_free_ports_lie_outside_the_range_that_the_kernel_gives_to_clients(
+    platoon: Scenario,
+) -> None:
+    text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")
+    first, last = map(int, text.split())
+    for port in ports(resolve_ports(platoon)):
+        assert not first <= port <= last
+
+
+def test_programs_that_start_at_the_same_time_try_different_ports() -> None:
+    assert len({next(server_ports()) for _ in range(20)}) > 10
+
+
 def test_the_rest_of_the_scenario_stays(platoon: Scenario) -> None:
     resolved = resolve_ports(platoon).model_dump()
     original = platoon.model_dump()
@@ -166,17 +181,14 @@ def test_an_address_of_another_machine_is_refused_at_once() -> None:
 
 
 def test_nothing_stays_open_when_a_port_is_refused(used_port: int) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = probe.getsockname()[1]
+    free = free_port()
     overrides = [f"simulator.port={free}", f"participants.world.parameters.dcp.port={used_port}"]
-    try:
+    with pytest.raises(ConfigurationError, match=r"dcp"):
         resolve_ports(load_scenario(PLATOON, overrides))
-    except ConfigurationError:
-        pass
     with socket.socket() as again:
         again.bind(("127.0.0.1", free))
         again.listen(1)
+        assert again.getsockname()[1] == free
 
 
 def test_more_messages_under_way_than_are_kept_are_refused(tmp_path: Path) -> None:

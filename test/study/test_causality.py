@@ -12,11 +12,11 @@ from lxml import html
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.study.causality import SCENARIO, prepare_study, run_study
 from ros2_cosim.study.plan import (

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.share import share_file
 from ros2_cosim.study.causality import SCENARIO
 from ros2_cosim.study.plan import planned_runs, runs_beyond, study_options
 from ros2_cosim.study.record import RunKey, Study, StudyRun

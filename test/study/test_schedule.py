@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.study.schedule import (
-    Cancelled,
     Company,
     Control,
     Job,

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems for tests of the kernel: random graphs, and a driver that interleaves engines."""
+"""Systems for tests of the kernel: random graphs, with engines whose messages travel."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
 from support.activations import activations
 from support.behaviours import Plain
+from support.engine_network import EngineNetwork, digests
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.channel import Promise
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import Engine, Promise
 from ros2_cosim.kernel.errors import DeadEndError, ZeroDelayLoopError
 from ros2_cosim.kernel.graph import (
     Connection,
@@ -25,10 +24,9 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
+from ros2_cosim.kernel.membership import MembershipView, Presence
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.kernel.presence import Presence, can_enter
-from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
@@ -210,11 +208,6 @@ def _break_loop(system: System, message: str) -> None:
     entry["outputs"][port] = (4, spread, schedule)
 
 
-def digests(runtimes: Mapping[str, ParticipantRuntime]) -> dict[str, str]:
-    """Trace digests by participant."""
-    return {name: runtime.trace.hexdigest() for name, runtime in runtimes.items()}
-
-
 def run_sequential(system: System, until: int) -> dict[str, str]:
     """Trace digests of the sequential reference, by participant."""
     graph, behaviours = system.build()
@@ -223,30 +216,16 @@ def run_sequential(system: System, until: int) -> dict[str, str]:
     return digests(scheduler.runtimes)
 
 
-class Interleaving:
-    """Engines that exchange messages and promises in a random order."""
+class Interleaving(EngineNetwork):
+    """Engines whose messages and promises travel for a random time."""
 
     def __init__(self, system: System, until: int, seed: int) -> None:
         graph, behaviours = system.build()
-        self.graph = graph
-        self._random = random.Random(seed)
-        self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
-        self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
-        for engine in self.engines.values():
-            engine.horizon = until
-        self._until = until
+        super().__init__(graph, behaviours, until, seed)
         # Messages and promises travel on separate paths, as on separate topics.
-        self._readers: dict[tuple[str, str], list[tuple[Engine, int]]] = {}
-        for name, engine in self.engines.items():
-            for index, c in enumerate(self.runtimes[name].channels):
-                self._readers.setdefault((c.source, c.source_port), []).append((engine, index))
-        self._known: dict[tuple[int, int], int] = {}
-        self._paths: dict[tuple[int, int, str], list[Any]] = {}
-        #: Those that enter late connect at any moment; what comes before is kept for them.
+        self._paths: dict[tuple[str, int, bool], list[Sample | Promise]] = {}
+        #: Participants that enter late connect at any moment; earlier messages are kept for them.
         self.absent = {n for n, r in self.runtimes.items() if r.spec.is_late}
-        self._names = {id(engine): name for name, engine in self.engines.items()}
-        #: Ways of taking a message other than handing it to the engine.
-        self._receivers: dict[tuple[int, int], Callable[..., None]] = {}
 
     def run(self) -> dict[str, str]:
         """Run to the end; digests by participant."""
@@ -255,88 +234,41 @@ class Interleaving:
             self._random.shuffle(names)
             busy = False
             for name in names:
-                busy |= self._step(name)
+                busy |= self.turn(name)
             busy |= self._deliver_some()
             if self.absent and (not busy or self._random.random() < 0.02):
                 self.connect(self._random.choice(sorted(self.absent)))
                 busy = True
             if not busy and not any(self._paths.values()):
                 break
-        for name, engine in self.engines.items():
-            assert engine.bound() >= self._until, f"{name} is stuck: {engine.blocked()}"
-        return digests(self.runtimes)
+        return self.result()
 
     def connect(self, name: str) -> None:
-        """A late participant comes: of the messages kept for it the oldest may be gone."""
+        """A late participant connects: of the messages kept for it the oldest may be gone."""
         self.absent.discard(name)
-        engine = self.engines[name]
         enter = self.runtimes[name].spec.enter_ns
-        for index in range(len(engine.channels)):
-            kept = self._paths.get((id(engine), index, "message"), [])
-            useless = [i for i, entry in enumerate(kept) if entry[2].stamp < enter]
+        for index in range(len(self.engines[name].channels)):
+            kept = self._paths.get((name, index, False), [])
+            useless = [i for i, sample in enumerate(kept) if sample.stamp < enter]
             del kept[: self._random.randint(0, max(useless, default=0))]
 
-    def on_activation(self, name: str, time: int) -> None:
-        """Called at each activation."""
+    def turn(self, name: str) -> bool:
+        """Let a participant that is there run what it may run."""
+        return name not in self.absent and super().turn(name)
 
-    def on_output(self, name: str, port: str, sample: Sample) -> None:
-        """Called for each message sent."""
-
-    def on_promise(self, name: str, port: str, promise: Promise) -> None:
-        """Called for each promise that an engine makes."""
-
-    def _send(self, engine: Engine, index: int, kind: str, content: Any) -> None:
-        self._paths.setdefault((id(engine), index, kind), []).append((engine, index, content))
-
-    def _step(self, name: str) -> bool:
-        engine = self.engines[name]
-        busy = False
-        if name in self.absent:
-            return False
-        ports = self.runtimes[name].spec.outputs
-        for outputs in engine.advance():
-            busy = True
-            self.on_activation(name, engine.last_time)
-            for number, sample, _ in outputs:
-                port_name = ports[number].name
-                self.on_output(name, port_name, sample)
-                for reader, index in self._readers.get((name, port_name), []):
-                    self._send(reader, index, "message", sample)
-        for port, promise in engine.promises():
-            self.on_promise(name, port, promise)
-            for reader, index in self._readers.get((name, port), []):
-                last = self._last(reader, index)
-                # Beyond the horizon a promise tells nobody anything.
-                if (
-                    reader.channels[index].needs_promises
-                    and promise.time > last
-                    and last < self._until
-                ):
-                    self._known[(id(reader), index)] = promise.time
-                    self._send(reader, index, "promise", promise)
-                    busy = True
-        return busy
-
-    def _last(self, reader: Engine, index: int) -> int:
-        return self._known.get((id(reader), index), reader.channels[index].promise)
+    def send(self, reader: str, index: int, content: Sample | Promise) -> None:
+        """Put a message or a promise on its way."""
+        self._paths.setdefault((reader, index, isinstance(content, Promise)), []).append(content)
 
     def _deliver_some(self) -> bool:
         busy = False
-        keys = [
-            key
-            for key, queue in self._paths.items()
-            if queue and self._names[key[0]] not in self.absent
-        ]
+        keys = [key for key, path in self._paths.items() if path and key[0] not in self.absent]
         self._random.shuffle(keys)
-        for key in keys:
-            queue = self._paths[key]
-            for _ in range(self._random.randint(0, len(queue))):
-                engine, index, content = queue.pop(0)
+        for reader, index, promises in keys:
+            path = self._paths[reader, index, promises]
+            for _ in range(self._random.randint(0, len(path))):
                 busy = True
-                if key[2] == "message":
-                    self._receivers.get((key[0], index), engine.receive)(index, content)
-                else:
-                    engine.channels[index].promised(content)
+                self.deliver(reader, index, path.pop(0))
         return busy
 
 
@@ -379,19 +311,23 @@ class CoordinatedRun(Interleaving):
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
         self._horizons: dict[str, list[Any]] = {n: [] for n in self.engines}
         self._told = self.horizon()
-        self._attendances = {n: Attendance(self.graph) for n in self.engines}
+        self._attendances = {n: MembershipView(self.graph) for n in self.engines}
+        self._guards: dict[tuple[str, int], Callable[[int, Sample], None]] = {}
         for name, engine in self.engines.items():
             engine.horizon = NEVER
             for index, c in enumerate(self.runtimes[name].channels):
                 channel = engine.channels[index]
                 self._attendances[name].watch(c.source, c.source_port, channel)
-                receive = self._attendances[name].guard(c.source, None, partial(self._take, engine))
-                self._receivers[id(engine), index] = receive
+                guard = self._attendances[name].guard(c.source, None, engine.receive)
+                self._guards[name, index] = guard
         self._tell()
 
-    @staticmethod
-    def _take(engine: Engine, index: int, sample: Sample) -> None:
-        engine.receive(index, sample)
+    def deliver(self, reader: str, index: int, content: Sample | Promise) -> None:
+        """A message of a participant that has left is judged before it is taken."""
+        if isinstance(content, Promise):
+            super().deliver(reader, index, content)
+        else:
+            self._guards[reader, index](index, content)
 
     def run(self) -> dict[str, str]:
         """Run until the coordinator says that the run is over."""
@@ -402,7 +338,7 @@ class CoordinatedRun(Interleaving):
             self._random.shuffle(names)
             busy = False
             for name in names:
-                busy |= self._step(name)
+                busy |= self.turn(name)
                 busy |= self._report(name)
             busy |= self._deliver_some()
             busy |= self.coordinate(names)
@@ -423,7 +359,7 @@ class CoordinatedRun(Interleaving):
             return
         if (spec := self.runtimes[name].spec).free_entry:
             enter = self.coordinator.free_entry(self._told)
-            if enter >= self.coordinator.end or not can_enter(spec, enter):
+            if enter >= self.coordinator.end or not spec.can_enter(enter):
                 self.absent.discard(name)
                 self.dismissed.add(name)
                 return
@@ -445,10 +381,11 @@ class CoordinatedRun(Interleaving):
         self.coordinator.dropped(name)
         self._tell()
 
-    def _step(self, name: str) -> bool:
+    def turn(self, name: str) -> bool:
+        """Let a participant run what it may run, unless it is dead or has not entered."""
         if name in self._dead or self.engines[name].runtime.spec.free_entry:
             return False
-        return super()._step(name)
+        return super().turn(name)
 
     def horizon(self) -> int:
         """How far participants may run."""

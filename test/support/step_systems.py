@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.kernel.engine import Engine
+from support.engine_network import EngineNetwork
+
 from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.lives import Lives
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.kernel.virtual_time import VirtualTime
@@ -99,7 +99,7 @@ class StepSystem:
             self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
         )
         lives = Lives(behaviours)
-        with lives.during(time.sleep, lambda: scheduler.active):
+        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             end = scheduler.run(until)
             lives.stop(scheduler.stop_reason or f"end at {end} ns")
             lives.shut_down("complete")
@@ -108,58 +108,6 @@ class StepSystem:
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         self.sent.append((participant, sample.stamp, sample.value))
 
-    def engines(self, until: int) -> Concurrent:
-        """The same participants as concurrent engines."""
-        return Concurrent(self.graph(), self.behaviours(), until)
-
-
-class Concurrent:
-    """Engines that exchange messages and promises, one activation round at a time."""
-
-    def __init__(self, graph: Graph, behaviours: Mapping[str, Any], until: int) -> None:
-        self.runtimes = {n: ParticipantRuntime(graph, n, behaviours[n]) for n in graph.order}
-        self.engines = {n: Engine(graph, r) for n, r in self.runtimes.items()}
-        self._until = until
-        for engine in self.engines.values():
-            engine.horizon = until
-
-    def turn(self, name: str) -> bool:
-        """Let one participant run what it may; deliver at once; whether it did anything."""
-        engine = self.engines[name]
-        ran = False
-        for outputs in engine.advance():
-            ran = True
-            for port, sample, _ in outputs:
-                self._deliver(name, port, sample)
-        for port_name, promise in engine.promises():
-            for reader, index in self._readers(name, port_name):
-                reader.channels[index].promised(promise)
-        return ran
-
-    def run(self, seed: int = 0) -> dict[str, str]:
-        """Run to the end in a random order; trace digests."""
-        order = list(self.engines)
-        shuffle = random.Random(seed).shuffle
-        for _ in range(100_000):
-            shuffle(order)
-            busy = [self.turn(name) for name in order]
-            if not any(busy) and all(e.bound() >= self._until for e in self.engines.values()):
-                return {name: r.trace.hexdigest() for name, r in self.runtimes.items()}
-        raise AssertionError({name: e.blocked() for name, e in self.engines.items()})
-
-    def _deliver(self, name: str, port: int, sample: Sample) -> None:
-        for reader, index in self._readers(name, self.runtimes[name].spec.outputs[port].name):
-            reader.receive(index, sample)
-
-    def _readers(self, name: str, port: str) -> list[tuple[Engine, int]]:
-        return [
-            (self.engines[reader], index)
-            for reader, runtime in self.runtimes.items()
-            for index, c in enumerate(runtime.channels)
-            if (c.source, c.source_port) == (name, port)
-        ]
-
-
-def digests(scheduler: SequentialScheduler) -> dict[str, str]:
-    """Trace digests by participant."""
-    return {name: r.trace.hexdigest() for name, r in scheduler.runtimes.items()}
+    def engines(self, until: int, seed: int = 0) -> EngineNetwork:
+        """The same participants as concurrent engines, which have their turns in a random order."""
+        return EngineNetwork(self.graph(), self.behaviours(), until, seed)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+
 
 class VirtualClock:
     """See :class:`ros2_cosim.realtime.wall_clock.WallClock`."""
@@ -10,7 +12,7 @@ class VirtualClock:
     def __init__(self, start: int = 5_000_000_000) -> None:
         self.time = start
         self.oversleep = 0
-        self.waits: list[int] = []
+        self.waits: MutableSequence[int] = []
 
     def now(self) -> int:
         return self.time

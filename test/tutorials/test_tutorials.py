@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from tutorial import ROOT, Tutorial  # noqa: E402
 
+from ros2_cosim.carla_bridge.simulator import Simulator  # noqa: E402
 from ros2_cosim.run.launch_request import launch_arguments  # noqa: E402
 
 NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
@@ -80,11 +81,78 @@ def test_first_run(tmp_path):
     assert (tmp_path / "out/inproc/report.html").is_file()
 
 
+def carried_out(name: str, directory: Path) -> Tutorial:
+    """A tutorial with all its commands executed."""
+    tutorial = Tutorial(name, directory)
+    for command in tutorial.commands:
+        done = tutorial.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return tutorial
+
+
+def verdicts_of(tutorial: Tutorial, run: str) -> list[bool]:
+    return [verdict["passed"] for verdict in summary_of(tutorial, run)["verdicts"]]
+
+
+@needs_ros
+def test_the_platoon_drives_with_the_own_sensor(tmp_path, ros_domain, nothing_left):
+    tutorial = carried_out("own-sensor.md", tmp_path)
+    radar, ros = (summary_of(tutorial, run) for run in ("radar", "radar_ros"))
+    assert radar["trace_sha256"] == ros["trace_sha256"]
+    assert (radar["shape"], ros["shape"]) == ("inproc", "ros")
+    assert verdicts_of(tutorial, "radar") == [True] * 4
+    (check,) = tutorial.shown
+    refused = tutorial.run(f"PYTHONPATH=$PWD {check}")
+    assert refused.returncode == 1
+    assert "rang: unknown key; did you mean 'range'?" in refused.stderr.splitlines()[-1]
+
+
+@needs_ros
+def test_the_own_plant_closes_the_loop(tmp_path, ros_domain, nothing_left):
+    tutorial = carried_out("own-plant.md", tmp_path)
+    cart, composed, light = (
+        summary_of(tutorial, run) for run in ("cart", "cart_composed", "light")
+    )
+    assert cart["trace_sha256"] == composed["trace_sha256"] != light["trace_sha256"]
+    figures = cart["figures"]["cart"]
+    assert figures["top_speed_mps"] == pytest.approx(2.0, abs=0.01)
+    assert light["figures"]["cart"]["distance_m"] > figures["distance_m"] > 18.0
+    text = (tmp_path / "cart.yaml").read_text().replace(", delayed: true", "")
+    (tmp_path / "loop.yaml").write_text(text)
+    loop = tutorial.run("PYTHONPATH=$PWD cosim check loop.yaml")
+    assert loop.returncode == 1
+    assert "cart" in loop.stderr and "driver" in loop.stderr
+
+
+@needs_ros
+def test_the_platoon_drives_in_the_own_simulator(tmp_path, ros_domain, nothing_left):
+    tutorial = carried_out("own-simulator.md", tmp_path)
+    flat, composed, headless = (
+        summary_of(tutorial, run)["trace_sha256"] for run in ("flat", "flat_composed", "headless")
+    )
+    assert flat == composed != headless
+    for run in ("flat", "headless"):
+        assert verdicts_of(tutorial, run) == [True] * 4
+
+
+def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
+    tutorial = Tutorial("own-simulator.md", tmp_path)
+    methods = {name for name in vars(Simulator) if not name.startswith("_")}
+    tree = ast.parse((tmp_path / "my_simulator.py").read_text())
+    (world,) = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "FlatWorld"]
+    assert {n.name for n in world.body if isinstance(n, ast.FunctionDef)} == methods
+    text = (ROOT / "docs" / "tutorials" / "own-simulator.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)\(", text, re.MULTILINE)) == methods
+    assert len(methods) == 9
+    assert "my_world.py" in tutorial.files
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_tutorial_names_what_exists(name, tmp_path):
     tutorial = Tutorial(name, tmp_path)
     for file_name in tutorial.files:
-        ast.parse((tmp_path / file_name).read_text())
+        if file_name.endswith(".py"):
+            ast.parse((tmp_path / file_name).read_text())
     text = (ROOT / "docs" / "tutorials" / name).read_text()
     known = {argument.name for argument in launch_arguments()}
     assert set(re.findall(r"(\w+):=", text)) <= known

@@ -200,9 +200,12 @@ def test_silence_brings_the_fail_safe_and_a_command_ends_it(peer: Peer) -> None:
             time.sleep(0.002)
         until(lambda: server.fleet["v"].output().command == FAIL_SAFE)
         # After such a silence the sender may have been started anew: number 0 is taken.
-        while server.fleet["v"].output().command == FAIL_SAFE:
+        taken = FAIL_SAFE
+        while taken == FAIL_SAFE:
             peer.send(server.ports.ports["v"], pack_command(0, throttle=0.25))
             time.sleep(0.002)
+            taken = server.fleet["v"].output().command
+        assert taken.throttle == 0.25
 
 
 def test_stale_and_malformed_packets_never_change_state(peer: Peer) -> None:

@@ -16,7 +16,7 @@ from ros2_cosim.carla_headless.decoding import (
     u32,
     vector,
 )
-from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
+from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     ActorRecord,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TABLE = MethodTable()
 _method = TABLE.method
-VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
 
 
 @_method("get_actor_definitions", VALUE)

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ros2_cosim.carla_headless import responses
 from ros2_cosim.carla_headless.decoding import (
     ArgumentError,
     Reader,
@@ -22,9 +21,9 @@ from ros2_cosim.carla_headless.decoding import (
     u8,
     u32,
 )
-from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
-from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable, answer_failure, answer_value
 from ros2_cosim.carla_headless.methods import actors, scenery, vehicles
+from ros2_cosim.carla_headless.world import CallError
 from ros2_cosim.kernel.errors import CosimError
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ for _index, (_table, _name) in _SAME_AS.items():
 _SPAWN_READERS = (actor_description, transform, optional(u32), u8, text, listing(anything))
 
 
-@TABLE.method("apply_batch", Answer.BARE, listing(anything), boolean)
+@TABLE.method("apply_batch", AnswerForm.BARE, listing(anything), boolean)
 def _apply_batch(simulation: Simulation, commands: list[Any], tick: bool) -> list[Any]:
     results = [_answer(simulation, command) for command in commands]
     if tick:
@@ -88,9 +87,9 @@ def _apply_batch(simulation: Simulation, commands: list[Any], tick: bool) -> lis
 
 def _answer(simulation: Simulation, command: Any) -> list[Any]:
     try:
-        return responses.value(_execute(simulation, command, None, 0))
+        return answer_value(_execute(simulation, command, None, 0))
     except (ArgumentError, CosimError) as error:
-        return responses.failure(str(error))
+        return answer_failure(str(error))
 
 
 def _execute(simulation: Simulation, command: Any, future: int | None, depth: int) -> int:

@@ -17,15 +17,15 @@ from ros2_cosim.carla_headless.decoding import (
     u8,
     u32,
 )
-from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
-from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
 
 TABLE = MethodTable()
 _method = TABLE.method
-VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
 
 
 @_method("reset_all_traffic_lights", VOID)

@@ -22,8 +22,7 @@ from ros2_cosim.carla_headless.decoding import (
     vector,
     weather,
 )
-from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
-from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.wire_types import (
     EpisodeSettings,
     OpendriveParameters,
@@ -31,13 +30,14 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     Weather,
 )
+from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
 
 TABLE = MethodTable()
 _method = TABLE.method
-VALUE, VOID, NONE = Answer.VALUE, Answer.VOID, Answer.NONE
+VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
 
 VERSION = "0.9.16"
 

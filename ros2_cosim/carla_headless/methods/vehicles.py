@@ -18,21 +18,21 @@ from ros2_cosim.carla_headless.decoding import (
     u64,
     vehicle_control,
 )
-from ros2_cosim.carla_headless.dispatch import Answer, MethodTable
-from ros2_cosim.carla_headless.errors import CallError
+from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
 from ros2_cosim.carla_headless.physics_control import physics_control, telemetry
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     AckermannSettings,
     VehicleControl,
 )
+from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
 
 TABLE = MethodTable()
 _method = TABLE.method
-VALUE, NONE = Answer.VALUE, Answer.NONE
+VALUE, NONE = AnswerForm.VALUE, AnswerForm.NONE
 
 
 @_method("apply_control_to_vehicle", NONE, u32, vehicle_control)

@@ -25,6 +25,7 @@ from ros2_cosim.dcp.description.model import (
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError, PduError
 from ros2_cosim.dcp.wire.values import SIZED, encode_value
+from ros2_cosim.documents.xml_reader import read_xml
 
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 _ROOT = "dcpSlaveDescription.xsd"
@@ -64,12 +65,7 @@ def check_schema(data: bytes, source: str) -> Any:
 
     :raises DescriptionError: with source, line and what is wrong
     """
-    try:
-        root = etree.fromstring(data, _parser())
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise DescriptionError(f"{source}: no well-formed XML: {error}") from None
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise DescriptionError(f"{source}: a document type declaration is not allowed")
+    root = read_xml(data, source, error=DescriptionError)
     schema = _schema()
     if not schema.validate(root):
         first = schema.error_log[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roads from OpenDRIVE: where lanes are, where a vehicle is on them, how far it is."""
 
-from ros2_cosim.models.road.errors import RoadError
+from ros2_cosim.models.road.elements import RoadError
 from ros2_cosim.models.road.lanes import OFF_ROAD
 from ros2_cosim.models.road.network import (
     LanePoint,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ros2_cosim.models.road.cubics import Cubics
-from ros2_cosim.models.road.errors import RoadError
+from ros2_cosim.models.road.elements import RoadError
 
 # What a position outside all lanes is given as lane id (id 0 is the line between the sides).
 OFF_ROAD = 0

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.kernel.exactmath import PI, hypot, wrap_angle
-from ros2_cosim.models.road.errors import RoadError
-from ros2_cosim.models.road.opendrive import read_opendrive
+from ros2_cosim.models.road.elements import RoadError
+from ros2_cosim.models.road.opendrive import Road, read_opendrive
 from ros2_cosim.models.road.plan_view import Foot
-from ros2_cosim.models.road.road import Road
 from ros2_cosim.models.road.stations import Stations
 
 _SEARCH_STEP = 5.0

@@ -10,10 +10,11 @@ widths, left-hand traffic. Passed over: road marks, objects, signals, user data.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ros2_cosim.kernel.exactmath import hypot
 from ros2_cosim.models.road.cubics import Cubics, Piece
-from ros2_cosim.models.road.errors import RoadError
+from ros2_cosim.models.road.elements import Element, RoadError, parse
 from ros2_cosim.models.road.lanes import Lane, Lanes, LaneSection
 from ros2_cosim.models.road.plan_view import (
     Arc,
@@ -23,13 +24,43 @@ from ros2_cosim.models.road.plan_view import (
     ReferenceLine,
     Spiral,
 )
-from ros2_cosim.models.road.road import Road, RoadLink
-from ros2_cosim.models.road.xml_tree import Element, parse
 
 MAX_TOTAL_LENGTH = 1.0e6
 _GAP_TOLERANCE = 0.1
 _STATION_TOLERANCE = 0.01
 _SPEED_UNITS = {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704}
+
+
+class RoadLink(NamedTuple):
+    """The road met at one end; ``at_start`` tells which end of that road touches."""
+
+    road_id: int
+    at_start: bool
+
+
+class Road(NamedTuple):
+    """One road of a network.
+
+    ``speed_limits`` holds pairs (start station, m/s) in order.
+    """
+
+    id: int
+    name: str
+    line: ReferenceLine
+    elevation: Cubics
+    lanes: Lanes
+    predecessor: RoadLink | None
+    successor: RoadLink | None
+    speed_limits: tuple[tuple[float, float], ...]
+
+    @property
+    def length(self) -> float:
+        """Length of the reference line [m]."""
+        return self.line.length
+
+    def link(self, forward: bool) -> RoadLink | None:
+        """What follows at the end (forward) or lies before the start."""
+        return self.successor if forward else self.predecessor
 
 
 def read_opendrive(text: str, source: str) -> tuple[list[Road], str]:
@@ -39,15 +70,15 @@ def read_opendrive(text: str, source: str) -> tuple[list[Road], str]:
     :raises RoadError: names the line and element, what was found and what is allowed
     """
     root = parse(text, source)
-    if root.tag != "OpenDRIVE":
+    if root.name != "OpenDRIVE":
         raise root.error("the root element must be <OpenDRIVE>")
     header = root.one("header")
-    geo = header.find("geoReference")
-    for junction in root.all("junction"):
+    geo = header.only("geoReference")
+    for junction in root.each("junction"):
         raise junction.error("junctions are not supported: link the roads directly")
     roads: dict[int, Road] = {}
     total = 0.0
-    for element in root.all("road"):
+    for element in root.each("road"):
         road = _road(element)
         if road.id in roads:
             raise element.error(f"road id {road.id} is used twice")
@@ -57,39 +88,39 @@ def read_opendrive(text: str, source: str) -> tuple[list[Road], str]:
             raise element.error(f"all roads together may be {MAX_TOTAL_LENGTH:g} m long")
     if not roads:
         raise root.error("at least one <road> is needed")
-    for element, road in zip(root.all("road"), roads.values(), strict=True):
+    for element, road in zip(root.each("road"), roads.values(), strict=True):
         for link in (road.predecessor, road.successor):
             if link is not None and link.road_id not in roads:
                 raise element.error(f"is linked to road {link.road_id}, which does not exist")
-    return list(roads.values()), geo.text.strip() if geo is not None else ""
+    return list(roads.values()), (geo.text or "").strip() if geo is not None else ""
 
 
 def _road(element: Element) -> Road:
     road_id = element.integer("id")
-    if element.attributes.get("junction", "-1") != "-1":
+    if element.get("junction", "-1") != "-1":
         raise element.error("roads inside junctions are not supported: junction must be -1")
-    if element.attributes.get("rule", "RHT") != "RHT":
+    if element.get("rule", "RHT") != "RHT":
         raise element.error("only right-hand traffic (rule='RHT') is supported")
     line = ReferenceLine(_plan_view(element.one("planView")))
     stated = element.number("length", line.length)
     if abs(stated - line.length) > _STATION_TOLERANCE + 1e-6 * line.length:
         raise element.error(f"length is {stated:g}, but its geometries add up to {line.length:g}")
-    profile = element.find("elevationProfile")
+    profile = element.only("elevationProfile")
     elevation = _cubics(profile, "elevation", "s") if profile is not None else Cubics(())
-    lateral = element.find("lateralProfile")
-    if lateral is not None and lateral.children:
-        for child in lateral.children:
+    lateral = element.only("lateralProfile")
+    if lateral is not None:
+        for child in lateral:
             if any(child.number(name, 0.0) != 0.0 for name in "abcd"):
                 raise child.error("superelevation and cross slopes are not supported")
-    link = element.find("link")
+    link = element.only("link")
     return Road(
         id=road_id,
-        name=element.attributes.get("name", ""),
+        name=element.get("name", ""),
         line=line,
         elevation=elevation,
         lanes=_lanes(element.one("lanes"), line.length),
-        predecessor=_link(link.find("predecessor")) if link is not None else None,
-        successor=_link(link.find("successor")) if link is not None else None,
+        predecessor=_link(link.only("predecessor")) if link is not None else None,
+        successor=_link(link.only("successor")) if link is not None else None,
         speed_limits=_speed_limits(element),
     )
 
@@ -97,9 +128,9 @@ def _road(element: Element) -> Road:
 def _link(element: Element | None) -> RoadLink | None:
     if element is None:
         return None
-    if element.get("elementType") != "road":
+    if element.attribute("elementType") != "road":
         raise element.error("junctions are not supported: elementType must be 'road'")
-    contact = element.get("contactPoint")
+    contact = element.attribute("contactPoint")
     if contact not in ("start", "end"):
         raise element.error(f"contactPoint={contact!r} must be 'start' or 'end'")
     return RoadLink(element.integer("elementId"), contact == "start")
@@ -107,11 +138,11 @@ def _link(element: Element | None) -> RoadLink | None:
 
 def _speed_limits(element: Element) -> tuple[tuple[float, float], ...]:
     limits = []
-    for kind in element.all("type"):
-        speed = kind.find("speed")
-        if speed is None or speed.get("max") in ("no limit", "undefined"):
+    for kind in element.each("type"):
+        speed = kind.only("speed")
+        if speed is None or speed.attribute("max") in ("no limit", "undefined"):
             continue
-        unit = speed.attributes.get("unit", "m/s")
+        unit = speed.get("unit", "m/s")
         if unit not in _SPEED_UNITS:
             raise speed.error(f"unit={unit!r} must be one of {sorted(_SPEED_UNITS)}")
         limits.append((kind.number("s"), speed.number("max") * _SPEED_UNITS[unit]))
@@ -121,7 +152,7 @@ def _speed_limits(element: Element) -> tuple[tuple[float, float], ...]:
 def _plan_view(plan: Element) -> list[PlanElement]:
     elements: list[PlanElement] = []
     station = 0.0
-    for geometry in plan.all("geometry"):
+    for geometry in plan.each("geometry"):
         s = geometry.number("s")
         if abs(s - station) > _STATION_TOLERANCE:
             raise geometry.error(f"starts at s={s:g}, but the one before ends at {station:g}")
@@ -146,12 +177,12 @@ def _geometry(geometry: Element) -> PlanElement:
     heading, length = geometry.number("hdg"), geometry.number("length")
     if not 1e-6 <= length <= MAX_TOTAL_LENGTH:
         raise geometry.error(f"length={length:g} must be from 1e-6 to {MAX_TOTAL_LENGTH:g} m")
-    kinds = [child for child in geometry.children if child.tag in _SHAPES]
+    kinds = [child for child in geometry if child.name in _SHAPES]
     if len(kinds) != 1:
-        found = ", ".join(f"<{child.tag}>" for child in geometry.children) or "nothing"
+        found = ", ".join(f"<{child.name}>" for child in geometry) or "nothing"
         raise geometry.error(f"must hold one of {sorted(_SHAPES)}, found {found}")
     try:
-        return _SHAPES[kinds[0].tag](kinds[0], x, y, heading, length)
+        return _SHAPES[kinds[0].name](kinds[0], x, y, heading, length)
     except RoadError as error:
         if error.args and str(error).startswith(geometry.source):
             raise
@@ -183,7 +214,7 @@ def _curvature(shape: Element, name: str) -> float:
 
 
 def _param_poly3(shape: Element, x: float, y: float, heading: float, length: float) -> PlanElement:
-    span = shape.attributes.get("pRange", "normalized")
+    span = shape.get("pRange", "normalized")
     if span not in ("arcLength", "normalized"):
         raise shape.error(f"pRange={span!r} must be 'arcLength' or 'normalized'")
     u = tuple(shape.number(name) for name in ("aU", "bU", "cU", "dU"))
@@ -209,7 +240,7 @@ _SHAPES: dict[str, Callable[[Element, float, float, float, float], PlanElement]]
 
 def _cubics(parent: Element, tag: str, station: str) -> Cubics:
     pieces: list[Piece] = []
-    for child in parent.all(tag):
+    for child in parent.each(tag):
         start = child.number(station)
         if pieces and start < pieces[-1][0]:
             raise child.error(f"{station}={start:g} must not be below {pieces[-1][0]:g}")
@@ -219,7 +250,7 @@ def _cubics(parent: Element, tag: str, station: str) -> Cubics:
 
 
 def _lanes(element: Element, length: float) -> Lanes:
-    parts = list(element.all("laneSection"))
+    parts = list(element.each("laneSection"))
     if not parts:
         raise element.error("at least one <laneSection> is needed")
     starts = [part.number("s") for part in parts]
@@ -237,10 +268,12 @@ def _lanes(element: Element, length: float) -> Lanes:
 def _section(part: Element) -> dict[int, Lane]:
     lanes: dict[int, Lane] = {}
     for side, sign in (("left", 1), ("right", -1)):
-        group = part.find(side)
+        group = part.only(side)
         if group is None:
             continue
-        found = sorted((_lane(child, sign) for child in group.all("lane")), key=lambda x: abs(x.id))
+        found = sorted(
+            (_lane(child, sign) for child in group.each("lane")), key=lambda x: abs(x.id)
+        )
         if [abs(lane.id) for lane in found] != list(range(1, len(found) + 1)):
             raise group.error(f"lane ids must be {sign}, {2 * sign}, ... without gaps or repeats")
         lanes.update((lane.id, lane) for lane in found)
@@ -253,14 +286,14 @@ def _lane(element: Element, sign: int) -> Lane:
     lane_id = element.integer("id")
     if lane_id * sign <= 0:
         raise element.error(f"id={lane_id} is on the wrong side")
-    if element.find("border") is not None or next(element.all("width"), None) is None:
+    if element.only("border") is not None or next(element.each("width"), None) is None:
         raise element.error("widths are needed; borders are not supported")
-    link = element.find("link")
-    predecessor = link.find("predecessor") if link is not None else None
-    successor = link.find("successor") if link is not None else None
+    link = element.only("link")
+    predecessor = link.only("predecessor") if link is not None else None
+    successor = link.only("successor") if link is not None else None
     return Lane(
         lane_id,
-        element.attributes.get("type", "none"),
+        element.get("type", "none"),
         _cubics(element, "width", "sOffset"),
         predecessor.integer("id") if predecessor is not None else None,
         successor.integer("id") if successor is not None else None,

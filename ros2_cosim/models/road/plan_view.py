@@ -14,7 +14,7 @@ from math import floor
 from typing import NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import TWO_PI, atan2, sincos, sqrt
-from ros2_cosim.models.road.errors import RoadError
+from ros2_cosim.models.road.elements import RoadError
 
 
 class PlanPoint(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ros2_cosim.models.road.errors import RoadError
-from ros2_cosim.models.road.road import Road, RoadLink
+from ros2_cosim.models.road.elements import RoadError
+from ros2_cosim.models.road.opendrive import Road, RoadLink
 
 
 class _Place(NamedTuple):

@@ -19,7 +19,7 @@ def test_no_step_before_the_slowest_is_ready():
     scheduler = SequentialScheduler(system.graph(), behaviours)
     waits: list[int] = []
 
-    def wait(seconds: float) -> None:
+    def wait() -> None:
         waits.append(len(system.log))
         if len(waits) == 5:
             completions[0]()  # type: ignore[operator]

@@ -1,26 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the graph alone says of the stamps of a port: the first one, and the distance between two.
+"""Lookahead: what the graph alone says about the stamps of a port.
 
-A reader that can compute when the next message comes needs no promise of its writer.
+The first stamp and the distance between two stamps let a reader compute when the next message
+comes. Such a reader needs no explicit promise (null message) of its writer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+from ros2_cosim.kernel.graph import Connection, Graph, ParticipantSpec
 from ros2_cosim.kernel.time import FOREVER, saturating_add
 
-if TYPE_CHECKING:
-    from ros2_cosim.kernel.graph import Connection, Graph, ParticipantSpec
+#: Graph -> participant -> lower bound of its first activation [ns]; a graph never changes.
+_FIRST_ACTIVATIONS: WeakKeyDictionary[Graph, dict[str, int]] = WeakKeyDictionary()
 
 
-def separation(
-    graph: Graph, participant: str, port: str, visited: frozenset[str] = frozenset()
-) -> int | None:
-    """Distance in time [ns] between two messages of an output port; None: not implied.
+def separation(graph: Graph, participant: str, port: str) -> int | None:
+    """Distance in time [ns] between two messages of an output port; None: the graph has none.
 
-    :param visited: participants on the way here, so that a loop ends
+    With it a reader concludes from a message stamped s that the next one is stamped
+    s + separation, unless the activation for it would lie at or after the time at which
+    the writer leaves; without it the writer has to promise explicitly.
     """
+    return _separation(graph, participant, port, frozenset())
+
+
+def needs_promises(graph: Graph, participant: str, port: str) -> bool:
+    """Whether the writer of a port has to promise silence explicitly.
+
+    If not, its messages come at times that follow from the graph.
+    """
+    if graph.output(participant, port).schedule == "once":
+        return graph.participants[participant].activation is not None
+    return separation(graph, participant, port) is None
+
+
+def first_stamp(graph: Graph, participant: str, port: str) -> int:
+    """No message on an output port is stamped before this [ns]: the promise made at the start."""
+    first = _FIRST_ACTIVATIONS.get(graph)
+    if first is None:
+        first = _FIRST_ACTIVATIONS[graph] = _first_activations(graph)
+    return saturating_add(first[participant], graph.output(participant, port).latency.minimum_ns)
+
+
+def silent_from(graph: Graph, participant: str, port: str) -> int:
+    """No message on an output port with constant latency is stamped at or after this [ns]."""
+    leave = graph.participants[participant].leave_ns
+    return saturating_add(leave, graph.output(participant, port).latency.minimum_ns)
+
+
+def _separation(graph: Graph, participant: str, port: str, visited: frozenset[str]) -> int | None:
+    """``visited``: participants on the way here, so that a loop ends."""
     spec = graph.participants[participant]
     output = graph.output(participant, port)
     if output.latency.draw is not None or output.schedule != "every" or spec.dynamic_step:
@@ -32,18 +63,18 @@ def separation(
     if spec.period_ns is not None or not spec.activation.is_regular or participant in visited:
         return None
     (trigger,) = spec.trigger_ports
-    writers = [c for c in graph.incoming(participant) if c.target_port == trigger]
+    writers = _writers(graph, participant, trigger)
     # So would they if the trigger falls silent while this participant stays.
     if len(writers) != 1 or not graph.participants[writers[0].source].is_permanent:
         return None
     samples = spec.activation.minimum_samples(trigger)
-    inherited = separation(
+    inherited = _separation(
         graph, writers[0].source, writers[0].source_port, visited | {participant}
     )
     return None if inherited is None else inherited * samples
 
 
-def first_activations(graph: Graph) -> dict[str, int]:
+def _first_activations(graph: Graph) -> dict[str, int]:
     """Lower bounds of the first activations: shortest paths from the periodic participants.
 
     They are exact wherever a port of the participant has a separation.
@@ -72,7 +103,7 @@ def _first_trigger(
     """The earliest activation by the samples of one connection."""
     latency = graph.output(connection.source, connection.source_port).latency
     stamp = saturating_add(writer_starts, latency.minimum_ns)
-    distance = graph.separation(connection.source, connection.source_port)
+    distance = separation(graph, connection.source, connection.source_port)
     if stamp < spec.enter_ns:
         # Samples stamped before the entry do not count.
         missing = spec.enter_ns - stamp
@@ -82,12 +113,12 @@ def _first_trigger(
 
 def _lead_in(graph: Graph, spec: ParticipantSpec, connection: Connection, distance: int) -> int:
     """How long an every-n-th participant counts before its first activation."""
-    writers = [
-        c
-        for c in graph.connections
-        if (c.target, c.target_port) == (connection.target, connection.target_port)
-    ]
+    writers = _writers(graph, connection.target, connection.target_port)
     if spec.activation is None or len(spec.trigger_ports) > 1 or len(writers) > 1:
         return 0
     samples = spec.activation.minimum_samples(connection.target_port)
     return distance * max(samples - 1, 0)
+
+
+def _writers(graph: Graph, participant: str, port: str) -> list[Connection]:
+    return [c for c in graph.incoming(participant) if c.target_port == port]

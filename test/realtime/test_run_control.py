@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.run_control import Answer, Command, Request, RunControl
 from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
 
 UNTIL = 200
 SECOND = 1_000_000_000
@@ -21,8 +22,8 @@ SECOND = 1_000_000_000
 class Driver:
     """A run whose participants do at once what they are granted; its wall clock is a number."""
 
-    def __init__(self, **settings: Any) -> None:
-        self.control = RunControl(step_ns=10, **settings)
+    def __init__(self, rate: float | None = None, **settings: Any) -> None:
+        self.control = RunControl(step_ns=10, scale=TimeScale(rate), **settings)
         self.now = 0
         self.time = NEVER
         self.answers: list[Answer] = []

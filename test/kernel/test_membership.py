@@ -8,13 +8,10 @@ import json
 import pytest
 from support.behaviours import wire
 
-from ros2_cosim.kernel.attendance import Attendance
+from ros2_cosim.kernel.channel import Channel, SequenceNumbers
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.engine import Channel
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.muster import Muster
-from ros2_cosim.kernel.numbering import Numbering
-from ros2_cosim.kernel.presence import Presence
+from ros2_cosim.kernel.membership import Membership, MembershipView, Presence
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
 END = 1000
@@ -25,7 +22,7 @@ def spec(name: str, **changes: object) -> ParticipantSpec:
     return ParticipantSpec(name, 10, outputs=OUT, **changes)  # type: ignore[arg-type]
 
 
-def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
+def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
     """The books of a run of ``a``, who is always there, and others."""
     graph = Graph([spec("a"), *specs], [])
     coordinator = Coordinator(
@@ -36,29 +33,29 @@ def system(*specs: ParticipantSpec) -> tuple[Muster, Coordinator]:
         enters={s.name: s.enter_ns for s in specs if s.enter_ns},
         free=[s.name for s in specs if s.free_entry],
     )
-    return Muster(graph, coordinator), coordinator
+    return Membership(graph, coordinator), coordinator
 
 
 def test_the_horizon_stops_at_the_entry_of_who_has_not_come() -> None:
-    muster, coordinator = system(spec("b", enter_ns=70))
-    assert muster.at_start == {"a"}
+    membership, coordinator = system(spec("b", enter_ns=70))
+    assert membership.at_start == {"a"}
     assert coordinator.horizon == 50
     coordinator.completed("a", 500)
     assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 70, 70)
     assert coordinator.awaited() == ["b"]
-    muster.ready("b")
+    membership.ready("b")
     assert coordinator.awaited() == []
     assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 120, END)
 
 
 def test_nobody_waits_for_an_entry_after_the_end() -> None:
-    muster, coordinator = system(spec("b", enter_ns=70))
+    membership, coordinator = system(spec("b", enter_ns=70))
     coordinator.stop_requested("a", 10, "enough")
     coordinator.completed("a", FOREVER)
     assert coordinator.finished
     assert coordinator.awaited() == []
-    assert muster.taking_part == {"a"}
-    record = muster.record()
+    assert membership.taking_part == {"a"}
+    record = membership.record()
     assert record["absent"] == ["b"]
     assert record["presence"] == {"a": [0, None], "b": [None, None]}
     assert record["not_repeatable"] is None
@@ -66,96 +63,98 @@ def test_nobody_waits_for_an_entry_after_the_end() -> None:
 
 @pytest.mark.parametrize(("allowed", "enter"), [(NEVER, 0), (50, 50), (90, 90)])
 def test_who_comes_freely_enters_where_nobody_could_be(allowed: int, enter: int) -> None:
-    muster, coordinator = system(spec("b", free_entry=True))
+    membership, coordinator = system(spec("b", free_entry=True))
     assert coordinator.bound_of("b") == FOREVER
-    assert muster.admit(allowed) == []
-    muster.ready("b")
-    assert muster.admit(allowed) == ["b"]
-    assert muster.admit(allowed) == []
-    assert muster.presences == (Presence("b", enter, FOREVER),)
+    assert membership.admit(allowed) == []
+    membership.ready("b")
+    assert membership.admit(allowed) == ["b"]
+    assert membership.admit(allowed) == []
+    assert membership.presences == (Presence("b", enter, FOREVER),)
     assert coordinator.bound_of("b") == enter
-    record = json.loads(json.dumps(muster.record()))
+    record = json.loads(json.dumps(membership.record()))
     assert record["presence"]["b"] == [enter, None]
     assert record["not_repeatable"][0] == enter
 
 
 def test_nobody_enters_before_what_is_complete() -> None:
-    muster, coordinator = system(spec("b", free_entry=True))
+    membership, coordinator = system(spec("b", free_entry=True))
     coordinator.completed("a", 300)
-    muster.ready("b")
-    muster.admit(50)
-    assert muster.presences == (Presence("b", 300, FOREVER),)
+    membership.ready("b")
+    membership.admit(50)
+    assert membership.presences == (Presence("b", 300, FOREVER),)
     assert coordinator.time == 300
 
 
 @pytest.mark.parametrize(("allowed", "lost"), [(END, False), (45, True), (60, True)])
 def test_who_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
-    muster, coordinator = system(spec("b", free_entry=True, leave_ns=50))
-    muster.ready("b")
-    assert muster.admit(allowed) == ["b"]
-    assert ("b" in muster.lost) == lost
+    membership, coordinator = system(spec("b", free_entry=True, leave_ns=50))
+    membership.ready("b")
+    assert membership.admit(allowed) == ["b"]
+    assert ("b" in membership.lost) == lost
     assert coordinator.bound_of("b") == FOREVER
-    assert muster.taking_part == {"a"}
-    assert muster.record()["presence"]["b"] == [None, None]
+    assert membership.taking_part == {"a"}
+    assert membership.record()["presence"]["b"] == [None, None]
 
 
 def test_a_run_goes_on_without_whom_it_does_not_require() -> None:
-    muster, coordinator = system(spec("b", required=False), spec("c", required=False, enter_ns=70))
+    membership, coordinator = system(
+        spec("b", required=False), spec("c", required=False, enter_ns=70)
+    )
     coordinator.completed("a", 65)
     coordinator.completed("b", 40)
-    assert not muster.lose("a", "killed")
-    assert muster.lose("b", "killed")
-    assert not muster.lose("b", "said so, too")
-    assert muster.lose("c", "never there")
-    assert muster.presences == (Presence("b", NEVER, 40), Presence("c", NEVER, 65))
+    assert not membership.lose("a", "killed")
+    assert membership.lose("b", "killed")
+    assert not membership.lose("b", "said so, too")
+    assert membership.lose("c", "never there")
+    assert membership.presences == (Presence("b", NEVER, 40), Presence("c", NEVER, 65))
     assert coordinator.time == 65
-    assert muster.at_start == muster.taking_part == {"a"}
-    record = muster.record()
+    assert membership.at_start == membership.taking_part == {"a"}
+    record = membership.record()
     assert record["presence"] == {"a": [0, None], "b": [0, 40], "c": [None, None]}
     assert record["not_repeatable"] == [40, "'b' was lost: killed; 'c' was lost: never there"]
 
 
-def hearing(**changes: object) -> tuple[Attendance, Channel, Numbering]:
+def hearing(**changes: object) -> tuple[MembershipView, Channel, SequenceNumbers]:
     """What reader ``r`` knows of a writer ``w`` of period 10."""
     reader = ParticipantSpec("r", 10, inputs=(InputPort("in"),))
     graph = Graph([spec("w", **changes), reader], wire("w.out>r.in"))
-    attendance = Attendance(graph)
+    membership = MembershipView(graph)
     channel = Channel(graph, "w", "out", lambda sample: None)
-    attendance.watch("w", "out", channel)
-    return attendance, channel, Numbering(graph, "w", "out")
+    membership.watch("w", "out", channel)
+    return membership, channel, SequenceNumbers(graph, "w", "out")
 
 
 def test_nothing_of_who_is_away_comes_before_the_horizon() -> None:
-    attendance, channel, numbering = hearing(free_entry=True)
+    membership, channel, sequence = hearing(free_entry=True)
     received: list[int] = []
-    receive = attendance.guard(
-        "w", numbering, lambda stamp: received.append(numbering.number(stamp, 0))
+    receive = membership.guard(
+        "w", sequence, lambda stamp: received.append(sequence.number(stamp, 0))
     )
-    attendance.told((), 35)
+    membership.told((), 35)
     assert channel.promise == 35
     receive(50)  # its entry is announced on another topic, and may be heard later
     assert received == []
-    attendance.told((Presence("w", 42, FOREVER),), 90)
+    membership.told((Presence("w", 42, FOREVER),), 90)
     assert channel.promise == 50
     receive(60)
     assert received == [0, 1]
 
 
 def test_who_is_gone_is_silent_for_ever() -> None:
-    attendance, channel, numbering = hearing(required=False)
+    membership, channel, sequence = hearing(required=False)
     received: list[int] = []
-    receive = attendance.guard("w", numbering, received.append)
+    receive = membership.guard("w", sequence, received.append)
     receive(0)
-    attendance.told((Presence("w", NEVER, 7),), 90)
+    membership.told((Presence("w", NEVER, 7),), 90)
     receive(10)
     assert received == [0]
     assert channel.promise == FOREVER
-    assert attendance.gone == {"w"}
+    assert membership.gone == {"w"}
 
 
 def test_who_is_certainly_there_costs_nothing() -> None:
-    attendance, channel, numbering = hearing()
+    membership, channel, sequence = hearing()
     receive = [].append
-    assert attendance.guard("w", numbering, receive) is receive
-    attendance.told((), 90)
+    assert membership.guard("w", sequence, receive) is receive
+    membership.told((), 90)
     assert channel.promise == 0

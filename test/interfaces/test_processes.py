@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A child ends with its parent, also when the parent is killed."""
+
+import signal
+import subprocess
+import sys
+import time
+
+_CHILD = "import time; print('up', flush=True); time.sleep(60)"
+_STARTER = f"""
+import os, subprocess, sys, time
+from functools import partial
+from ros2_cosim.interfaces.processes import end_with_parent
+parent = int(sys.argv[1]) or os.getpid()
+child = subprocess.Popen(
+    [sys.executable, "-c", {_CHILD!r}], preexec_fn=partial(end_with_parent, parent)
+)
+print(child.pid, flush=True)
+if int(sys.argv[1]):
+    print(child.wait(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_child_ends_when_its_parent_is_killed() -> None:
+    starter = subprocess.Popen(
+        [sys.executable, "-c", _STARTER, "0"], stdout=subprocess.PIPE, text=True
+    )
+    assert starter.stdout is not None
+    lines = {starter.stdout.readline().strip(), starter.stdout.readline().strip()}
+    assert "up" in lines
+    starter.kill()
+    # The child holds the other end of the pipe: it ends when the child has ended.
+    began = time.monotonic()
+    assert starter.stdout.read() == ""
+    assert time.monotonic() - began < 30.0
+    starter.wait()
+
+
+def test_a_child_that_is_an_orphan_already_does_not_start() -> None:
+    starter = subprocess.Popen(
+        [sys.executable, "-c", _STARTER, "1"], stdout=subprocess.PIPE, text=True
+    )
+    assert starter.stdout is not None
+    assert int(starter.stdout.readline()) > 0
+    assert int(starter.stdout.readline()) == -signal.SIGKILL
+    starter.kill()
+    starter.wait()

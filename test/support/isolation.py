@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of all tests: ROS domains of their own, and a look for what a test leaves behind."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import kill, marked_processes
+
+from ros2_cosim.run.domain_lock import claim
+
+# Every process started by a test inherits this variable, however it is started.
+MARK = "ROS2_COSIM_TEST_MARK"
+
+# How long processes may take to end after the test that started them, and their files to go.
+GRACE_SECONDS = 5.0
+
+
+def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
+    with claim(count) as domain:
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
+        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
+        monkeypatch.setenv("ROS_LOG_DIR", str(directory / "ros-log"))
+        yield domain
+
+
+@pytest.fixture
+def ros_domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
+    """A ROS domain of the test's own, set in the environment; yields its number.
+
+    Discovery stays on this host, and logs go to the test's temporary directory.
+    """
+    yield from _use_domains(monkeypatch, tmp_path, 1)
+
+
+@pytest.fixture
+def ros_domains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
+    """The same with the two domains above it, for runs side by side; yields the first."""
+    yield from _use_domains(monkeypatch, tmp_path, 3)
+
+
+def _shared_memory() -> set[str]:
+    """Return the names of this user's Fast DDS files in shared memory."""
+    names = set()
+    for entry in os.scandir("/dev/shm"):
+        try:
+            own = entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        except OSError:
+            continue
+        if own and "fastrtps" in entry.name:
+            names.add(entry.name)
+    return names
+
+
+def _mapped_shared_memory() -> set[str]:
+    """Return the names of the files in shared memory that living processes have in use."""
+    names = set()
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (directory / "maps").read_text(errors="replace").splitlines()
+            opened = [os.readlink(link) for link in (directory / "fd").iterdir()]
+        except OSError:
+            continue
+        for text in [*lines, *opened]:
+            _, found, name = text.partition("/dev/shm/")
+            if found:
+                names.add(name)
+    return names
+
+
+@pytest.fixture
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail the test if a process it started outlives it, or a Fast DDS shared memory file.
+
+    Processes are recognised by a variable they inherit, so that neither a new session nor the
+    death of their parent hides them. A file counts if it is new and no living process uses it:
+    sessions side by side do not disturb each other. Survivors are killed.
+    """
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    before = _shared_memory()
+    yield
+    deadline = time.monotonic() + GRACE_SECONDS
+    while True:
+        processes = marked_processes(MARK, mark)
+        files = _shared_memory() - before
+        if files:
+            files -= _mapped_shared_memory()
+        if not processes and not files:
+            return
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    kill(processes)
+    complaints = [f"process {number} still runs: {text}" for number, text in processes.items()]
+    complaints += [f"left in shared memory: {name}" for name in sorted(files)]
+    pytest.fail("the test left something behind:\n" + "\n".join(complaints))
