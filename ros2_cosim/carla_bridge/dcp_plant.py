@@ -17,6 +17,7 @@ from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import latest_commands
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -83,7 +84,7 @@ class DcpPlant:
                 int(settings["port"]),
                 name=f"{context.name}_slave",
                 transport=_TRANSPORTS[transport],
-                resolution=Fraction(parameters.step_ns, 1_000_000_000),
+                use=SlaveUse(resolution=Fraction(parameters.step_ns, 1_000_000_000)),
             )
             self._master.configure({self._slave.name: self._variables.parameter_values()})
             self._master.initialise()

@@ -20,8 +20,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
+from ros2_cosim.record.summary import Summary, print_repetitions, print_summary
 from ros2_cosim.run.output_directory import prepare_output, repetitions
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
@@ -136,10 +135,10 @@ def run(
             read_arrivals(arrivals)
         prepare_output(output)
         summary = _run(loaded, options)
-    tell_summary(summary)
+    print_summary(summary)
     print(f"  results in {output}")
     with clear_errors():
-        tell_repetitions(summary, repetitions(output))
+        print_repetitions(summary, repetitions(output))
     _exit_by_verdicts(summary)
 
 
@@ -163,7 +162,7 @@ def replay(
         options = RunOptions(output, shape=shape, arrivals=arrivals, record=bag)
         prepare_output(output)
         summary = _run(loaded, options)
-        tell_summary(summary)
+        print_summary(summary)
         compare(former, summary)
     print("  the same trace as before")
     print(f"  results in {output}")

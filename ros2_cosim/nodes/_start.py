@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
     ConfigurationError,
@@ -24,7 +25,7 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.ros.participant_node import ParticipantNode
+from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.output_directory import repetition_directory
@@ -48,10 +49,10 @@ class Started(NamedTuple):
     scenario: Scenario
     graph: Graph
 
-    def topic_of(self, participant: str, port: str) -> tuple[str, str]:
-        """(topic, ROS type) of an output port."""
-        settings = self.scenario.outputs_of(participant)[port]
-        return settings.topic, settings.type
+    def wiring(self) -> Wiring:
+        """The system and the topics of its output ports."""
+        outputs_of = self.scenario.outputs_of
+        return Wiring.of(self.graph, lambda name, port: outputs_of(name)[port].topic)
 
     def output(self) -> Path:
         """The output directory; of a run that begins anew, one of its own below it."""
@@ -140,16 +141,16 @@ def participant_node(started: Started, name: str, behaviour: Model) -> Participa
     settings = started.scenario.participants[name]
     return ParticipantNode(
         started.session,
-        started.graph,
+        started.wiring(),
         name,
         behaviour,
-        topic_of=started.topic_of,
-        recorded=True,
-        quantum_ns=started.scenario.clock_step,
-        unsynchronised=settings.unsynchronised,
-        timer=time.perf_counter_ns,
-        operation=Operation(settings.mode),
-        cannot_reset=cannot_begin_anew(behaviour),
+        NodeSettings(
+            quantum_ns=started.scenario.clock_step,
+            unsynchronised=settings.unsynchronised,
+            operation=Operation(settings.mode),
+            cannot_reset=cannot_begin_anew(behaviour),
+        ),
+        time.perf_counter_ns,
     )
 
 

@@ -14,7 +14,7 @@ from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.interfaces.protocol import ParticipantReport

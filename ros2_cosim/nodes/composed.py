@@ -11,7 +11,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -22,9 +22,9 @@ from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
-from ros2_cosim.ros.composed_lives import LivesOnRos
+from ros2_cosim.ros.composed_lifecycle import RosLifecycle
 from ros2_cosim.ros.composed_node import ComposedNode
-from ros2_cosim.ros.unsynchronised import read_unsynchronised
+from ros2_cosim.ros.inputs import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 _SECOND = 1_000_000_000
@@ -65,12 +65,11 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     behaviours: dict[str, Model] = {}
     again = False
     repeat = int(session.parameter("repeat", "1"))
-    lives: LivesOnRos | None = None
+    lifecycles: RosLifecycle | None = None
     try:
         node = ComposedNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             control=control,
             run_id=started.run_id(),
@@ -94,7 +93,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         )
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
-        lives = LivesOnRos(
+        lifecycles = RosLifecycle(
             session,
             behaviours,
             scheduler,
@@ -103,9 +102,9 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
         if control.required:
-            lives.require(control.required)
-        control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
+            lifecycles.require(control.required)
+        control.on_require = partial(_require, graph, lifecycles)
+        with lifecycles.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
             end = node.run(
                 scheduler,
@@ -118,17 +117,17 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             reason = f"end of the run at {format_ns(end)}"
             if scheduler.stop_reason is not None and end < scenario.duration:
                 reason = scheduler.stop_reason
-            lives.stop(reason)
+            lifecycles.stop(reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            again = lifecycles.kept = control.reset or session.repetition + 1 < repeat
             if not again:
-                lives.shut_down("the run is complete")
+                lifecycles.shut_down("the run is complete")
     finally:
         sink.close()
-        if lives is not None:
-            lives.leave()
+        if lifecycles is not None:
+            lifecycles.leave()
         else:
-            Lives({**former, **behaviours}).close()
+            LifecycleGroup({**former, **behaviours}).close()
     # What publishing and recording took is nobody's in particular.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
@@ -148,10 +147,10 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     return again
 
 
-def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
+def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:
     """Take from the system controller who is required: all are there, and stay."""
     check_required(graph, names)
-    lives.require(names)
+    lifecycles.require(names)
 
 
 _told = 0

@@ -29,10 +29,9 @@ def _run(started: Started) -> None:
         raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
     FreeRunningNode(
         session,
-        graph,
+        started.wiring(),
         name,
         build_model(scenario, name, "ros"),
-        topic_of=started.topic_of,
         factor=factor,
         end_ns=scenario.duration,
         watched=session.parameter("watched", ""),

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
     ReportedError,
@@ -144,7 +144,7 @@ class _Failures:
 
 
 def _close(behaviours: dict[str, Model]) -> None:
-    Lives(behaviours).close()
+    LifecycleGroup(behaviours).close()
     behaviours.clear()
 
 

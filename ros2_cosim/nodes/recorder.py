@@ -22,8 +22,7 @@ def _record(started: Started) -> bool:
     try:
         recorder = RecorderNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             quantum_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),

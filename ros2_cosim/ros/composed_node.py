@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
-from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER, split_stamp
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.recorder_node import Sink
-from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
-from ros2_cosim.ros.standing import StandingTable
+from ros2_cosim.ros.run_view import RunProgress, RunView
+from ros2_cosim.ros.session import ClockWriter, Session
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
@@ -36,8 +34,7 @@ class ComposedNode:
     """Publishes what a sequential run sends, and the clock.
 
     :param session: the ROS node
-    :param graph: the checked system
-    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param wiring: the system and its topics
     :param sink: recorder of the messages
     :param control: what limits how far the run goes: pauses, steps, rate
     :param run_id: names this run in its status
@@ -47,42 +44,35 @@ class ComposedNode:
     def __init__(
         self,
         session: Session,
-        graph: Graph,
+        wiring: Wiring,
         *,
-        topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
         control: RunControl,
         run_id: str,
         timer: Callable[[], int],
     ) -> None:
+        graph = wiring.graph
         self._session = session
         self._sink = sink
         self._control = control
         self._run_id = run_id
         self._timer = timer
         self._reached = 0
-        #: Nobody has an activation before this time [ns].
+        #: No participant has an activation before this time [ns].
         self._time = 0
-        self._table = StandingTable(graph, graph.participants, timer())
-        # Whoever is in an activation keeps this process from telling: there are no warnings.
+        self._table = BlockingTable(graph, graph.participants, timer())
+        # An activation that lasts keeps this process from publishing: there are no warnings.
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
+            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, warn=print
         )
         ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
-        self._writers: dict[str, list[Writer]] = {}
+        self._clock = ClockWriter(session.node)
+        self._writers = {
+            name: OutputTopics(session.node, wiring, name, timer).writers
+            for name in graph.participants
+        }
         #: Wall time [ns] spent on publishing and recording.
         self.transport_ns = 0
-        for name, spec in graph.participants.items():
-            writers = []
-            for port in spec.outputs:
-                assert isinstance(port.codec, WireCodec)
-                topic, _ = topic_of(name, port.name)
-                latched = port.schedule == "once"
-                writers.append(Writer(session.node, topic, port.codec, data_qos(latched=latched)))
-            self._writers[name] = writers
 
     def observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         """Publish and record one message; the observer of the scheduler."""
@@ -93,7 +83,7 @@ class ComposedNode:
         self.transport_ns += self._timer() - started
 
     def wait(self, scheduler: SequentialScheduler, seconds: float) -> None:
-        """Handle what arrives while somebody's step, or handler, has yet to be completed.
+        """Handle what arrives while the step, or a handler, of a participant is open.
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
@@ -117,7 +107,7 @@ class ComposedNode:
 
         :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
-        :param held: whether somebody is paused, so that nobody may go on
+        :param held: whether a participant is paused, so that none may go on
         :returns: the end of the run [ns]
         :raises Aborted: a request asked for the end at once
         :raises Cancelled: the process was asked to end
@@ -157,7 +147,7 @@ class ComposedNode:
         return end
 
     def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
-        """Let the wall clock come near, unless somebody asks for something else."""
+        """Let the wall clock come near, unless a request changes what to wait for."""
         control, rate = self._control, pacer.rate
         while (
             rate is not None
@@ -177,7 +167,7 @@ class ComposedNode:
         self._reached = min(until, end)
         self._time = max(self._reached, min(scheduler.next_time, end))
         self._sink.advance(self._reached)
-        self._clock.publish(encode_clock(*split_stamp(self._reached)))
+        self._clock.show(self._reached)
 
     def _state(self) -> State:
         stands = self._control.paused and self._time >= self._control.limit
@@ -193,4 +183,4 @@ class ComposedNode:
             self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
         system = SystemState(int(state), self._control.describe(self._time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
-        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))
+        self._view.poll(RunProgress(system, self._time, self._reached, end, rate, resting))

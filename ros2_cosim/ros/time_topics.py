@@ -8,11 +8,10 @@ from collections.abc import Callable
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import Session, data_qos, message_class
+from ros2_cosim.ros.session import ClockWriter, Session, data_qos
 
 _SECOND = 1_000_000_000
 
@@ -49,9 +48,7 @@ class TimeTopics:
         self._shown = NEVER
         self._told_time = 0
         self._told_at = timer()
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
+        self._clock = ClockWriter(session.node)
         self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
 
     def show(self) -> None:
@@ -59,7 +56,7 @@ class TimeTopics:
         time = min(self._coordinator.time, self._control.limit)
         if time > self._shown and time >= 0:
             self._shown = time
-            self._clock.publish(encode_clock(*split_stamp(time)))
+            self._clock.show(time)
 
     def tell(self) -> None:
         """Print the time every second, simulated or real: progress bar and sign of life."""

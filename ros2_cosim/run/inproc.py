@@ -8,12 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -83,7 +82,7 @@ class InprocRun:
             for name in scenario.participants
         }
         self._codecs = {
-            name: [cast(WireCodec, port.codec) for port in spec.outputs]
+            name: [wire_codec(port) for port in spec.outputs]
             for name, spec in graph.participants.items()
         }
         self._scheduler = SequentialScheduler(
@@ -94,8 +93,8 @@ class InprocRun:
             observer=self._observe if record else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
-        self._lives = Lives(self._behaviours, operations=operations)
-        self._during = self._lives.during(
+        self._lifecycles = LifecycleGroup(self._behaviours, operations=operations)
+        self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
         self._bag = open_bag(output, scenario, graph) if record else None
@@ -145,9 +144,9 @@ class InprocRun:
         reason = f"end of the run at {format_ns(self._end)}"
         if scheduler.stop_reason is not None and self._end < self._scenario.duration:
             reason = scheduler.stop_reason
-        self._lives.stop(reason)
+        self._lifecycles.stop(reason)
         reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-        self._lives.shut_down("the run is complete")
+        self._lifecycles.shut_down("the run is complete")
         self._close_bag()
         facts = RunFacts(
             "inproc",
@@ -162,7 +161,7 @@ class InprocRun:
 
     def _require(self, names: tuple[str, ...]) -> None:
         check_required(self._scheduler.graph, names)
-        self._lives.require(names)
+        self._lifecycles.require(names)
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""

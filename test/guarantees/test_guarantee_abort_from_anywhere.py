@@ -11,7 +11,7 @@ from support.step_systems import MS, Part, StepSystem
 
 from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.sequential import SequentialScheduler
 
 
@@ -43,6 +43,6 @@ def test_before_the_run_the_state_is_another_one():
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
     with pytest.raises(Aborted):
-        with Lives(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        with LifecycleGroup(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20)
     assert told == [State.COMMUNICATION_INITIALISED]

@@ -15,7 +15,7 @@ def test_others_stop_where_they_need_what_one_has_not_sent():
     run = system.engines(100)
     run.turn("slow")
     engine = run.engines["slow"]
-    assert engine.bound() == 100
+    assert engine.lower_bound() == 100
     held = system.engines(100)
     for _ in range(10):
         assert not held.turn("reader")

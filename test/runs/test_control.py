@@ -207,7 +207,10 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             (("monitor", "--once", "--domain", domain), f"no run is under way .* {domain}$"),
             (("control", "until"), "control until: needs a value"),
             (("control", "until", "soon"), "control until: found 'soon'"),
-            (("control", "rate", "0"), "rate: found '0'; allowed is a number above 0, or max"),
+            (
+                ("control", "rate", "0"),
+                "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
+            ),
             (("control", "step", "-1"), "No such option|found"),
             (("control", "step", "many"), "control step: found 'many'; allowed is a count"),
             (("control", "pause", "2"), "control pause: found '2'; it takes no value"),

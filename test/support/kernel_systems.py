@@ -400,9 +400,9 @@ class CoordinatedRun(Interleaving):
         if name in self._dead or name in self.absent or self.runtimes[name].spec.free_entry:
             return False
         runtime = self.runtimes[name]
-        report = (self.engines[name].bound(), runtime.stop_time, runtime.stop_reason)
+        report = (self.engines[name].lower_bound(), runtime.stop_time, runtime.stop_reason)
         queue = self._reports[name]
-        if (queue[-1] if queue else (self.coordinator.bound_of(name),))[0] == report[0]:
+        if (queue[-1] if queue else (self.coordinator.lower_bound_of(name),))[0] == report[0]:
             return False
         queue.append(report)
         return True
@@ -429,7 +429,7 @@ class CoordinatedRun(Interleaving):
     def _hear(self, name: str, horizon: int, presences: tuple[Presence, ...]) -> None:
         """A participant is told the horizon, and who takes part."""
         engine = self.engines[name]
-        self._attendances[name].told(presences, horizon)
+        self._attendances[name].update(presences, horizon)
         for presence in presences:
             if presence.participant == name and engine.runtime.spec.free_entry:
                 engine.enter(presence.enter_ns)

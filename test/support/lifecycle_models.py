@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.life import HANDLERS
+from ros2_cosim.kernel.model import HANDLERS
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.virtual_time import VirtualTime
 
