@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the mains of all nodes share: parameters in, one clear line and an exit code out."""
+"""The common part of all nodes' mains: parameters in, one clear line and an exit code out."""
 
 from __future__ import annotations
 
@@ -28,26 +28,28 @@ from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
+from ros2_cosim.run.channel import Starter
 from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 
-#: Exit codes: an own failure, and the end of a run that somebody else caused.
+#: Exit codes: an own failure, and the end of a run that another process caused.
 EXIT_FAILED = 1
 EXIT_ABORTED = 3
 
 
 class ReportedError(RunError):
-    """A failure that has been reported already."""
+    """Something failed, and the starter of the run knows why."""
 
 
 class Started(NamedTuple):
-    """A node with its scenario."""
+    """A node with its scenario, and the starter of the run."""
 
     session: Session
     scenario: Scenario
     graph: Graph
+    starter: Starter
 
     def wiring(self) -> Wiring:
         """The system and the topics of its output ports."""
@@ -75,20 +77,28 @@ def run_node(
 
     The node needs the ROS parameter ``scenario_file``, the resolved scenario of the run.
 
-    :param body: tells whether the run begins anew; then the node starts again in this process
+    :param body: returns whether the run begins anew; then the node starts again in this process
     :param awaits_clock: whether a node that starts again has to wait for the clock to do so
     """
+    starters: list[Starter] = []
     for repetition in itertools.count():
-        code = _run_once(default_name, body, repetition, awaits_clock)
+        code = _run_once(default_name, body, starters, repetition, awaits_clock)
         if code is not None:
             return code
     raise AssertionError("unreachable")
 
 
 def _run_once(
-    default_name: str, body: Callable[[Started], bool | None], repetition: int, awaits: bool
+    default_name: str,
+    body: Callable[[Started], bool | None],
+    starters: list[Starter],
+    repetition: int,
+    awaits: bool,
 ) -> int | None:
-    """The exit code, None if the run begins anew."""
+    """The exit code, None if the run begins anew.
+
+    :param starters: the starter of the run, once there is a connection; it is kept
+    """
     name = default_name
     try:
         with Session(default_name, sys.argv) as session:
@@ -98,9 +108,11 @@ def _run_once(
                 raise ConfigurationError(
                     "parameter scenario_file is empty; it names the scenario of the run"
                 )
+            if not starters:
+                starters.append(Starter(name, Path(path).parent))
             scenario = load_scenario(Path(path))
             session.repetition = repetition
-            started = Started(session, scenario, build_graph(scenario))
+            started = Started(session, scenario, build_graph(scenario), starters[0])
             if repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
             again = body(started)
@@ -111,7 +123,8 @@ def _run_once(
     except CosimError as error:
         if begun_elsewhere(error):
             return EXIT_ABORTED
-        print(f"{name}: {error}", file=sys.stderr, flush=True)
+        starter = starters[0] if starters else Starter(name)
+        starter.failed(f"{name}: {error}")
         return EXIT_FAILED
     return None if again else 0
 
@@ -162,7 +175,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
     kept: list[Model] = []
 
     def body(started: Started) -> bool:
-        session, scenario, _ = started
+        session, scenario = started.session, started.scenario
         name = session.parameter("participant", default_name)
         if name not in scenario.participants:
             raise ConfigurationError(

@@ -25,7 +25,7 @@ from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
 
-#: If the server fails instead, whoever started the run notices at once.
+#: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
 
 #: Over UDP a step's inputs may come after the request for the step.
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _serve(started: Started) -> None:
-    session, scenario, _ = started
+    session, scenario = started.session, started.scenario
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
     context = declare(scenario, name).context

@@ -16,7 +16,7 @@ def main() -> int:
 
 
 def _record(started: Started) -> bool:
-    session, scenario, graph = started
+    session, scenario, graph, _ = started
     output = started.output()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     try:
@@ -30,7 +30,7 @@ def _record(started: Started) -> bool:
         )
         recorder.record()
     finally:
-        # Whatever ended the run: what has been recorded stays readable.
+        # What has been recorded stays readable, however the run ended.
         sink.close()
     reports = dict(recorder.reports)
     clock = json.loads(reports.pop("clock").details_json)

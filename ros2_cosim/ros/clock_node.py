@@ -49,8 +49,10 @@ class ClockNode:
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param losses: participants whose processes ended before their time, and how
+    :param early_leaves: participants whose processes ended before their time, and how
     :param on_required: called with the participants that the system controller requires
+    :param on_progress: called again and again with the simulated time [ns], and whether the run
+        stands on request
     :param late: whether a participant may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -71,8 +73,9 @@ class ClockNode:
         graph: Graph,
         control: RunControl,
         membership: Membership,
-        losses: Callable[[], Mapping[str, str]] = dict,
+        early_leaves: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -87,7 +90,7 @@ class ClockNode:
         self._hard = hard
         self._coordinator = coordinator
         self._membership = membership
-        self._losses = losses
+        self._early_leaves = early_leaves
         self._on_required = on_required
         self._awaited_since: int | None = None
         self._run_id = run_id
@@ -114,7 +117,13 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._time = TimeTopics(
-            session, coordinator, control, membership, run_id=run_id, timer=timer
+            session,
+            coordinator,
+            control,
+            membership,
+            run_id=run_id,
+            timer=timer,
+            on_progress=on_progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -370,7 +379,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._losses().items() if self._membership.may_lose else ():
+        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)

@@ -13,8 +13,6 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import ClockWriter, Session, data_qos
 
-_SECOND = 1_000_000_000
-
 
 class TimeTopics:
     """Publishes how far the run is, and how far it may go.
@@ -25,6 +23,7 @@ class TimeTopics:
     :param membership: which participants take part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
+    :param on_progress: called by :meth:`tell` with the time [ns], and whether the run stands
     """
 
     def __init__(
@@ -36,7 +35,9 @@ class TimeTopics:
         *,
         run_id: str,
         timer: Callable[[], int],
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
     ) -> None:
+        self._on_progress = on_progress
         self._coordinator = coordinator
         self._control = control
         self._membership = membership
@@ -46,8 +47,6 @@ class TimeTopics:
         self.horizon = NEVER
         self._end = NEVER
         self._shown = NEVER
-        self._told_time = 0
-        self._told_at = timer()
         self._clock = ClockWriter(session.node)
         self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
 
@@ -59,11 +58,8 @@ class TimeTopics:
             self._clock.show(time)
 
     def tell(self) -> None:
-        """Print the time every second, simulated or real: progress bar and sign of life."""
-        time, now = max(self._shown, 0), self._timer()
-        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
-            self._told_time, self._told_at = time, now
-            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+        """Report the time, and whether the run stands because that was asked for."""
+        self._on_progress(max(self._shown, 0), self._control.resting)
 
     def move_horizon(self) -> None:
         """Let all go as far as the run permits now, if that is worth a message."""

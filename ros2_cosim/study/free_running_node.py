@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant as a ROS node that nobody synchronises: paced by the wall clock alone.
+"""A participant as a ROS node without synchronisation: paced by the wall clock alone.
 
 Same topics, same bytes and same quality of service as in shape ``ros``; only the engine is
 missing. The activation at simulated time t is due at ``start + t / factor`` on the monotonic
@@ -15,11 +15,11 @@ from functools import partial
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.errors import RunError, begun_elsewhere
+from ros2_cosim.kernel.errors import ConfigurationError, RunError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.realtime.pacing import TimeScale
+from ros2_cosim.realtime.pacing import TimeScale, parse_rate
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import by_writer, read_port
 from ros2_cosim.ros.outputs import OutputTopics
@@ -27,11 +27,22 @@ from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.study.free_running import FreeRunning
 
-#: Where the start is told: ``time_ns`` is time 0 on the monotonic clock, ``end_ns`` the end.
+#: Topic of the start: ``time_ns`` is time 0 on the monotonic clock, ``end_ns`` the end.
 START = "/cosim/free_running/start"
 _POLL_S = 0.1
-#: Who has heard nothing for so long, after everybody has finished, hears nothing any more.
+#: When all have finished and nothing has arrived for so long, nothing more will arrive.
 _SETTLED_NS = 200_000_000
+
+
+def wanted_factor(session: Session) -> float:
+    """The real-time factor of a run without synchronisation: the ROS parameter ``factor``.
+
+    :raises ConfigurationError: it is no number above 0
+    """
+    factor = parse_rate(session.parameter("factor", "1.0"))
+    if factor is None:
+        raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
+    return factor
 
 
 class FreeRunningNode:
@@ -171,7 +182,7 @@ class FreeRunningNode:
                 return
 
     def _settle(self) -> None:
-        """Everybody has finished: wait for what is still under way."""
+        """All participants have finished: wait for what is still under way."""
         self._heard = self._timer()
         while self._timer() - self._heard < _SETTLED_NS:
             self._session.wait(0.05)

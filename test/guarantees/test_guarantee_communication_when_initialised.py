@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When communication ready is called, everybody can be heard by everybody."""
+"""When the communication-ready handler is called, all participants can reach each other."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 @given(st.integers(2, 5), st.integers(0, 2**32))
-def test_nobody_is_more_than_one_coordinated_state_ahead(count, seed):
-    """Whoever is asked in whatever order: no state is left before all have reached it."""
+def test_none_is_more_than_one_coordinated_state_ahead(count, seed):
+    """In any order of calls, no state is left before all have reached it."""
     random = Random(seed)
     lifecycles = [ParticipantLifecycle(f"p{i}", Plain()) for i in range(count)]
     for life in lifecycles:

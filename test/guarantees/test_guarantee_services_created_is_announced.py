@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who enters the state machine announces SERVICES_CREATED first."""
+"""A participant that enters the state machine announces SERVICES_CREATED first."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time does not advance until everybody has completed the step: the slowest sets the pace."""
+"""Time advances when all have completed the step: the slowest participant sets the pace."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from support import gate_scenarios as scenarios
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.ros import run_ros
-from ros2_cosim.scenario.plan import RunOptions
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import make_scenario
 
 pytest.importorskip("rclpy")
@@ -45,7 +45,7 @@ def run(
         scenario = make_scenario(data, data["name"])
         if shape == "inproc":
             return run_inproc(scenario, output)
-        return run_ros(scenario, RunOptions(output=output, shape=shape))
+        return run_request(RunRequest(scenario, out=output, shape=shape))
 
     return execute
 

@@ -50,7 +50,7 @@ def _service(context: ModelContext) -> tuple[VirtualTime, Log]:
 
 
 def make_holder(context: ModelContext) -> VirtualTime:
-    """Its step at ``hold_at`` lasts until somebody calls its service with ``data: true``."""
+    """Its step at ``hold_at`` lasts until its service is called with ``data: true``."""
     time, log = _service(context)
     held = context.shape != "inproc" and context.parameters["hold_at"] >= 0
 

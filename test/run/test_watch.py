@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who ends early, and whether the run minds; how the clock hears of those it can spare."""
+"""Which processes may end early, and what the end of the others means for the run."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ros2_cosim.run.losses import read_losses, read_required, tell_loss, tell_required
 from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
 
@@ -35,45 +32,37 @@ def test_a_leaver_that_fails_is_a_failure() -> None:
     assert watch.failure() == "process 'leaver' was killed by SIGKILL"
 
 
-def test_who_is_not_required_is_told_once_and_ends_nothing() -> None:
+def test_what_is_not_required_is_reported_once_and_ends_nothing() -> None:
     watch = RunWatch(PLAN)
-    watch.said("extra", "extra: no more paper")
+    watch.told("extra", "extra: no more paper")
     watch.ended("extra", 1)
     watch.ended("visualisation", 2)
-    assert watch.lost() == [("extra", "extra: no more paper")]
-    assert watch.lost() == []
+    assert watch.early_leaves() == [("extra", "extra: no more paper")]
+    assert watch.early_leaves() == []
     watch.ended("extra_slave", -9)
-    assert watch.lost() == [("extra", "process 'extra_slave' was killed by SIGKILL")]
+    assert watch.early_leaves() == [("extra", "process 'extra_slave' was killed by SIGKILL")]
     assert watch.failure() is None
     assert not watch.some_ended
 
 
-def test_who_ends_in_order_is_not_lost() -> None:
+def test_what_ends_in_order_is_not_lost() -> None:
     watch = RunWatch(PLAN)
     watch.ended("extra", 0)
-    assert watch.lost() == []
+    assert watch.early_leaves() == []
 
 
-def test_losses_are_read_as_they_were_told(tmp_path: Path) -> None:
-    assert read_losses(tmp_path) == {}
-    tell_loss(tmp_path, "extra", "was killed")
-    tell_loss(tmp_path, "other", "failed")
-    tell_loss(tmp_path, "extra", "was killed again")
-    assert read_losses(tmp_path) == {"extra": "was killed again", "other": "failed"}
-
-
-def test_whom_the_system_controller_names_the_run_minds(tmp_path: Path) -> None:
-    watch = RunWatch(PLAN, lambda: read_required(tmp_path))
+def test_what_the_system_controller_names_is_required() -> None:
+    named: list[frozenset[str] | None] = [None]
+    watch = RunWatch(PLAN, lambda: named[-1])
     watch.ended("a", -9)
     assert watch.failure() == "process 'a' was killed by SIGKILL"
-    tell_required(tmp_path, ["extra", "leaver"])
-    assert read_required(tmp_path) == {"extra", "leaver"}
+    named.append(frozenset(["extra", "leaver"]))
     assert watch.failure() is None
     assert not watch.some_ended
-    assert watch.lost() == [("a", "process 'a' was killed by SIGKILL")]
+    assert watch.early_leaves() == [("a", "process 'a' was killed by SIGKILL")]
     watch.ended("extra_slave", 1)
     assert str(watch.failure()).startswith("process 'extra_slave' ended with exit code 1")
-    assert watch.lost() == []
+    assert watch.early_leaves() == []
     watch.ended("extra", 0)
     watch.ended("leaver", 0)
     assert not watch.complete
