@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import TextIO
 
 import typer
 from rich.console import Console
@@ -48,11 +48,18 @@ def show_notes() -> None:
     """Print what a scenario should say in a newer way as one line each."""
     others = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         if issubclass(category, OutdatedWarning):
             print(f"cosim: note: {message}", file=sys.stderr)
         else:
-            others(message, category, *where)
+            others(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show
     warnings.simplefilter("always", OutdatedWarning)

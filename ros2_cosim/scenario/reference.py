@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.scenario.registry import available_models, find_model
 from ros2_cosim.scenario.schema import Scenario
@@ -86,8 +87,15 @@ def model_page(name: str) -> ModelPage:
 
 
 def model_pages() -> list[ModelPage]:
-    """All installed models, by name."""
-    return [model_page(name) for name in available_models()]
+    """All installed models, by name; of one that cannot be loaded, why."""
+    return [_page_or_reason(name) for name in available_models()]
+
+
+def _page_or_reason(name: str) -> ModelPage:
+    try:
+        return model_page(name)
+    except ConfigurationError as error:
+        return ModelPage(name, str(error), "no", (), (), (), False)
 
 
 def parameter_rows(kind: Any) -> Iterator[ParameterRow]:
