@@ -268,6 +268,11 @@ class Model(ABC):
         """
 
     @classmethod
+    def declared_repeatability(cls, context: ModelContext, parameters: Any) -> Repeatability:
+        """How far two runs of a participant agree; what the traits say, or less."""
+        return cls.traits.repeatable
+
+    @classmethod
     def drawn_sectors(cls, context: ModelContext, parameters: Any) -> tuple[Sector, ...]:
         """Fields of view to be drawn."""
         return ()

@@ -24,8 +24,8 @@ class GilbertElliottParameters(Section):
 
     p_gb: Probability = Field(description="probability to turn bad, per packet [1]")
     p_bg: Probability = Field(description="probability to turn good, per packet [1]")
-    loss_good: Probability = Field(0.0, description="probability of a loss while good [1]")
-    loss_bad: Probability = Field(1.0, description="probability of a loss while bad [1]")
+    loss_good: Probability = Field(default=0.0, description="probability of a loss while good [1]")
+    loss_bad: Probability = Field(default=1.0, description="probability of a loss while bad [1]")
 
 
 class GilbertElliottSettings(Section):

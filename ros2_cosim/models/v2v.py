@@ -38,10 +38,10 @@ class ChannelParameters(Section):
     """Parameters of a V2V channel."""
 
     links: tuple[Annotated[tuple[str, str], Field(description="[sender, receiver]")], ...] = Field(
-        (), description="pairs [sender, receiver] of vehicles"
+        default=(), description="pairs [sender, receiver] of vehicles"
     )
     loss: Loss = Field(
-        0.0,
+        default=0.0,
         description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
         "loss_bad}}; each link has its own state",
     )

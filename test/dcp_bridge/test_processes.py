@@ -77,10 +77,13 @@ def test_a_slave_that_runs_already_is_not_started() -> None:
 @pytest.mark.parametrize(
     ("wave", "message"),
     [
-        ({"process": "yes"}, "wave.process: found 'yes'; allowed are true and false"),
+        ({"process": "yes"}, "wave.process: found 'yes'; allowed is true or false"),
         ({"process": True, "model": None, "description": "w"}, "allowed with either model or fmu"),
-        ({"command": "serve"}, "wave.command: found 'serve'; allowed is a list of words"),
-        ({"command": ["x"], "model": None, "process": True, "description": "w"}, "without process"),
+        ({"command": "serve"}, "wave.command: found 'serve'; allowed is a list"),
+        (
+            {"command": ["x"], "model": None, "process": True, "description": "w"},
+            "process or command",
+        ),
         ({"command": ["x"]}, "allowed with description"),
     ],
 )
