@@ -69,7 +69,7 @@ def run_slave(duration: str) -> None:
     from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
     from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
     from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
-    from ros2_cosim.dcp.slave.core import SlaveOptions
+    from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import serve
     from ros2_cosim.scenario.declaration import declare
 

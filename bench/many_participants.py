@@ -31,9 +31,9 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
+from ros2_cosim.run.bringup import RunRequest  # noqa: E402
 from ros2_cosim.run.inproc import run_inproc  # noqa: E402
-from ros2_cosim.run.ros import run_ros  # noqa: E402
-from ros2_cosim.scenario.plan import RunOptions  # noqa: E402
+from ros2_cosim.run.start import run_request  # noqa: E402
 from ros2_cosim.scenario.schema import Scenario, make_scenario  # noqa: E402
 
 STEP_MS = 10
@@ -80,8 +80,8 @@ def measure(size: int, steps: int, arrangement: str) -> dict[str, Any]:
             complete = began + summary.startup_time_s + summary.wall_time_s
         else:
             shape = "composed" if arrangement == "composed" else "ros"
-            options = RunOptions(out, shape=shape, record=False)
-            summary = run_ros(scenario, options, progress=progress, on_started=pids.update)
+            request = RunRequest(scenario, out=out, shape=shape, record=False)
+            summary = run_request(request, progress=progress, on_started=pids.update)
     ended = time.monotonic()
     return {
         "arrangement": arrangement,

@@ -11,9 +11,9 @@ import speed_systems
 from speed_result import STEP_S, Result, cpu_seconds, loop_messages
 
 from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.ros import run_ros
-from ros2_cosim.scenario.plan import RunOptions
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario
 
 
@@ -78,9 +78,8 @@ def run_shape(workload: str, shape: str, size: int, sim_s: float, bag: bool, out
         dict.fromkeys([here, str(Path(here).parent), *os.environ.get("PYTHONPATH", "").split(":")])
     ).rstrip(":")
     meter = CpuMeter(sim_s)
-    summary = run_ros(
-        scenario,
-        RunOptions(out, shape=shape, record=bag),
+    summary = run_request(
+        RunRequest(scenario, out=out, shape=shape, record=bag),
         progress=meter.progress,
         on_started=meter.started,
     )

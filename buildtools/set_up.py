@@ -71,6 +71,15 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
     f"ros2_cosim is taken from {ros2_cosim.__file__}")
 """
 
+# Run by the environment's own interpreter once: what nodes and the command line import.
+WARM_UP = """
+import importlib, pkgutil
+import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
+import ros2_cosim.cli.main, ros2_cosim.nodes
+for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
+    importlib.import_module("ros2_cosim.nodes." + module.name)
+"""
+
 
 class SetUpError(Exception):
     """The environment cannot be made; the text is for the user."""
@@ -164,10 +173,12 @@ def pip(*arguments: str) -> list[str]:
     return [venv_python(), "-m", "pip", *arguments]
 
 
-def locked_without(names: tuple[str, ...]) -> str:
-    """Return the lock's text without the given distributions."""
-    entries = re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8"))
-    return "\n".join(entry for entry in entries if re.split("[=\\s]", entry)[0] not in names) + "\n"
+def split_lock(names: tuple[str, ...]) -> tuple[str, str]:
+    """Return the lock's text without the given distributions, and that of these alone."""
+    rest, chosen = [], []
+    for entry in re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8")):
+        (chosen if re.split("[=\\s]", entry)[0] in names else rest).append(entry)
+    return "\n".join(rest) + "\n", "\n".join(chosen) + "\n"
 
 
 def remove_environment() -> None:
@@ -188,18 +199,21 @@ def make_environment() -> None:
     run_logged(
         "making the virtual environment .venv", [base_interpreter(), "-m", "venv", str(VENV)]
     )
-    install = ("install", "--require-hashes", "--no-deps", "--no-build-isolation")
+    # Byte code is made for the modules that are used: of all others it takes longer than the
+    # rest of the installation.
+    install = ("install", "--no-compile", "--require-hashes", "--no-deps", "--no-build-isolation")
     with tempfile.TemporaryDirectory() as scratch:
-        wheels = Path(scratch) / "wheels.txt"
-        wheels.write_text(locked_without(SOURCE_ONLY), encoding="utf-8")
+        wheels, sources = Path(scratch) / "wheels.txt", Path(scratch) / "sources.txt"
+        for path, text in zip((wheels, sources), split_lock(SOURCE_ONLY), strict=True):
+            path.write_text(text, encoding="utf-8")
         run_logged(
             "installing the locked distributions",
             pip(*install, "--only-binary", ":all:", "-r", str(wheels)),
         )
-    run_logged(
-        f"installing {', '.join(SOURCE_ONLY)} from source",
-        pip(*install, "--use-pep517", "-r", str(LOCK)),
-    )
+        run_logged(
+            f"installing {', '.join(SOURCE_ONLY)} from source",
+            pip(*install, "--use-pep517", "-r", str(sources)),
+        )
 
 
 def install_package() -> None:
@@ -208,6 +222,14 @@ def install_package() -> None:
         "building and installing ros2_cosim",
         pip("install", "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)),
     )
+
+
+def make_byte_code() -> None:
+    """Make the byte code of what a run imports.
+
+    Otherwise the processes of the first run would all make it at once.
+    """
+    run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
 
 
 def link_data() -> None:
@@ -313,6 +335,8 @@ def set_up() -> None:
         print("Updating .venv: what the package is built from changed.", flush=True)
     install_package()
     link_data()
+    if reason is not None:
+        make_byte_code()
     fault = find_fault()
     if fault is not None:
         raise SetUpError(f"the finished environment does not work: {fault}")

@@ -22,7 +22,7 @@ OLDEST_GLIBC = (2, 28)
 
 
 def unsuitable_platform(root: Path) -> str | None:
-    """Say why this interpreter or machine cannot be used, or return None if it can.
+    """Return why this interpreter or machine cannot be used, None if it can.
 
     :param root: the checkout; its path ends up in search paths.
     """
@@ -67,7 +67,7 @@ def missing_packages() -> dict[str, str]:
 
 
 def missing_packages_message(missing: dict[str, str]) -> str:
-    """Say in one message what is missing and how a Debian system gets it."""
+    """Return one message: what is missing, and the command that installs it on Debian."""
     names = " ".join(sorted(missing))
     reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(missing.items()))
     return f"system packages are missing ({reasons}). On Debian: sudo apt-get install {names}"

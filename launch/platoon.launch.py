@@ -6,7 +6,6 @@ the run: when the clock is done, or when a process ends that the run cannot do w
 """
 
 import sys
-from functools import partial
 from pathlib import Path
 
 from launch import LaunchContext, LaunchDescription
@@ -22,18 +21,18 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnProcessIO
 from launch.events import Shutdown
 from launch.events.process import ProcessExited, ProcessIO
+from launch.logging import get_logger
 from launch_ros.actions import Node
 
-from ros2_cosim.kernel.errors import CosimError, RunError
+from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
     check_names,
     launch_arguments,
     prepare_launch,
 )
-from ros2_cosim.run.losses import read_required, tell_loss
 from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.run.watch import EARLY_S, GATHER_S
 from ros2_cosim.scenario.plan import Process
 
 # Launch turns an exception into one line and an exit code other than 0.
@@ -51,13 +50,16 @@ def generate_launch_description() -> LaunchDescription:
 def bring_up(context: LaunchContext) -> list:
     """Prepare the run that the arguments ask for, and start its processes."""
     if any(Path(argument).name == Path(__file__).name for argument in sys.argv):
-        # Started directly: arguments that are not ours are nobody's.
+        # Started directly: no other launch file takes the arguments that this one does not know.
         names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
         check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
     values = {a.name: context.launch_configurations[a.name] for a in launch_arguments()}
     request = prepare_launch(values)
     run = Run(request)
-    actions = []
+    clock = get_logger("clock")
+    request.on_progress = lambda progress: clock.info(f"time {progress.time_ns / 1e9:.0f} s")
+    commands = request.prepared.commands_by_hand()
+    actions = [LogInfo(msg=f"start {name} with: {command}") for name, command in commands]
     for process in request.plan:
         action = start_action(process, request)
         actions += [*run.handlers(process, action), action]
@@ -87,7 +89,7 @@ class Run:
 
     def __init__(self, request: LaunchRequest) -> None:
         self._request = request
-        self._watch = RunWatch(request.plan, partial(read_required, request.output))
+        self._watch = request.watch
         self._waiting = False
         self._patience = int(EARLY_S / GATHER_S)
 
@@ -97,14 +99,10 @@ class Run:
         def listen(event: ProcessIO) -> None:
             for line in event.text.decode(errors="replace").splitlines():
                 if line.strip():
-                    self._watch.said(process.name, line.strip())
+                    self._watch.printed(process.name, line.strip())
 
         def exited(event: ProcessExited, context: LaunchContext) -> list:
-            self._watch.ended(process.name, event.returncode)
-            for participant, how in self._watch.lost():
-                tell_loss(self._request.output, participant, how)
-            if self._watch.all_ended:
-                self._request.release()
+            self._request.ended(process.name, event.returncode)
             return [] if context.is_shutdown else self._after_exit()
 
         return [
@@ -128,27 +126,15 @@ class Run:
         if context.is_shutdown:
             return []
         if self._watch.some_failed and not self._watch.cause_known and self._patience > 0:
-            # Who failed tells the clock first and ends last.
+            # A node that fails tells the clock first and ends last.
             self._patience -= 1
             return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
         reason = self._watch.failure() or self._watch.early()
         if reason is not None:
             raise RunError(reason)
-        # A node that has not heard the clock's last word does not hold up the end.
+        # A node that has not received the clock's last message does not hold up the end.
         return self._conclude(context) if self._watch.clock_done else []
 
     def _conclude(self, context: LaunchContext) -> list:
-        try:
-            summary = self._request.summary()
-        except CosimError as error:
-            raise RunError(f"the run left no summary: {error}") from None
-        lines = [
-            f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in "
-            f"{summary.wall_time_s:.2f} s: {summary.end_reason}",
-            f"results in {self._request.output}",
-        ]
-        failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
-        if failed:
-            raise RunError(f"verdict not met: {', '.join(failed)}; {lines[-1]}")
-        messages = [LogInfo(msg=line) for line in lines]
+        messages = [LogInfo(msg=line) for line in self._request.conclusion()]
         return [*messages, EmitEvent(event=Shutdown(reason="the run is complete"))]

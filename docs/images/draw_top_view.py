@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws docs/images/platoon.png: the markers that RViz shows, seen from above, from a bag.
 
-Run it with the output of a run::
+Run it with the output of a run; it needs ``pip install matplotlib``::
 
     cosim run config/platoon.yaml --shape inproc --out out/platoon
     python docs/images/draw_top_view.py out/platoon docs/images/platoon.png

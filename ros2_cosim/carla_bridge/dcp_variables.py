@@ -87,7 +87,6 @@ class SceneVariables:
                 ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),
             ),
             heartbeat=Fraction(heartbeat_ns, _NS) if heartbeat_ns else None,
-            transports=("TCP_IPv4", "UDP_IPv4"),
             units=[Unit(unit) for unit in sorted({*_UNITS.values(), "s"})],
         )
 

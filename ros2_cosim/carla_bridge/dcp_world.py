@@ -18,6 +18,7 @@ from ros2_cosim.carla_bridge.scene_settings import (
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
@@ -66,7 +67,7 @@ def coupled_world(
                 dcp.port,
                 name=slave_name(context),
                 transport=_TRANSPORTS[dcp.transport],
-                resolution=Fraction(scene.step_ns, 1_000_000_000),
+                use=SlaveUse(resolution=Fraction(scene.step_ns, 1_000_000_000)),
             )
             yield master
 

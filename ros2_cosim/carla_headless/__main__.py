@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,57 +15,89 @@ from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
 
 
-def carla_headless(
-    maps: Annotated[
-        list[Path],
-        typer.Option(
-            "--map",
-            metavar="FILE.xodr",
-            help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps).",
-        ),
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=65534,
-            help="RPC port; streaming uses the next one (0: any two free ports).",
-        ),
-    ] = 2000,
-    exit_with_parent: Annotated[
-        bool,
-        typer.Option(
-            "--exit-with-parent", help="End when the process that started the server ends (Linux)."
-        ),
-    ] = False,
-) -> None:
-    """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
-    # Imported late: the command line `cosim` shows this command without loading a simulator.
-    from ros2_cosim.carla_headless.maps import MapLibrary
-    from ros2_cosim.carla_headless.server import Server
+def _print_ready(text: str) -> None:
+    print(text, flush=True)
 
-    logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
-    if exit_with_parent:
-        end_with_parent()
-    try:
-        server = Server(MapLibrary(maps), host, port)
-    except CosimError as error:
-        print(f"carla-headless: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-    try:
-        with server.stopping_on_signals():
-            print(f"listening on {host}:{server.port}", flush=True)
-            server.run()
-    finally:
-        server.close()
+
+def _print_error(text: str) -> None:
+    print(f"carla-headless: {text}", file=sys.stderr)
+
+
+def make_command(
+    on_ready: Callable[[str], None] = _print_ready,
+    on_error: Callable[[str], None] = _print_error,
+) -> Callable[..., None]:
+    """The command as a function for typer.
+
+    :param on_ready: called with one line when clients can connect
+    :param on_error: called with one line when the server cannot start
+    """
+
+    def carla_headless(
+        maps: Annotated[
+            list[Path],
+            typer.Option(
+                "--map",
+                metavar="FILE.xodr",
+                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps).",
+            ),
+        ],
+        host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+        port: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                max=65534,
+                help="RPC port; streaming uses the next one (0: any two free ports).",
+            ),
+        ] = 2000,
+        exit_with_parent: Annotated[
+            bool,
+            typer.Option(
+                "--exit-with-parent",
+                help="End when the process that started the server ends (Linux).",
+            ),
+        ] = False,
+    ) -> None:
+        """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
+        # Imported late: the command line `cosim` shows this command without loading a simulator.
+        from ros2_cosim.carla_headless.maps import MapLibrary
+        from ros2_cosim.carla_headless.server import Server
+
+        logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
+        if exit_with_parent:
+            end_with_parent()
+        try:
+            server = Server(MapLibrary(maps), host, port)
+        except CosimError as error:
+            on_error(str(error))
+            raise typer.Exit(1) from None
+        try:
+            with server.stopping_on_signals():
+                on_ready(f"listening on {host}:{server.port}")
+                server.run()
+        finally:
+            server.close()
+
+    return carla_headless
+
+
+carla_headless = make_command()
+
+
+def run(
+    on_ready: Callable[[str], None] = _print_ready,
+    on_error: Callable[[str], None] = _print_error,
+) -> None:
+    """Run the command; ends the process with its exit code. For the parameters see above."""
+    app = typer.Typer(name="carla-headless", add_completion=False, pretty_exceptions_enable=False)
+    app.command()(make_command(on_ready, on_error))
+    app()
 
 
 def main() -> None:
-    """Run the command; ends the process with its exit code."""
-    app = typer.Typer(name="carla-headless", add_completion=False, pretty_exceptions_enable=False)
-    app.command()(carla_headless)
-    app()
+    """Run the command from the command line."""
+    run()
 
 
 if __name__ == "__main__":

@@ -6,16 +6,20 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.scenario.schema import OutdatedWarning
 
-#: Exit codes: the run or the scenario failed; the run is complete but a verdict is not met.
+#: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
+#: repeated run is not the same.
 EXIT_ERROR = 1
 EXIT_VERDICT = 3
 #: Ended by a signal: this plus the number of the signal, as shells have it.
@@ -40,6 +44,27 @@ def clear_errors() -> Iterator[None]:
         raise typer.Exit(EXIT_SIGNAL + number) from None
 
 
+def show_notes() -> None:
+    """Print what a scenario should say in a newer way as one line each."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, OutdatedWarning):
+            print(f"cosim: note: {message}", file=sys.stderr)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", OutdatedWarning)
+
+
 @contextlib.contextmanager
 def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
@@ -62,12 +87,12 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
 def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal, a line every five simulated seconds otherwise."""
     if not sys.stdout.isatty():
-        told = 0
+        printed = 0
 
         def tell(time_ns: int) -> None:
-            nonlocal told
-            if time_ns // 5_000_000_000 > told:
-                told = time_ns // 5_000_000_000
+            nonlocal printed
+            if time_ns // 5_000_000_000 > printed:
+                printed = time_ns // 5_000_000_000
                 print(f"{name}: {time_ns / 1e9:.0f} s", flush=True)
 
         yield tell

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``cosim control`` and ``cosim monitor``: what is said to a run under way.
+"""The commands ``cosim control`` and ``cosim monitor``, which talk to a run under way.
 
 What they need of ROS is imported when they are called.
 """
@@ -40,7 +40,7 @@ def make_request(word: str, values: Sequence[str], by: str | None, reason: str) 
 
     :param values: count of steps or instants, time to run to, or rate; names of participants
     :param by: length of a step
-    :raises ConfigurationError: it makes no sense
+    :raises ConfigurationError: the words are no request
     """
     command = Command[word.upper()]
     if by is not None and command is not Command.STEP:
@@ -82,18 +82,20 @@ def add_control_commands(
 
     @app.command()
     def control(
-        word: Annotated[Word, typer.Argument(help="What to do.")],
+        word: Annotated[Word, typer.Argument(help="The request.")],
         value: Annotated[
             list[str] | None,
             typer.Argument(
-                help="step, instant: how many; until: a time; rate: a number or max; require: "
-                "the participants."
+                help="step, instant: a count; until: a time; rate: a number or max; require: the "
+                "participants."
             ),
         ] = None,
         by: Annotated[
             str | None, typer.Option(help="Length of a step (clock_step of the scenario).")
         ] = None,
-        reason: Annotated[str, typer.Option(help="Why; said at the end of the run.")] = "",
+        reason: Annotated[
+            str, typer.Option(help="The reason; part of the end reason of the run.")
+        ] = "",
         domain: Domain = None,
         timeout: Annotated[
             float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
@@ -114,7 +116,7 @@ def add_control_commands(
         once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
         domain: Domain = None,
     ) -> None:
-        """Show who is how far in a run under way, and who waits for whom since when."""
+        """Show how far each participant of a run under way is, and what it waits for."""
         with clear_errors():
             from ros2_cosim.run.monitor import watch
 

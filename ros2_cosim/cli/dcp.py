@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.kernel.errors import CosimError
-
-EXIT_ERROR = 1
-EXIT_FAILED = 3
-"""Exit codes: an error; the slave under test deviates from the standard."""
 
 
 class Mode(str, Enum):
-    """Operating modes as they are written on the command line."""
+    """Operating modes on the command line."""
 
     NRT = "nrt"
     SRT = "srt"
@@ -41,15 +36,14 @@ Modes = Annotated[
     list[Mode] | None,
     typer.Option("--mode", help="Operating mode that is offered (may be repeated)."),
 ]
-Host = Annotated[str | None, typer.Option(help="Control address; else that of the description.")]
-Port = Annotated[int | None, typer.Option(help="Control port; else that of the description.")]
+Host = Annotated[str | None, typer.Option(help="Control address (default: from the description).")]
+Port = Annotated[int | None, typer.Option(help="Control port (default: from the description).")]
 
 
 def make_app(describe_scenario: Callable[[Path], SlaveDescription]) -> typer.Typer:
     """The sub-application.
 
-    :param describe_scenario: the description of the slave of a scenario's world, which is made
-        in a room that this one does not know
+    :param describe_scenario: returns the description of the slave of a scenario's world
     """
     app = typer.Typer(
         name="dcp",
@@ -70,7 +64,7 @@ def serve(
     model: ModelText = None,
     fmu: Fmu = None,
     description: Annotated[
-        Path | None, typer.Option(help="A .dcpx or .dcp file that replaces the one made.")
+        Path | None, typer.Option(help="Description to use instead of the generated one.")
     ] = None,
     host: Host = None,
     port: Port = None,
@@ -78,30 +72,32 @@ def serve(
     modes: Modes = None,
     keep: Annotated[bool, typer.Option(help="Serve one master after the other.")] = False,
     directory: Annotated[
-        Path | None, typer.Option(help="Where files and modules are (else: the working directory).")
+        Path | None,
+        typer.Option(help="Directory of files and modules (default: the working directory)."),
     ] = None,
     data_synchronisation: Annotated[
-        bool, typer.Option(help="In RUNNING, step whenever all data PDUs have brought inputs.")
+        bool, typer.Option(help="In RUNNING, step as soon as all data PDUs have arrived.")
     ] = False,
     checks: Annotated[
         list[Check] | None,
-        typer.Option("--check", help="Property of the variables to watch (may be repeated)."),
+        typer.Option("--check", help="Property of the variables to check (may be repeated)."),
     ] = None,
     missing: Annotated[
-        Missing, typer.Option(help="UDP: what to do about inputs that have not come for a step.")
+        Missing, typer.Option(help="UDP: what to do if inputs of a step are missing.")
     ] = Missing.HOLD,
     acceptable_loss: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of lost data PDUs that is no error.")
+        float | None,
+        typer.Option(min=0, max=1, help="Largest share of lost data PDUs that is accepted."),
     ] = None,
     input_wait: Annotated[
-        float, typer.Option(min=0, help="Seconds that a step waits for its inputs.")
+        float, typer.Option(min=0, help="Longest wait of a step for its inputs [s].")
     ] = 0.0,
     newest_only: Annotated[
-        bool, typer.Option(help="Drop inputs that came before or were overtaken by newer ones.")
+        bool, typer.Option(help="Drop repeated inputs and inputs older than the newest.")
     ] = False,
 ) -> None:
     """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
-    from ros2_cosim.dcp.slave.core import SlaveOptions
+    from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import SlaveServer
     from ros2_cosim.dcp.slave.server import serve as serve_slave
 
@@ -131,9 +127,15 @@ def serve(
 
 def run(
     file: Annotated[Path, typer.Argument(help="Co-simulation file (YAML).")],
-    out: Annotated[Path | None, typer.Option(help="CSV file of the outputs (else: print).")] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="Another number of steps.")] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Another operating mode.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file of the outputs (default: standard output).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="Number of steps (default: from the file).")
+    ] = None,
+    mode: Annotated[
+        Mode | None, typer.Option(help="Operating mode (default: from the file).")
+    ] = None,
 ) -> None:
     """Run a co-simulation of DCP slaves; the outputs of every step go to CSV."""
     from ros2_cosim.dcp.master.cosimulation import load_cosimulation, run_cosimulation
@@ -161,26 +163,30 @@ def _describe_command(
         model: ModelText = None,
         fmu: Fmu = None,
         scenario: Annotated[
-            Path | None, typer.Option(help="A scenario: the slave of its CARLA world.")
+            Path | None, typer.Option(help="A scenario: describe the slave of its CARLA world.")
         ] = None,
         step: Step = None,
         modes: Modes = None,
         out: Annotated[
-            Path | None, typer.Option(help="A .dcpx file, or a .dcp package (else: print).")
+            Path | None,
+            typer.Option(help="A .dcpx file or a .dcp package (default: standard output)."),
         ] = None,
-        host: Annotated[str | None, typer.Option(help="Control address to put in.")] = None,
+        host: Annotated[
+            str | None, typer.Option(help="Control address to write into the description.")
+        ] = None,
         port: Annotated[
-            int | None, typer.Option(min=1, max=65535, help="Control port to put in.")
+            int | None,
+            typer.Option(min=1, max=65535, help="Control port to write into the description."),
         ] = None,
         data_ports: Annotated[
             list[str] | None,
-            typer.Option(help="Ports for data to put in, as 9000-9009 (may be repeated)."),
+            typer.Option(help="Data ports to write into it, e.g. 9000-9009 (may be repeated)."),
         ] = None,
     ) -> None:
         """Write the slave description of a Python model, an FMU or a scenario's world."""
         from ros2_cosim.dcp.description.package import write_package
         from ros2_cosim.dcp.description.write import description_bytes
-        from ros2_cosim.dcp.slave.declare import at_address
+        from ros2_cosim.dcp.slave.declare import SlaveAddress, at_address
         from ros2_cosim.dcp.wire.errors import DescriptionError
 
         with clear_errors():
@@ -190,7 +196,9 @@ def _describe_command(
                 found = describe_scenario(scenario)
             else:
                 found = _load(model, fmu, None, step, modes)[1]
-            found = at_address(found, host, port, [_ports(text) for text in data_ports or ()])
+            found = at_address(
+                found, SlaveAddress(host, port, tuple(_ports(text) for text in data_ports or ()))
+            )
             if out is None:
                 sys.stdout.write(description_bytes(found).decode("utf-8"))
             elif out.suffix == ".dcp":
@@ -252,9 +260,9 @@ def test(
         list[str] | None, typer.Option(help="Only this procedure (may be repeated).")
     ] = None,
     hostile: Annotated[
-        bool, typer.Option(help="Also try what some slaves are known to crash at.")
+        bool, typer.Option(help="Also run the tests that crash some slaves.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the report as JSON, too.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write the report as JSON.")] = None,
     timeout: Annotated[float, typer.Option(help="Longest wait for an answer [s].")] = 5.0,
 ) -> None:
     """Verify a running slave, protocol step by protocol step (exit code 3: it deviates)."""
@@ -276,7 +284,7 @@ def test(
         if report is not None:
             report.write_text(found.json(), encoding="utf-8")
         if not found.passed:
-            raise typer.Exit(EXIT_FAILED)
+            raise typer.Exit(EXIT_VERDICT)
 
 
 def sniff(
@@ -284,17 +292,17 @@ def sniff(
     proxy: Annotated[
         str | None,
         typer.Option(
-            help="LISTEN_PORT=HOST:PORT: stand between a master and a slave's control port."
+            help="LISTEN_PORT=HOST:PORT: forward between a master and a slave's control port."
         ),
     ] = None,
     interface: Annotated[
-        str | None, typer.Option(help="Listen to a network interface (needs root).")
+        str | None, typer.Option(help="Decode the traffic of a network interface (needs root).")
     ] = None,
     ports: Annotated[
         list[int] | None,
-        typer.Option("--port", help="Look at this port only (may be repeated)."),
+        typer.Option("--port", help="Show this port only (may be repeated)."),
     ] = None,
-    count: Annotated[int | None, typer.Option(help="End after so many PDUs.")] = None,
+    count: Annotated[int | None, typer.Option(help="Number of PDUs to show.")] = None,
 ) -> None:
     """Decode DCP traffic: from a file, through a transparent proxy, or from an interface."""
     from ros2_cosim.dcp.tools.sniffer import Printer, sniff_file, sniff_interface, sniff_proxy
@@ -326,20 +334,3 @@ def _load(
     chosen = tuple(OpMode[mode.name] for mode in modes or ())
     size = None if step is None else parse_step(step, "--step")
     return load_slave(model, fmu, description, directory=directory, step=size, modes=chosen)
-
-
-@contextlib.contextmanager
-def clear_errors() -> Iterator[None]:
-    """Turn every expected failure into one line and an exit code."""
-    try:
-        yield
-    except CosimError as error:
-        print(f"cosim: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
-        raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("cosim: interrupted", file=sys.stderr)
-        raise typer.Exit(130) from None

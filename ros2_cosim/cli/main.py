@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -11,24 +13,36 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.carla_headless.__main__ import carla_headless
-from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors, ending_in_order, progress_of
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    EXIT_VERDICT,
+    clear_errors,
+    ending_in_order,
+    progress_of,
+    show_notes,
+)
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
+from ros2_cosim.cli.models import models
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.arrivals import read_arrivals
-from ros2_cosim.record.summary import Summary
-from ros2_cosim.record.summary_text import tell_repetitions, tell_summary
-from ros2_cosim.run.output_directory import prepare_output, repetitions
-from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.record.summary import Summary, print_repetitions, print_summary
+from ros2_cosim.run.bringup import (
+    PreparedRun,
+    RunRequest,
+    adjusted_scenario,
+    bring_up,
+)
+from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.run.output_directory import repetitions, shown
+from ros2_cosim.scenario.check import ScenarioError, check_scenario
 from ros2_cosim.scenario.declaration import declare_all
-from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
-from ros2_cosim.scenario.schema import Scenario, load_scenario
-from ros2_cosim.scenario.without import without as leave_out
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.schema import load_scenario
 
 app = typer.Typer(
     name="cosim",
@@ -38,155 +52,105 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change one value: dotted.key=value (may be repeated)."),
+Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
+Simulator = Annotated[
+    Literal["headless", "carla"] | None, typer.Option(help=OPTIONS["simulator"].help)
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of the run.")]
-Controllers = Annotated[
-    str | None,
-    typer.Option(
-        help="Control law of all controllers: a name, module:Class or file.py:Class. Or a "
-        "controller node of your own: script.py or package/executable."
-    ),
-]
-Without = Annotated[
-    list[str] | None,
-    typer.Option(help="Leave out a participant that is not required (may be repeated)."),
-]
-ByHand = Annotated[
-    list[str] | None,
-    typer.Option(help="You start this participant's process yourself (may be repeated)."),
-]
-Simulator = Annotated[Literal["headless", "carla"] | None, typer.Option(help="Which simulator.")]
+Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
+Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 
 @app.command()
 def run(
     scenario: ScenarioFile,
-    shape: Annotated[Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")] = "ros",
+    shape: Shape = "ros",
     simulator: Simulator = None,
-    host: Annotated[str | None, typer.Option(help="Host of the CARLA server.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the CARLA server.")] = None,
-    rate: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "max",
-    hard: Annotated[bool, typer.Option(help="Hard real time where the system permits.")] = False,
-    arrivals: Annotated[
-        Path | None, typer.Option(help="Repeat a run: its arrivals.json, or what is meant as one.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output directory (out/NAME).")] = None,
+    host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
+    port: Annotated[int | None, typer.Option(help=OPTIONS["port"].help)] = None,
+    rate: Annotated[str, typer.Option(help=OPTIONS["rate"].help)] = "max",
+    hard: Annotated[bool, typer.Option(help=OPTIONS["hard"].help)] = False,
+    arrivals: Annotated[Path | None, typer.Option(help=OPTIONS["arrivals"].help)] = None,
+    out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
-    seed: Seed = None,
-    controllers: Controllers = None,
-    without: Without = None,
-    by_hand: ByHand = None,
-    bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
-    visualise: Annotated[bool, typer.Option(help="Publish markers for RViz.")] = False,
-    rviz: Annotated[bool, typer.Option(help="Start RViz, too.")] = False,
-    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: cosim control.")] = False,
-    repeat: Annotated[int, typer.Option(min=1, help="Run it so often, in the same processes.")] = 1,
+    seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
+    controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
+    without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
+    by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
+    bag: Bag = True,
+    visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
+    rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
+    paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
+    repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loaded = adjusted(
-            leave_out(load_scenario(scenario, settings or ()), without or ()),
-            seed=seed,
+        request = RunRequest(
+            scenario,
+            set=tuple(settings or ()),
+            shape=shape,
             simulator=simulator,
             host=host,
             port=port,
-            controllers=controllers,
-        )
-        factor = _rate(rate)
-        if shape == "inproc" and (
-            loaded.simulator.kind == "carla" or visualise or rviz or paused or repeat > 1
-        ):
-            raise ConfigurationError(
-                "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
-                "--rviz, --paused and --repeat need --shape ros or composed"
-            )
-        if hard and factor is None:
-            raise ConfigurationError(
-                "--hard: a run as fast as possible has no deadlines; add --rate"
-            )
-        # Whatever is wrong with the scenario shows before anything is started or deleted.
-        check_scenario(loaded, shape)
-        if shape != "inproc":  # which makes all models before it begins, anyway
-            try_models(loaded, shape)
-        output = out or Path("out") / loaded.name
-        options = RunOptions(
-            output,
-            shape=shape,
-            rate=factor,
+            rate=parse_rate(rate),
             hard=hard,
-            arrivals=None if arrivals is None else arrivals.absolute(),
+            arrivals=arrivals,
+            out=out,
+            seed=seed,
+            controllers=controllers,
+            without=tuple(without or ()),
+            by_hand=tuple(by_hand or ()),
             record=bag,
-            visualise=visualise or rviz,
+            visualise=visualise,
             rviz=rviz,
             paused=paused,
             repeat=repeat,
-            by_hand=tuple(by_hand or ()),
         )
-        if shape != "inproc" or by_hand:
-            make_plan(loaded, options)
-        if by_hand:
-            from ros2_cosim.run.processes import commands_by_hand
-
-            for name, command in commands_by_hand(loaded, options):
+        with bring_up(request) as prepared:
+            for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-        if arrivals is not None:
-            read_arrivals(arrivals)
-        prepare_output(output)
-        summary = _run(loaded, options)
-    tell_summary(summary)
-    print(f"  results in {output}")
-    with clear_errors():
-        tell_repetitions(summary, repetitions(output))
+            summary = _start(prepared)
+            print_summary(summary)
+            print(f"  results in {shown(prepared.output)}")
+            print_repetitions(summary, repetitions(prepared.output))
     _exit_by_verdicts(summary)
 
 
 @app.command()
 def replay(
     run_directory: Annotated[Path, typer.Argument(help="Output of the run to repeat.")],
-    shape: Annotated[
-        Literal["ros", "composed", "inproc"], typer.Option(help="Run shape.")
-    ] = "inproc",
+    shape: Shape = "inproc",
     out: Annotated[
         Path | None, typer.Option(help="Output directory (RUN_DIRECTORY-replay).")
     ] = None,
-    bag: Annotated[bool, typer.Option(help="Record a bag (and the report from it).")] = True,
+    bag: Bag = True,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
-    from ros2_cosim.run.replay import compare, prepare_replay
+    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
 
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loaded, arrivals, former = prepare_replay(run_directory)
+        scenario, arrivals, former = prepare_replay(run_directory)
         output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
-        options = RunOptions(output, shape=shape, arrivals=arrivals, record=bag)
-        prepare_output(output)
-        summary = _run(loaded, options)
-        tell_summary(summary)
-        compare(former, summary)
+        if output.resolve() == run_directory.resolve():
+            raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
+        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
+        with bring_up(request) as prepared:
+            summary = _start(prepared)
+            print_summary(summary)
+            try:
+                compare(former, summary)
+            except DifferentError as error:
+                print(f"cosim: {error}", file=sys.stderr)
+                raise typer.Exit(EXIT_VERDICT) from None
     print("  the same trace as before")
     print(f"  results in {output}")
 
 
-def _run(scenario: Scenario, options: RunOptions) -> Summary:
-    """Run a scenario in the shape of the options, with progress."""
-    with progress_of(scenario.name, scenario.duration) as progress:
-        if options.shape == "inproc":
-            from ros2_cosim.realtime.run_settings import realtime_run
-            from ros2_cosim.run.inproc import run_inproc
+def _start(prepared: PreparedRun) -> Summary:
+    """Run what is prepared, with progress."""
+    from ros2_cosim.run.start import start
 
-            realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
-            return run_inproc(
-                scenario,
-                options.output,
-                record=options.record,
-                progress=progress,
-                realtime=realtime,
-            )
-        from ros2_cosim.run.ros import run_ros
-
-        return run_ros(scenario, options, progress=progress, on_line=_print_line)
+    with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
+        return start(prepared, progress=progress, on_line=_print_line)
 
 
 def _exit_by_verdicts(summary: Summary) -> None:
@@ -197,11 +161,27 @@ def _exit_by_verdicts(summary: Summary) -> None:
 
 
 @app.command()
-def check(scenario: ScenarioFile, settings: Settings = None) -> None:
-    """Check a scenario: file, wiring, models and their parameters; nothing is run."""
+def check(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    shape: Shape = "ros",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check a scenario: file, wiring, models and their parameters; nothing is made or run."""
     with clear_errors():
-        loaded = load_scenario(scenario, settings or ())
-        graph = check_scenario(loaded, "inproc")
+        try:
+            graph = check_scenario(load_scenario(scenario, settings or ()), shape)
+        except ConfigurationError as error:
+            faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
+            if as_json:
+                print(json.dumps({"scenario": str(scenario), "good": False, "faults": faults}))
+            else:
+                for fault in faults:
+                    print(f"cosim: {fault}", file=sys.stderr)
+            raise typer.Exit(EXIT_ERROR) from None
+    if as_json:
+        print(json.dumps({"scenario": str(scenario), "good": True, "faults": []}))
+        return
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )
@@ -222,17 +202,34 @@ def plan(
     simulator: Simulator = None,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
     settings: Settings = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that shape ros would start, one command line each."""
-    import shlex
-
     from ros2_cosim.run.processes import command_of
 
     with clear_errors():
-        loaded = adjusted(load_scenario(scenario, settings or ()), simulator=simulator)
-        check_scenario(loaded, "ros")
-        for process in make_plan(resolve_ports(loaded), RunOptions(out)):
-            print(f"{process.name}: {shlex.join(command_of(process))}")
+        request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
+        loaded = adjusted_scenario(request)
+        check_scenario(loaded, request.shape)
+        processes = make_plan(resolve_ports(loaded), RunOptions(out))
+    if as_json:
+        print(json.dumps([_described(process) for process in processes], indent=1))
+        return
+    for process in processes:
+        print(f"{process.name}: {shlex.join(command_of(process))}")
+
+
+def _described(process: Process) -> dict[str, object]:
+    """A process of a plan as JSON data."""
+    from ros2_cosim.run.processes import command_of
+
+    return {
+        "name": process.name,
+        "participants": process.participants,
+        "required": process.required,
+        "ros_node": process.is_ros,
+        "command": command_of(process),
+    }
 
 
 @app.command()
@@ -312,6 +309,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
     raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
 
 
+app.command()(models)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)
@@ -320,13 +318,8 @@ app.add_typer(vds_app)
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
+    show_notes()
     app()
-
-
-def _rate(text: str) -> float | None:
-    from ros2_cosim.realtime.pacing import parse_rate
-
-    return parse_rate(text)
 
 
 def _tell_now(line: str) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading YAML and JSON as plain data: a tree of mappings, lists, texts and finite numbers.
+"""Reads YAML and JSON as plain data: a tree of mappings, lists, texts and finite numbers.
 
-Stricter than the parsers: a key that stands twice in a mapping is an error instead of being
-dropped, and what the two formats cannot both hold (dates, NaN, keys that are no text) is
-refused, because a resolved scenario travels as JSON and must stay what it was.
+Stricter than the parsers: a repeated key of a mapping is an error. What the two formats cannot
+both hold (dates, NaN, keys that are no texts) is refused, because a resolved scenario is
+exchanged as JSON and must not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAXIMUM_VALUES = 100_000
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without keys that stand twice."""
+    """YAML without repeated keys."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         seen = set()

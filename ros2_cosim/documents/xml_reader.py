@@ -29,7 +29,7 @@ def read_xml(
     :param source: name of the file, for messages; elements have it as ``base``
     :param error: class of the error to raise
     :param element: class of the elements
-    :param encoding: that of the data, whatever the document says
+    :param encoding: that of the data; the one that the document declares is ignored
     :raises ConfigurationError: (or ``error``) it is too large, not well-formed, or has a document
         type; the message names file and line
     """

@@ -48,7 +48,7 @@ class Structure:
     """A message as the codec walks it.
 
     ``flatten`` turns a record into the values of the bound items in wire order, ``build``
-    does the reverse. ``flat`` tells that the record itself already is that tuple.
+    does the reverse. ``flat``: the record itself already is that tuple.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Binder:
         return walk.finish(names)
 
     def sub_structure(self, wire: Field, hint: Any, path: str) -> Structure:
-        """The element of an array, or a nested message, bound to what ``hint`` says."""
+        """The element of an array, or a nested message, bound to the type ``hint``."""
         if wire.type in PRIMITIVES:
             return Structure([Scalar(PRIMITIVES[wire.type], True)])
         if wire.type == "string":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shape of a message on the wire, walked without a record class.
 
-Writers leave whatever was in memory in the gaps that alignment makes. Two runs with the same
-messages then differ in bytes that mean nothing; :meth:`Layout.canonical` sets them to zero.
+Writers leave arbitrary bytes in the gaps that alignment makes. Two runs with the same messages
+then differ in bytes without meaning; :meth:`Layout.canonical` sets them to zero.
 """
 
 from __future__ import annotations

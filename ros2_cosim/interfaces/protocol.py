@@ -2,8 +2,8 @@
 """Records of the coordination protocol between participants and the clock.
 
 They travel like every other record (one ROS message type each), but carry no sequence
-number. Times are simulated nanoseconds, unless a name says ``compute``, ``wait`` or
-``transport``: those are measured wall time in nanoseconds and never feed a result.
+number. Times are simulated nanoseconds, except those whose names hold ``compute``, ``wait`` or
+``transport``: these are measured wall time in nanoseconds and never feed a result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PortPromise(NamedTuple):
     """
 
     port: str
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which has no use here
     time_ns: int
 
 
@@ -46,8 +46,8 @@ class Completion(NamedTuple):
 class Horizon(NamedTuple):
     """How far participants may run (ros2_cosim/msg/Horizon); the run ends at ``end_ns``.
 
-    ``presences`` are those (ros2_cosim/msg/Presence) that the scenario does not fix: who entered
-    when it was ready, and who is gone though the scenario has it stay.
+    ``presences`` (ros2_cosim/msg/Presence) are those that the scenario does not fix: of
+    participants that entered when they were ready, and of those that left earlier than declared.
     """
 
     run_id: str
@@ -59,7 +59,7 @@ class Horizon(NamedTuple):
 class ParticipantState(NamedTuple):
     """Lifecycle state of one participant (ros2_cosim/msg/ParticipantState).
 
-    ``cannot_reset`` says why it cannot begin anew in its process; empty: nothing is against it.
+    ``cannot_reset``: why it cannot be reset in its process; empty: it can.
     """
 
     participant: str
@@ -71,7 +71,8 @@ class ParticipantState(NamedTuple):
 class SystemState(NamedTuple):
     """State derived from all participants (ros2_cosim/msg/SystemState).
 
-    ``required`` holds those whom the system controller has named; empty: as the scenario says.
+    ``required`` holds the participants that the system controller has named; empty: those of the
+    scenario.
     """
 
     state: int
@@ -120,8 +121,8 @@ class ParticipantStatus(NamedTuple):
 class RunStatus(NamedTuple):
     """The watchdog's view of a run (ros2_cosim/msg/RunStatus).
 
-    ``rate`` is the wanted real-time factor, 0 for as fast as possible; ``blocking`` names who
-    holds back the run, ``why`` says what it does or waits for.
+    ``rate`` is the wanted real-time factor, 0 for as fast as possible; ``blocking`` names the
+    participant that holds back the run, ``why`` what it does or waits for.
     """
 
     run_id: str
@@ -139,7 +140,7 @@ class RunStatus(NamedTuple):
 
 
 class ParticipantReport(NamedTuple):
-    """What a participant says of itself at the end of a run (ros2_cosim/msg/ParticipantReport).
+    """Report of a participant at the end of a run (ros2_cosim/msg/ParticipantReport).
 
     ``timing``, ``order`` and ``loss`` count causality violations; ``details_json`` holds
     a JSON object with whatever else the participant reports.

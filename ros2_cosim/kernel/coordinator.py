@@ -56,7 +56,7 @@ class Coordinator:
         self._awaited = dict(enters or {})
         self._bounds.update(self._awaited)
         self._bounds.update(dict.fromkeys(free, FOREVER))
-        #: The smallest bound, None: it has to be looked for again; and how many have it.
+        #: The smallest lower bound (None: not known), and how many participants have it.
         self._least: int | None = None
         self._at_least = 0
         # The horizon is exclusive: one nanosecond lets run what is due now.
@@ -100,8 +100,8 @@ class Coordinator:
         """
         return self.horizon >= self.end
 
-    def bound_of(self, participant: str) -> int:
-        """The last reported bound of a participant."""
+    def lower_bound_of(self, participant: str) -> int:
+        """The last reported lower bound of a participant."""
         return self._bounds[participant]
 
     def slowest(self) -> str:

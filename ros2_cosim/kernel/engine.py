@@ -89,7 +89,7 @@ class Engine:
     @property
     def has_left(self) -> bool:
         """Whether the time has come after which the participant is no longer activated."""
-        return self.runtime.spec.leave_ns < FOREVER and self.bound() == FOREVER
+        return self.runtime.spec.leave_ns < FOREVER and self.lower_bound() == FOREVER
 
     def receive(self, channel: int, sample: Sample) -> None:
         """Take a message from the transport.
@@ -114,7 +114,7 @@ class Engine:
             self.last_time = candidate
             yield self.runtime.activate_data() if data else self.runtime.activate_time()
 
-    def bound(self) -> int:
+    def lower_bound(self) -> int:
         """No further activation happens before this time."""
         runtime = self.runtime
         candidate = runtime.next_time if runtime.next_time is not None else FOREVER
@@ -127,7 +127,7 @@ class Engine:
 
     def promises(self) -> list[tuple[str, Promise]]:
         """What may be promised on each output port now."""
-        bound = self.bound()
+        bound = self.lower_bound()
         result = []
         for name, latency, schedule in self._outputs:
             count, stamp = self.runtime.sent(name)

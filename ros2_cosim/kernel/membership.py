@@ -308,7 +308,7 @@ class MembershipView:
 
         return guarded
 
-    def told(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
+    def update(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
         """Take what the owner of the clock has published.
 
         :param presences: (participant, entry, end of its presence) of all that entered freely or

@@ -84,7 +84,7 @@ class VirtualTime(Model):
         self._async_handler = handler
 
     def set_handlers(self, **handlers: Callable[..., None]) -> None:
-        """Set handlers of the lifecycle by name, such as ``on_stop`` (see ``kernel/life.py``).
+        """Set handlers of ``kernel/participant_lifecycle.py`` by name, such as ``on_stop``.
 
         :raises ConfigurationError: there is no handler of that name
         """

@@ -12,6 +12,9 @@ With M = diag(1, -1, 1):
 * angular velocities are pseudo-vectors: w_ros = det(M) M w_carla = (-wx, wy, -wz);
 * rotation matrices: R_ros = M R_carla M, that is (roll, -pitch, -yaw) about the fixed axes.
 
+``transforms3d`` is the tests' oracle for these functions and no more: its trigonometry is the C
+library's, which does not give the same bits on every machine.
+
 All functions are pure and take and return plain floats. A zero never becomes a negative zero,
 so that equal states also look equal in text and in bytes.
 """
@@ -132,7 +135,13 @@ def _wrap_once(angle: float) -> float:
 
 def yaw_from_quaternion(qx: float, qy: float, qz: float, qw: float) -> float:
     """Heading of the body x axis in the x-y plane [rad], in [-pi, pi]."""
-    return atan2(2.0 * (qw * qz + qx * qy), 1.0 - 2.0 * (qy * qy + qz * qz))
+    x, y = forward_axis(qx, qy, qz, qw)
+    return atan2(y, x)
+
+
+def forward_axis(qx: float, qy: float, qz: float, qw: float) -> tuple[float, float]:
+    """Return x and y, in the world, of the body's x axis; of length 1 where it is level."""
+    return 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qw * qz + qx * qy)
 
 
 def body_to_world(q: Quaternion, v: Vector) -> Vector:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.frames import forward_axis
 
 
 class RoadMap(Protocol):
@@ -46,8 +47,7 @@ class LaneBox(NamedTuple):
 
 def heading_of(odometry: Odometry) -> tuple[float, float]:
     """Return (cos, sin) of the heading in the plane."""
-    c = 1.0 - 2.0 * (odometry.qy * odometry.qy + odometry.qz * odometry.qz)
-    s = 2.0 * (odometry.qw * odometry.qz + odometry.qx * odometry.qy)
+    c, s = forward_axis(odometry.qx, odometry.qy, odometry.qz, odometry.qw)
     norm = sqrt(c * c + s * s)
     return (c / norm, s / norm) if norm > 0.0 else (1.0, 0.0)
 

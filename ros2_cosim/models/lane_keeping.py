@@ -11,6 +11,7 @@ from __future__ import annotations
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan
+from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.models.road import (
     RoadNetwork,
     RoadPosition,
@@ -99,9 +100,8 @@ class LaneKeeper:
     @staticmethod
     def _pursue(odometry: Odometry, dx: float, dy: float) -> float:
         """Curvature [1/m] of the circle along the course through a point (map frame offset)."""
-        # Body x axis on the ground from the quaternion, turned by the slip angle.
-        cos = 1.0 - 2.0 * (odometry.qy * odometry.qy + odometry.qz * odometry.qz)
-        sin = 2.0 * (odometry.qw * odometry.qz + odometry.qx * odometry.qy)
+        # Body x axis on the ground, turned by the slip angle.
+        cos, sin = forward_axis(odometry.qx, odometry.qy, odometry.qz, odometry.qw)
         slip = odometry.vy / odometry.vx if odometry.vx > _COURSE_SPEED else 0.0
         square = dx * dx + dy * dy
         across = (dy * cos - dx * sin) - slip * (dx * cos + dy * sin)

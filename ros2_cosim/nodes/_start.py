@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the mains of all nodes share: parameters in, one clear line and an exit code out."""
+"""The common part of all nodes' mains: parameters in, one clear line and an exit code out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
     ConfigurationError,
@@ -24,34 +25,36 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
-from ros2_cosim.ros.participant_node import ParticipantNode
+from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
+from ros2_cosim.run.channel import Starter
 from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 
-#: Exit codes: an own failure, and the end of a run that somebody else caused.
+#: Exit codes: an own failure, and the end of a run that another process caused.
 EXIT_FAILED = 1
 EXIT_ABORTED = 3
 
 
 class ReportedError(RunError):
-    """A failure that has been reported already."""
+    """Something failed, and the starter of the run knows why."""
 
 
 class Started(NamedTuple):
-    """A node with its scenario."""
+    """A node with its scenario, and the starter of the run."""
 
     session: Session
     scenario: Scenario
     graph: Graph
+    starter: Starter
 
-    def topic_of(self, participant: str, port: str) -> tuple[str, str]:
-        """(topic, ROS type) of an output port."""
-        settings = self.scenario.outputs_of(participant)[port]
-        return settings.topic, settings.type
+    def wiring(self) -> Wiring:
+        """The system and the topics of its output ports."""
+        outputs_of = self.scenario.outputs_of
+        return Wiring.of(self.graph, lambda name, port: outputs_of(name)[port].topic)
 
     def output(self) -> Path:
         """The output directory; of a run that begins anew, one of its own below it."""
@@ -74,20 +77,28 @@ def run_node(
 
     The node needs the ROS parameter ``scenario_file``, the resolved scenario of the run.
 
-    :param body: tells whether the run begins anew; then the node starts again in this process
+    :param body: returns whether the run begins anew; then the node starts again in this process
     :param awaits_clock: whether a node that starts again has to wait for the clock to do so
     """
+    starters: list[Starter] = []
     for repetition in itertools.count():
-        code = _run_once(default_name, body, repetition, awaits_clock)
+        code = _run_once(default_name, body, starters, repetition, awaits_clock)
         if code is not None:
             return code
     raise AssertionError("unreachable")
 
 
 def _run_once(
-    default_name: str, body: Callable[[Started], bool | None], repetition: int, awaits: bool
+    default_name: str,
+    body: Callable[[Started], bool | None],
+    starters: list[Starter],
+    repetition: int,
+    awaits: bool,
 ) -> int | None:
-    """The exit code, None if the run begins anew."""
+    """The exit code, None if the run begins anew.
+
+    :param starters: the starter of the run, once there is a connection; it is kept
+    """
     name = default_name
     try:
         with Session(default_name, sys.argv) as session:
@@ -97,9 +108,11 @@ def _run_once(
                 raise ConfigurationError(
                     "parameter scenario_file is empty; it names the scenario of the run"
                 )
+            if not starters:
+                starters.append(Starter(name, Path(path).parent))
             scenario = load_scenario(Path(path))
             session.repetition = repetition
-            started = Started(session, scenario, build_graph(scenario))
+            started = Started(session, scenario, build_graph(scenario), starters[0])
             if repetition and awaits:
                 await_clock(session, started.run_id(), scenario.startup_s)
             again = body(started)
@@ -110,7 +123,8 @@ def _run_once(
     except CosimError as error:
         if begun_elsewhere(error):
             return EXIT_ABORTED
-        print(f"{name}: {error}", file=sys.stderr, flush=True)
+        starter = starters[0] if starters else Starter(name)
+        starter.failed(f"{name}: {error}")
         return EXIT_FAILED
     return None if again else 0
 
@@ -140,16 +154,16 @@ def participant_node(started: Started, name: str, behaviour: Model) -> Participa
     settings = started.scenario.participants[name]
     return ParticipantNode(
         started.session,
-        started.graph,
+        started.wiring(),
         name,
         behaviour,
-        topic_of=started.topic_of,
-        recorded=True,
-        quantum_ns=started.scenario.clock_step,
-        unsynchronised=settings.unsynchronised,
-        timer=time.perf_counter_ns,
-        operation=Operation(settings.mode),
-        cannot_reset=cannot_begin_anew(behaviour),
+        NodeSettings(
+            quantum_ns=started.scenario.clock_step,
+            unsynchronised=settings.unsynchronised,
+            operation=Operation(settings.mode),
+            cannot_reset=cannot_begin_anew(behaviour),
+        ),
+        time.perf_counter_ns,
     )
 
 
@@ -161,7 +175,7 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
     kept: list[Model] = []
 
     def body(started: Started) -> bool:
-        session, scenario, _ = started
+        session, scenario = started.session, started.scenario
         name = session.parameter("participant", default_name)
         if name not in scenario.participants:
             raise ConfigurationError(

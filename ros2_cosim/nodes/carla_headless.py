@@ -4,7 +4,18 @@
 The options are those of ``cosim carla-headless``.
 """
 
-from ros2_cosim.carla_headless.__main__ import main
+from ros2_cosim.carla_headless.__main__ import run
+from ros2_cosim.run.channel import Starter
+
+#: Its name in the plan of a run.
+NAME = "simulator"
+
+
+def main() -> None:
+    """Run the server; ends the process with its exit code."""
+    starter = Starter(NAME)
+    run(on_ready=starter.ready, on_error=lambda text: starter.failed(f"{NAME}: {text}"))
+
 
 if __name__ == "__main__":
     main()

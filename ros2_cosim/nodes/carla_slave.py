@@ -12,7 +12,7 @@ from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.scene_settings import DcpSettings, scene_parameters, scene_sizes
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
@@ -24,7 +24,7 @@ from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
 
-#: If the server fails instead, whoever started the run notices at once.
+#: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
 
 #: Over UDP a step's inputs may come after the request for the step.
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def _serve(started: Started) -> None:
-    session, scenario, _ = started
+    session, scenario = started.session, started.scenario
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
     declared = declare(scenario, name)

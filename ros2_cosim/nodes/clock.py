@@ -4,7 +4,6 @@
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
@@ -14,7 +13,6 @@ from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
-from ros2_cosim.run.losses import read_losses, tell_required
 
 
 def main() -> int:
@@ -24,7 +22,7 @@ def main() -> int:
 
 
 def _coordinate(controls: list[RunControl], started: Started) -> bool:
-    session, scenario, graph = started
+    session, scenario, graph, starter = started
     realtime = realtime_of(session)
     names = [*graph.order, RECORDER]
     specs = graph.participants
@@ -50,8 +48,6 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
     if controls:
         control.required = controls[-1].required
     controls.append(control)
-    # Whoever started the processes tells here of those that the run can do without.
-    directory = Path(session.node.get_parameter("scenario_file").value).parent
     repeat = int(session.parameter("repeat", "1"))
     return ClockNode(
         session,
@@ -60,8 +56,9 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         graph=graph,
         control=control,
         membership=Membership(graph, coordinator, control.required),
-        losses=partial(read_losses, directory),
-        on_required=partial(tell_required, directory),
+        early_leaves=lambda: starter.early_leaves,
+        on_required=starter.require,
+        on_progress=starter.progress,
         late=graph.has_late,
         run_id=started.run_id(),
         again=session.repetition + 1 < repeat,

@@ -11,23 +11,23 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.realtime.run_settings import RealtimeRun
+from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
-from ros2_cosim.ros.composed_lives import LivesOnRos
-from ros2_cosim.ros.composed_node import ComposedNode
-from ros2_cosim.ros.unsynchronised import read_unsynchronised
+from ros2_cosim.ros.composed_lifecycle import RosLifecycle
+from ros2_cosim.ros.composed_node import CLOCK_STEP_NS, ComposedNode
+from ros2_cosim.ros.inputs import read_unsynchronised
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
-_SECOND = 1_000_000_000
 #: So long [s of wall time] it waits at a time while a handler completes asynchronously.
 _IDLE_S = 0.02
 
@@ -45,45 +45,33 @@ def main() -> int:
 
 
 def _compose(kept: list[Kept], started: Started) -> bool:
-    session, scenario, graph = started
+    """Run all participants; whether the run begins anew.
+
+    :param kept: what is left of the run before, if there was one; then of this one
+    """
+    session, scenario, graph, starter = started
     output = started.output()
     realtime = realtime_of(session)
     pacer = realtime.pacer or Pacer(None, MonotonicClock())
-    control = RunControl(
-        step_ns=scenario.clock_step,
-        scale=pacer,
-        paused=kept[-1].control.reset_paused
-        if kept
-        else session.parameter("paused", "false") == "true",
-        can_reset=True,
-    )
+    former = kept.pop() if kept else None
+    control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
-    if kept:
-        control.required = kept[-1].control.required
-    former = kept.pop().behaviours if kept else {}
     behaviours: dict[str, Model] = {}
     again = False
-    repeat = int(session.parameter("repeat", "1"))
-    lives: LivesOnRos | None = None
+    repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
+    lifecycles: RosLifecycle | None = None
     try:
         node = ComposedNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             control=control,
             run_id=started.run_id(),
             timer=pacer.clock.now,
         )
-        for name in graph.order:
-            make = partial(bare_model, scenario, name, "composed")
-            model = renewed(former[name], name, make) if former else make()
-            behaviours[name] = with_adapters(scenario, name, model, realtime)
-            obstacle = cannot_begin_anew(model)
-            if obstacle and not control.no_reset:
-                control.no_reset = f"participant '{name}': {obstacle}"
-        if session.repetition + 1 < repeat and control.no_reset:
+        _make_models(started, realtime, former, behaviours, control)
+        if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = SequentialScheduler(
             graph,
@@ -94,7 +82,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         )
         for name, runtime in scheduler.runtimes.items():
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
-        lives = LivesOnRos(
+        lifecycles = RosLifecycle(
             session,
             behaviours,
             scheduler,
@@ -103,40 +91,45 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             {name: Operation(p.mode) for name, p in scenario.participants.items()},
         )
         if control.required:
-            lives.require(control.required)
-        control.on_require = partial(_require, graph, lives)
-        with lives.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
+            lifecycles.require(control.required)
+        control.on_require = partial(_require, graph, lifecycles)
+        with lifecycles.during(partial(node.wait, scheduler, _IDLE_S), lambda: scheduler.active):
             began = time.perf_counter_ns()
-            end = node.run(
+
+            def progress(time_ns: int) -> None:
+                starter.progress(time_ns, control.resting)
+
+            run = SequentialRun(
                 scheduler,
-                scenario.duration,
+                control,
                 pacer,
-                lambda at: _tell(at, control.resting),
-                lambda: scheduler.suspended,
+                duration_ns=scenario.duration,
+                slice_ns=CLOCK_STEP_NS,
+                serve=session.wait,
+                timer=time.perf_counter_ns,
+                on_waiting=progress,
             )
+            node.run(run, pacer, progress)
             wall_ns = time.perf_counter_ns() - began
-            reason = f"end of the run at {format_ns(end)}"
-            if scheduler.stop_reason is not None and end < scenario.duration:
-                reason = scheduler.stop_reason
-            lives.stop(reason)
+            lifecycles.stop(run.end_reason)
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-            again = lives.kept = control.reset or session.repetition + 1 < repeat
+            again = lifecycles.kept = control.reset or repeats
             if not again:
-                lives.shut_down("the run is complete")
+                lifecycles.shut_down("the run is complete")
     finally:
         sink.close()
-        if lives is not None:
-            lives.leave()
+        if lifecycles is not None:
+            lifecycles.leave()
         else:
-            Lives({**former, **behaviours}).close()
-    # What publishing and recording took is nobody's in particular.
+            LifecycleGroup({**(former.behaviours if former else {}), **behaviours}).close()
+    # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
     )
     facts = RunFacts(
         "composed",
-        end,
-        reason,
+        run.end,
+        run.end_reason,
         wall_ns,
         began - created,
         realtime=realtime.facts(),
@@ -148,23 +141,47 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     return again
 
 
-def _require(graph: Graph, lives: Lives, names: tuple[str, ...]) -> None:
-    """Take from the system controller who is required: all are there, and stay."""
+def _control(started: Started, pacer: Pacer, former: Kept | None) -> RunControl:
+    """Run control, as the run before has left it."""
+    session = started.session
+    paused = session.parameter("paused", "false") == "true"
+    control = RunControl(
+        step_ns=started.scenario.clock_step,
+        scale=pacer,
+        paused=former.control.reset_paused if former else paused,
+        can_reset=True,
+    )
+    if former:
+        control.required = former.control.required
+    return control
+
+
+def _make_models(
+    started: Started,
+    realtime: RealtimeRun,
+    former: Kept | None,
+    behaviours: dict[str, Model],
+    control: RunControl,
+) -> None:
+    """Make the models of all participants, or take those of the run before.
+
+    :param behaviours: gets them, one after the other: they are closed if one fails
+    :param control: learns of a participant that cannot begin anew
+    """
+    scenario = started.scenario
+    for name in started.graph.order:
+        make = partial(bare_model, scenario, name, "composed")
+        model = renewed(former.behaviours[name], name, make) if former else make()
+        behaviours[name] = with_adapters(scenario, name, model, realtime)
+        obstacle = cannot_begin_anew(model)
+        if obstacle and not control.no_reset:
+            control.no_reset = f"participant '{name}': {obstacle}"
+
+
+def _require(graph: Graph, lifecycles: LifecycleGroup, names: tuple[str, ...]) -> None:
+    """Take from the system controller what is required: all participants are there, and stay."""
     check_required(graph, names)
-    lives.require(names)
-
-
-_told = 0
-_told_at = 0
-
-
-def _tell(time_ns: int, paused: bool) -> None:
-    """Read by whoever started the run: its progress bar, and a sign of life every second."""
-    global _told, _told_at
-    now = time.perf_counter_ns()
-    if time_ns // _SECOND > _told or now - _told_at > _SECOND:
-        _told, _told_at = time_ns // _SECOND, now
-        print(f"time {time_ns / 1e9:.3f} s{' paused' * paused}", flush=True)
+    lifecycles.require(names)
 
 
 if __name__ == "__main__":

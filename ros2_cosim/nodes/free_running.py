@@ -6,9 +6,8 @@ import time
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.nodes._start import Started, run_node
-from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.scenario.system import build_model
-from ros2_cosim.study.free_running_node import FreeRunningNode
+from ros2_cosim.study.free_running_node import FreeRunningNode, wanted_factor
 
 
 def main() -> int:
@@ -17,23 +16,19 @@ def main() -> int:
 
 
 def _run(started: Started) -> None:
-    session, scenario, graph = started
+    session, scenario, graph, _ = started
     name = session.parameter("participant", "")
     if name not in scenario.participants:
         raise ConfigurationError(
             f"parameter participant: found '{name}'; the scenario has "
             f"{', '.join(scenario.participants)}"
         )
-    factor = parse_rate(session.parameter("factor", "1.0"))
-    if factor is None:
-        raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
     FreeRunningNode(
         session,
-        graph,
+        started.wiring(),
         name,
         build_model(scenario, name, "ros"),
-        topic_of=started.topic_of,
-        factor=factor,
+        factor=wanted_factor(session),
         end_ns=scenario.duration,
         watched=session.parameter("watched", ""),
         timer=time.monotonic_ns,

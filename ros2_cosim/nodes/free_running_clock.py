@@ -6,10 +6,9 @@ import time
 from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.nodes._start import Started, run_node
-from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.study.free_running_clock import FreeRunningClock
+from ros2_cosim.study.free_running_node import wanted_factor
 from ros2_cosim.study.prt import Track, write_free_run
 
 
@@ -19,10 +18,8 @@ def main() -> int:
 
 
 def _coordinate(started: Started) -> None:
-    session, scenario, graph = started
-    factor = parse_rate(session.parameter("factor", "1.0"))
-    if factor is None:
-        raise ConfigurationError("parameter factor: found 'max'; allowed is a number above 0")
+    session, scenario, graph, starter = started
+    factor = wanted_factor(session)
     watched = session.parameter("watched", "")
     clock = FreeRunningClock(
         session,
@@ -33,6 +30,7 @@ def _coordinate(started: Started) -> None:
         startup_s=scenario.startup_s,
         watchdog_s=scenario.watchdog_s,
         timer=time.monotonic_ns,
+        on_progress=starter.progress,
     )
     track = Track()
     types = {

@@ -7,10 +7,9 @@ import sys
 import traceback
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
     ReportedError,
@@ -22,13 +21,13 @@ from ros2_cosim.nodes._start import (
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, run_members
 from ros2_cosim.ros.session import Session
-from ros2_cosim.run.losses import read_required, tell_loss
+from ros2_cosim.run.channel import Starter
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 
 def main() -> int:
-    """Run the node; which process it is says the ROS parameter ``process``."""
+    """Run the node; the ROS parameter ``process`` names the process."""
     return run_node("participants", partial(_host, {}))
 
 
@@ -37,7 +36,7 @@ def _host(behaviours: dict[str, Model], started: Started) -> bool:
 
     :param behaviours: of those that take part again; changed to those that will
     """
-    session, scenario, _ = started
+    session, scenario = started.session, started.scenario
     process = session.parameter("process", session.node.get_name())
     names = hosted(scenario).get(process, [])
     if not names:
@@ -47,9 +46,9 @@ def _host(behaviours: dict[str, Model], started: Started) -> bool:
         )
     if session.repetition:
         names = [name for name in names if name in behaviours]
-    failures = _Failures(session)
+    failures = _Failures(session, started.starter)
     members = _members(started, names, behaviours, failures)
-    endings = run_members(session, members, failures.tell)
+    endings = run_members(session, members, failures.report)
     again = {ending.member.name for ending in endings if ending.again}
     for name in behaviours.keys() - again:
         del behaviours[name]
@@ -70,12 +69,12 @@ def _members(
     :param behaviours: those of the run before; then those of this one
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
-    _, scenario, _ = started
+    scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)
     members = []
     with ExitStack() as stack:
         for name in names:
-            required = partial(failures.minds, name, scenario.participants[name].is_required)
+            required = partial(failures.matters, name, scenario.participants[name].is_required)
             member = started._replace(session=Session(name, host=started.session))
 
             def make(name: str = name) -> Model:
@@ -88,7 +87,7 @@ def _members(
                 node = participant_node(member, name, behaviours[name])
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
-                failures.tell(name, required(), error)
+                failures.report(name, required(), error)
                 _close({name: behaviours.pop(name)} if name in behaviours else {})
                 if required():
                     _close(behaviours)
@@ -101,36 +100,37 @@ def _members(
 
 
 class _Failures:
-    """Tells each failure once: that of the process, or what the run goes on without."""
+    """Reports each failure once: that of the process, or the loss of an optional participant."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, starter: Starter) -> None:
         self._process = session.node.get_name()
-        self._directory = Path(session.node.get_parameter("scenario_file").value).parent
+        self._starter = starter
         self._count = 0
         self._fatal = False
 
-    def tell(self, name: str, required: bool, error: BaseException) -> None:
+    def report(self, name: str, required: bool, error: BaseException) -> None:
         """Say on behalf of a participant why it failed."""
         text = f"{name}: {error}"
         if not isinstance(error, CosimError):
             traceback.print_exception(error)
             text = f"{name}: {type(error).__name__}: {error}"
-        if not required:
-            # The process goes on: nobody else tells the clock.
-            tell_loss(self._directory, name, text)
-            text = f"process {self._process} goes on without {text}"
-        elif self._fatal:
-            text = f"and {text}"
+        if required and not self._fatal:
+            self._starter.failed(text)
+        elif required:
+            print(f"and {text}", file=sys.stderr, flush=True)
+        else:
+            # The process goes on: its end will not show the loss.
+            self._starter.leave_early(name, text)
+            print(f"process {self._process} goes on without {text}", file=sys.stderr, flush=True)
         self._fatal = self._fatal or required
         self._count += 1
-        print(text, file=sys.stderr, flush=True)
 
-    def minds(self, name: str, declared: bool) -> bool:
+    def matters(self, name: str, declared: bool) -> bool:
         """Whether the run cannot go on without a participant.
 
         :param declared: what the scenario says of it; the system controller may say otherwise
         """
-        named = read_required(self._directory)
+        named = self._starter.required
         return declared if named is None else name in named
 
     def check(self, *, all_of: int) -> None:
@@ -144,7 +144,7 @@ class _Failures:
 
 
 def _close(behaviours: dict[str, Model]) -> None:
-    Lives(behaviours).close()
+    LifecycleGroup(behaviours).close()
     behaviours.clear()
 
 

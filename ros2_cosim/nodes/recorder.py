@@ -16,14 +16,13 @@ def main() -> int:
 
 
 def _record(started: Started) -> bool:
-    session, scenario, graph = started
+    session, scenario, graph, _ = started
     output = started.output()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
     try:
         recorder = RecorderNode(
             session,
-            graph,
-            topic_of=started.topic_of,
+            started.wiring(),
             sink=sink,
             quantum_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
@@ -31,7 +30,7 @@ def _record(started: Started) -> bool:
         )
         recorder.record()
     finally:
-        # Whatever ended the run: what has been recorded stays readable.
+        # What has been recorded stays readable, however the run ended.
         sink.close()
     reports = dict(recorder.reports)
     clock = json.loads(reports.pop("clock").details_json)

@@ -5,35 +5,26 @@ from __future__ import annotations
 
 import sys
 
-import rclpy
-from rclpy.executors import ExternalShutdownException
-from rclpy.experimental import EventsExecutor
-
-from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.visualisation import Visualisation
 
-# Without a limit this executor spins without ever delivering anything.
 _WAIT_S = 0.5
 
 
-def main(args: list[str] | None = None) -> int:
+def main() -> int:
     """Run until interrupted; 0, or 2 and one line when a parameter is wrong."""
     try:
-        rclpy.init(args=args)
-        node = Visualisation(RoadNetwork.from_file)
-        executor = EventsExecutor()
-        executor.add_node(node)
-        while rclpy.ok():
-            executor.spin_once(timeout_sec=_WAIT_S)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        with Session("visualisation", sys.argv, standard=True) as session:
+            Visualisation(session.node, RoadNetwork.from_file)
+            while True:
+                session.wait(_WAIT_S)
+    except (Cancelled, KeyboardInterrupt):
+        return 0
     except CosimError as error:
         print(f"visualisation: {error}", file=sys.stderr)
         return 2
-    finally:
-        rclpy.try_shutdown()
-    return 0
 
 
 if __name__ == "__main__":

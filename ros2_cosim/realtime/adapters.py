@@ -182,7 +182,7 @@ def _start_of_real_time(pacer: Pacer | None) -> Callable[[int], None]:
 def _timing(
     macro_step: MacroStep, participant: Participant, settings: CouplingSettings, run: RealtimeRun
 ) -> tuple[Computation, Arrivals, Callable[[], int] | None]:
-    """Where it is computed, who says what has arrived, and who measures the computing time.
+    """Where it is computed, the source of arrivals, and what measures the computing time.
 
     A record of arrivals comes before drawn lateness, and that before the wall clock.
     """

@@ -24,7 +24,7 @@ FORMAT = "ros2_cosim arrivals 1"
 class Arrivals(Protocol):
     """Decides how many pending computations are complete."""
 
-    #: Whether somebody else's wall clock decides, so that no other run need be the same.
+    #: Whether a wall clock decides, so that no other run need be the same.
     depends_on_wall_clock: bool
 
     def complete(self, te: int, pending: Sequence[Sent]) -> int:

@@ -15,7 +15,7 @@ class CouplingRecord:
     """Watches one coupling.
 
     :param estimator: asked at the end for what it has learned
-    :param computing: tells for how long [ns] the slow part has computed, None: nobody measures
+    :param computing: tells for how long [ns] the slow part has computed, None: not measured
     :param keep_values: keep every calculated number, for estimates of later runs
     """
 

@@ -17,7 +17,7 @@ from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
 
-#: Number of a sample that nobody sent.
+#: Number of a sample that no participant sent.
 ESTIMATED = -1
 #: A slow part that is further behind than this cannot be compared any more.
 _MISSING = 10_000

@@ -3,7 +3,7 @@
 
 Three things keep a process from its deadline: others that run instead of it (real-time
 priority, SCHED_FIFO), pages that have to be read back (memory locked), and waits that add up
-(absolute deadlines, see ``pacing``). Each is tried; what is refused is said in plain words.
+(absolute deadlines, see ``pacing``). Each is requested; the statement names what is refused.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def request_hard_realtime(*, absolute_timer: bool) -> HardRealtime:
 def lower_priority() -> None:
     """Give the calling thread less real-time priority: what may be late must not go first.
 
-    It keeps some: while it holds Python's global lock, nobody else should make it wait.
+    It keeps some: while it holds Python's global lock, no other process should make it wait.
     """
     if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) == os.SCHED_FIFO:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(SLOW_PRIORITY))

@@ -37,10 +37,9 @@ def parse_rate(text: str) -> float | None:
     if text == "max":
         return None
     try:
-        rate = float(text)
-    except ValueError:
+        return checked_rate(float(text))
+    except (ValueError, ConfigurationError):
         raise ConfigurationError(_refused(repr(text))) from None
-    return checked_rate(rate)
 
 
 def _refused(found: object) -> str:

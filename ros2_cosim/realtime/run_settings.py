@@ -22,7 +22,7 @@ class RealtimeRun(NamedTuple):
 
     pacer: Pacer | None = None
     arrivals: Mapping[str, Mapping[int, int]] | None = None
-    #: What hard real time was granted; empty where nobody asked for it.
+    #: What hard real time was granted; empty if it was not requested.
     hard: str = ""
 
     def facts(self) -> dict[str, Any] | None:

@@ -111,7 +111,7 @@ class Timing:
         self.overruns += overrun
 
     def slipped(self, lag_ns: int) -> None:
-        """The run gave up catching up on so much."""
+        """The run does not catch up on so much."""
         self.slips += 1
         self.slipped_ns += lag_ns
 

@@ -20,12 +20,12 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import yaml
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
 from ros2_cosim.record.mcap import Channel, McapWriter, Schema
-from ros2_cosim.record.message_types import describe_types
 
 CHUNK_NS = 1_000_000_000
 CHUNK_BYTES = 1 << 20
@@ -51,6 +51,32 @@ class BagTopic(NamedTuple):
     name: str
     type_name: str
     qos: Qos = Qos()
+
+
+class TypeDescription(NamedTuple):
+    """A message type: definition text with those of all parts, and RIHS01 hash."""
+
+    text: str
+    hash: str
+
+
+def describe_types(
+    type_names: Iterable[str], catalogue: Catalogue = DEFAULT
+) -> dict[str, TypeDescription]:
+    """Describe message types, those of the catalogue and all standard ones of ROS 2 Jazzy.
+
+    :raises ConfigurationError: a type is known to neither
+    """
+    store = get_typestore(Stores.ROS2_JAZZY)
+    result: dict[str, TypeDescription] = {}
+    for name in sorted(set(type_names)):
+        if name not in store.types:
+            for part, text in catalogue.definitions(name).items():
+                if part not in store.types:
+                    store.register(get_types_from_msg(text, part))
+        text, _ = store.generate_msgdef(name, ros_version=2)
+        result[name] = TypeDescription(text, store.hash_rihs01(name))
+    return result
 
 
 class BagWriter:
@@ -100,7 +126,7 @@ class BagWriter:
         if stamp_ns < self._complete_to:
             raise CausalityError(
                 f"bag {self.path}: message {seq} of {topic} is stamped {stamp_ns} ns, but "
-                f"everything before {self._complete_to} ns was said to be there"
+                f"all messages before {self._complete_to} ns were declared complete"
             )
         try:
             self._pending.append((stamp_ns, self._ids[topic], seq, data))
@@ -108,7 +134,7 @@ class BagWriter:
             raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
 
     def advance(self, time_ns: int) -> None:
-        """Say that every message with a stamp before ``time_ns`` has been given."""
+        """Declare complete: all messages with a stamp before ``time_ns`` have been written."""
         if time_ns > self._complete_to:
             self._complete_to = time_ns
             if time_ns >= self._chunk_end or len(self._pending) > PENDING:

@@ -63,7 +63,7 @@ class Channel(NamedTuple):
 
 
 class _ChunkEntry(NamedTuple):
-    """What the summary says of one chunk."""
+    """The entry of one chunk in the summary."""
 
     start: int
     end: int

@@ -13,18 +13,10 @@ from ros2_cosim.record.realtime_summary import (
     HistogramSummary,
     RealtimeSummary,
 )
-from ros2_cosim.record.svg_plot import Bar, Line, line_chart, stacked_bars
+from ros2_cosim.record.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 
 #: Rows of the table of errors, for each slow part.
 _ROWS = 10
-
-
-class RealtimeChart(NamedTuple):
-    """A picture with its heading and one line that says what it shows."""
-
-    title: str
-    note: str
-    svg: Markup
 
 
 class ErrorRow(NamedTuple):
@@ -36,7 +28,7 @@ class ErrorRow(NamedTuple):
     learned: float
 
 
-def realtime_charts(realtime: RealtimeSummary | None) -> list[RealtimeChart]:
+def realtime_charts(realtime: RealtimeSummary | None) -> list[Chart]:
     """The charts of the section; those without data are left out."""
     if realtime is None:
         return []
@@ -51,7 +43,7 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[RealtimeChart]:
     ):
         svg = _histogram(table, x_label)
         if svg is not None:
-            charts.append(RealtimeChart(title, note, svg))
+            charts.append(Chart(title, note, svg))
     late = [
         Line(name, [c[0] for c in found], [1e3 * c[1] for c in found], number, dots=True)
         for number, (name, coupling) in enumerate(realtime.couplings.items())
@@ -60,16 +52,16 @@ def realtime_charts(realtime: RealtimeSummary | None) -> list[RealtimeChart]:
     if late:
         note = "Each result that was not there in time: how much later it came."
         svg = Markup(line_chart(late, y_label="lateness [ms simulated]"))
-        charts.append(RealtimeChart("Late results", note, svg))
+        charts.append(Chart("Late results", note, svg))
     wrong = [
         Line(name, [c[0] for c in found], [c[1] for c in found], number, dots=True)
         for number, (name, coupling) in enumerate(realtime.couplings.items())
         if (found := [(c[0], c[2]) for c in coupling.cases if c[2] is not None])
     ]
     if wrong:
-        note = "Of the worst number of each estimate, in its own unit; the table says which."
+        note = "Of the worst number of each estimate, in its own unit; the table names it."
         svg = Markup(line_chart(wrong, y_label="largest error"))
-        charts.append(RealtimeChart("Errors of estimates", note, svg))
+        charts.append(Chart("Errors of estimates", note, svg))
     return charts
 
 

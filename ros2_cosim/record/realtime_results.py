@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what participants say of their deadlines and couplings to summary and records."""
+"""Deadlines and couplings of participants, brought into the summary and the records."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from ros2_cosim.realtime.arrivals import ARRIVALS_FILE, write_arrivals
 from ros2_cosim.realtime.rules import write_values
 from ros2_cosim.record.realtime_summary import RealtimeSummary
-from ros2_cosim.record.repeatability import Cause
+from ros2_cosim.record.summary import Cause
 
-#: Participant -> what its behaviour's method ``realtime`` gave.
+#: Participant -> result of its model's method ``realtime``.
 Parts = Mapping[str, Mapping[str, Any]]
 
 

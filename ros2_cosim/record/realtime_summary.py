@@ -68,7 +68,7 @@ class RealtimeSummary(Section):
     """A run against the wall clock, or with parts that were late."""
 
     rate: float | None = Field(default=None, gt=0.0, description="wanted real-time factor")
-    hard: str = Field(default="", description="what hard real time was granted")
+    hard: str = Field(default="", description="which means of hard real time were granted")
     ticks: int = Field(default=0, ge=0, description="times that were waited for")
     late_ticks: int = Field(default=0, ge=0, description="those that had passed already")
     slipped_s: float = Field(default=0.0, ge=0.0, description="wall time given up (policy slip)")

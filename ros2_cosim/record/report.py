@@ -15,23 +15,15 @@ from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
 from ros2_cosim.record.report_data import RunData, Series, load_run
 from ros2_cosim.record.summary import ParticipantSummary, Summary, read_summary
-from ros2_cosim.record.svg_plot import Bar, Line, Row, event_rows, line_chart, stacked_bars
+from ros2_cosim.record.svg_plot import Bar, Chart, Line, Row, event_rows, line_chart, stacked_bars
 
 REPORT_FILE = "report.html"
 PARTS = ("compute", "wait", "transport")
 _ZOOM_EVENTS = 24
 
 
-class Chart(NamedTuple):
-    """A picture with its heading and one line that says what it shows."""
-
-    title: str
-    note: str
-    svg: Markup
-
-
 class Tile(NamedTuple):
-    """One number at the top of the page; ``good`` is None where there is no judgement."""
+    """One number at the top of the page; ``good`` is None where it is neither good nor bad."""
 
     label: str
     value: str

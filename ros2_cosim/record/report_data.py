@@ -22,6 +22,7 @@ from ros2_cosim.interfaces.records import (
     V2VMessage,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.record.bag_reader import BagMessage, read_bag
 
 ACTIVATIONS_FILE = "activations.json"
@@ -78,8 +79,7 @@ class RunData:
             return []
         name = min(self.start_pose)
         first = self.start_pose[name]
-        ahead_x = 1.0 - 2.0 * first.qz * first.qz
-        ahead_y = 2.0 * first.qw * first.qz
+        ahead_x, ahead_y = forward_axis(first.qx, first.qy, first.qz, first.qw)
         return sorted(
             self.start_pose,
             key=lambda n: (-_along(self.start_pose[n], ahead_x, ahead_y), n),
@@ -95,7 +95,7 @@ class RunData:
 def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     """Read ``bag`` and, where it exists, the activation file of a run.
 
-    Topics of types that say nothing to a report count for the time line only.
+    Topics of types without a chart count for the time line only.
 
     :raises ConfigurationError: there is no bag, or the activation file is not understood
     :raises ProtocolError: the bag is damaged

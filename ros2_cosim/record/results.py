@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind: bag, ``summary.json``, ``activations.json`` and the report."""
+"""The files of a run: bag, ``summary.json``, ``activations.json`` and the report."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import ros2_cosim
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
-from ros2_cosim.record.repeatability import Cause, repeatability
 from ros2_cosim.record.report import render_report
 from ros2_cosim.record.summary import (
     Breakdown,
     Causality,
+    Cause,
     DcpData,
     ParticipantSummary,
     Summary,
     Verdict,
+    repeatability,
     write_summary,
 )
 from ros2_cosim.scenario.schema import Scenario
@@ -37,20 +39,20 @@ _NS = 1e9
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the clock (or the scheduler) knows of a run; times in nanoseconds."""
+    """Facts of a run that the clock (or the scheduler) knows; times in nanoseconds."""
 
     shape: str
     end_ns: int
     end_reason: str
     wall_ns: int
     startup_ns: int
-    #: Participant -> [entered, left], None where it did not; left out: as the scenario has it.
+    #: Participant -> [entered, left], None where it did not; left out: as the scenario declares.
     presence: Mapping[str, Sequence[int | None]] | None = None
     #: (since, why) the run cannot be repeated; None if it can.
     not_repeatable: Sequence[Any] | None = None
     #: Rate, hard real time and jitter of a paced run, as ``RealtimeRun.facts`` has them.
     realtime: Mapping[str, Any] | None = None
-    #: Whom the system controller has named as required; None: as the scenario says.
+    #: Participants that the system controller has named as required; None: those of the scenario.
     required: Sequence[str] | None = None
 
 
@@ -66,7 +68,7 @@ def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
 
 
 class NoBag:
-    """Takes what a bag would take, and forgets it."""
+    """Takes the messages of a run in the place of a bag, and drops them."""
 
     def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
         """Drop a message."""
@@ -79,7 +81,7 @@ class NoBag:
 
 
 def open_sink(output: Path, scenario: Scenario, graph: Graph, record: bool) -> BagWriter | NoBag:
-    """The bag of a run, or what stands for it when none is wanted."""
+    """The bag of a run, or its substitute where none is wanted."""
     return open_bag(output, scenario, graph) if record else NoBag()
 
 
@@ -112,7 +114,7 @@ def write_results(
     )
     presence = facts.presence or _declared_presence(scenario, facts.end_ns)
     for name in presence.keys() - reports.keys():
-        # It never took part, or is gone: there is nothing of it but its place in the hash.
+        # It never took part, or is gone: an empty trace takes its place in the hash.
         reports = {**reports, name: _empty_report(name)}
     participants = tuple(_participant(r, presence.get(r.participant)) for r in _own_times(reports))
     wall_s = facts.wall_ns / _NS
@@ -155,7 +157,7 @@ def write_results(
         **figures,
     )
     times = {name: details[name].get("times", []) for name in sorted(details)}
-    (output / ACTIVATIONS_FILE).write_text(json.dumps(times) + "\n", encoding="utf-8")
+    write_atomically(output / ACTIVATIONS_FILE, json.dumps(times) + "\n")
     write_records(output, parts)
     write_summary(output, summary)
     if (output / BAG).is_dir():
@@ -164,7 +166,7 @@ def write_results(
 
 
 def _entries(facts: RunFacts) -> list[Cause]:
-    """What the clock knows: entries that nobody declared, participants that went missing."""
+    """Causes that the clock found: entries that were not declared, missing participants."""
     if facts.not_repeatable is None:
         return []
     since, why = facts.not_repeatable
@@ -172,16 +174,18 @@ def _entries(facts: RunFacts) -> list[Cause]:
 
 
 def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
-    """What models say of themselves."""
-    said = {name: own["not_repeatable"] for name, own in details.items() if "not_repeatable" in own}
+    """Causes that models report."""
+    found = {
+        name: own["not_repeatable"] for name, own in details.items() if "not_repeatable" in own
+    }
     return [
         Cause(since / _NS, f"'{name}': {why}")
-        for name, (since, why) in sorted((n, found) for n, found in said.items() if found)
+        for name, (since, why) in sorted((n, cause) for n, cause in found.items() if cause)
     ]
 
 
 def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
-    """Inputs that showed what came from outside of the simulated time."""
+    """Inputs whose values came from outside of the simulated time."""
     return [
         Cause(since / _NS, f"'{name}' read the unsynchronised input '{port}'")
         for name in sorted(details)
@@ -190,13 +194,13 @@ def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
 
 
 def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
-    """A run that used other data because the network lost some."""
+    """Data that the network lost, so that the run used others."""
     harmed = {name: found for name, found in data.items() if found.harmed}
     if not harmed:
         return []
     since = [found.since_s for found in harmed.values() if found.since_s is not None]
-    told = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
-    return [Cause(min(since, default=None), f"DCP data lost over UDP: {told}")]
+    lost = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
+    return [Cause(min(since, default=None), f"DCP data lost over UDP: {lost}")]
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
@@ -214,7 +218,7 @@ def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantRepo
 
 
 def _declared_presence(scenario: Scenario, end_ns: int) -> dict[str, Sequence[int | None]]:
-    """(entered, left) of each participant where all are there when they should be."""
+    """(entered, left) of each participant if all enter and leave as declared."""
     found: dict[str, Sequence[int | None]] = {}
     for name, settings in scenario.participants.items():
         enter, leave = settings.enter or 0, settings.leave

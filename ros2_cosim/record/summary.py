@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``summary.json``: what a run says of itself, for people and for other programs."""
+"""``summary.json``: the figures of a run, for people and for other programs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.settings import Section, read_section
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
@@ -19,7 +20,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 
 
 class Causality(Section):
-    """Violations of the promised message order that the transport brought up."""
+    """Violations of the promised message order that the transport caused."""
 
     timing: int = Field(
         default=0, ge=0, description="messages that arrived after their time had passed"
@@ -35,7 +36,7 @@ class ParticipantSummary(Section):
     activations: int = Field(ge=0)
     compute_s: float = Field(default=0.0, ge=0.0, description="inside the model")
     wait_s: float = Field(
-        default=0.0, ge=0.0, description="for others to reach the next activation"
+        default=0.0, ge=0.0, description="until others had reached the next activation"
     )
     transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
     entered_s: float | None = Field(default=None, description="simulated time of its entry")
@@ -67,7 +68,7 @@ class DcpData(Section):
 
     missing: str
     outputs: DataCounts | None = None
-    inputs: DataCounts | None = Field(default=None, description="as far as the slave tells")
+    inputs: DataCounts | None = Field(default=None, description="as far as the slave reports them")
     since_s: float | None = Field(default=None, description="the first step without data")
 
     @property
@@ -78,7 +79,7 @@ class DcpData(Section):
 
 
 class Verdict(Section):
-    """One oracle of the scenario; ``limit`` says in words or numbers what is allowed."""
+    """One oracle of the scenario; ``limit`` is what is allowed, a number or a text."""
 
     name: str
     value: float | int | bool | str | None
@@ -104,7 +105,7 @@ class Summary(Section):
     not_repeatable_since_s: float | None = None
     not_repeatable_reason: str | None = None
     required: tuple[str, ...] | None = Field(
-        default=None, description="whom the system controller has named as required"
+        default=None, description="participants that the system controller has named as required"
     )
     causality: Causality
     participants: tuple[ParticipantSummary, ...] = ()
@@ -113,7 +114,7 @@ class Summary(Section):
     versions: dict[str, str] = {}
     dcp_data: dict[str, DcpData] | None = None
     figures: dict[str, dict[str, Any]] | None = Field(
-        default=None, description="participant -> what its model tells beside the fields below"
+        default=None, description="participant -> figures of its model beside the fields below"
     )
     realtime: RealtimeSummary | None = None
     collisions: int | None = Field(default=None, ge=0)
@@ -135,6 +136,28 @@ class Summary(Section):
     def violations(self) -> int:
         """All causality violations together."""
         return self.causality.timing + self.causality.order + self.causality.loss
+
+
+class Cause(NamedTuple):
+    """Why a run cannot be repeated, and since which simulated time [s] (None: unknown)."""
+
+    since_s: float | None
+    why: str
+
+
+def repeatability(causes: Iterable[Cause]) -> dict[str, Any]:
+    """The fields of the summary: repeatable, or since when not and why.
+
+    The earliest cause gives the time; the reason lists all of them, the earliest first.
+    """
+    found = sorted(causes, key=lambda cause: (cause.since_s is None, cause.since_s or 0.0))
+    if not found:
+        return {"repeatable": True}
+    return {
+        "repeatable": False,
+        "not_repeatable_since_s": found[0].since_s,
+        "not_repeatable_reason": "; ".join(cause.why for cause in found),
+    }
 
 
 def write_summary(run_dir: Path, summary: Summary) -> Path:
@@ -166,3 +189,46 @@ def read_summary(run_dir: Path) -> Summary:
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     return read_section(Summary, data, origin=f"{path} is not a run summary")
+
+
+def print_summary(summary: Summary) -> None:
+    """Print times, verdicts, trace and repeatability of a run."""
+    print(f"{summary.scenario}: {_times(summary, startup=True)}: {summary.end_reason}")
+    for verdict in summary.verdicts:
+        mark = "passed" if verdict.passed else "FAILED"
+        print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
+    print(f"  trace {summary.trace_sha256}")
+    if summary.realtime is not None:
+        for line in summary.realtime.lines():
+            print(f"  {line}")
+    if not summary.repeatable:
+        since = summary.not_repeatable_since_s
+        begin = "" if since is None else f" from {since:g} s on"
+        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+
+
+def print_repetitions(first: Summary, directories: Iterable[Path]) -> None:
+    """Print one line for each repetition of a run.
+
+    :param first: the first run
+    :param directories: the output directories of the others
+    :raises RunError: a repetition of the same length has another trace
+    """
+    for path in directories:
+        summary = read_summary(path)
+        print(f"{path.name}: {_times(summary)}: {summary.end_reason}")
+        print(f"  trace {summary.trace_sha256}")
+        same_end = (summary.sim_time_s, summary.end_reason) == (first.sim_time_s, first.end_reason)
+        if same_end and summary.repeatable and summary.trace_sha256 != first.trace_sha256:
+            raise RunError(
+                f"{path}: the trace is not that of the first run; does the reset of a model leave "
+                "out some of its state?"
+            )
+
+
+def _times(summary: Summary, *, startup: bool = False) -> str:
+    start = f", start-up {summary.startup_time_s:.2f} s" if startup else ""
+    return (
+        f"{summary.sim_time_s:.2f} s simulated in {summary.wall_time_s:.2f} s "
+        f"(real-time factor {summary.rtf:.2f}{start})"
+    )

@@ -2,7 +2,8 @@
 """Small charts as inline SVG: lines over time, rows of events, stacked bars.
 
 Colours come from CSS variables of the page (``--c0`` to ``--c7``, ``--grid``, ``--fg``), so
-that one picture reads on a light and on a dark background. Equal data give equal text.
+that one picture reads on a light and on a dark background, which the pictures of a plot library
+do not. Equal data give equal text, with any version of a library.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 WIDTH = 560
 HEIGHT = 300
 LEFT = 60
@@ -20,6 +23,14 @@ TOP = 12
 BOTTOM = 40
 COLOURS = 8
 MAX_POINTS = 600
+
+
+class Chart(NamedTuple):
+    """A picture with its heading and one line that explains it."""
+
+    title: str
+    note: str
+    svg: Markup
 
 
 class Line(NamedTuple):

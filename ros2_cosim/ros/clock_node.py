@@ -23,13 +23,13 @@ from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
-from ros2_cosim.ros.repetition import AGAIN, await_departure
-from ros2_cosim.ros.roll_call import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, RollCall
-from ros2_cosim.ros.run_view import Progress, RunView
+from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
+from ros2_cosim.ros.repetition import await_departure
+from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.standing import StandingTable
-from ros2_cosim.ros.system_state_topic import SystemStateTopic
+from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
 _POLL_S = 0.05
@@ -49,8 +49,10 @@ class ClockNode:
     :param graph: the checked system
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param losses: participants whose processes ended before their time, and how
+    :param early_leaves: participants whose processes ended before their time, and how
     :param on_required: called with the participants that the system controller requires
+    :param on_progress: called again and again with the simulated time [ns], and whether the run
+        stands on request
     :param late: whether a participant may connect when the run has begun
     :param run_id: names this run in every message
     :param again: whether the run begins anew after its end
@@ -71,8 +73,9 @@ class ClockNode:
         graph: Graph,
         control: RunControl,
         membership: Membership,
-        losses: Callable[[], Mapping[str, str]] = dict,
+        early_leaves: Callable[[], Mapping[str, str]] = dict,
         on_required: Callable[[Collection[str]], None] = lambda names: None,
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
         late: bool = False,
         run_id: str,
         again: bool = False,
@@ -87,7 +90,7 @@ class ClockNode:
         self._hard = hard
         self._coordinator = coordinator
         self._membership = membership
-        self._losses = losses
+        self._early_leaves = early_leaves
         self._on_required = on_required
         self._awaited_since: int | None = None
         self._run_id = run_id
@@ -97,10 +100,10 @@ class ClockNode:
         self._watchdog_ns = int(watchdog_s * 1e9)
         self._startup_ns = int(startup_s * 1e9)
         self._timer = timer
-        self._roll = RollCall(participants, observers, membership)
-        self._table = StandingTable(graph, self._roll.states, timer())
+        self._readiness = Readiness(participants, observers, membership)
+        self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, tell=_tell
+            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -114,25 +117,31 @@ class ClockNode:
         self._created = timer()
         self._started = 0
         self._time = TimeTopics(
-            session, coordinator, control, membership, run_id=run_id, timer=timer
+            session,
+            coordinator,
+            control,
+            membership,
+            run_id=run_id,
+            timer=timer,
+            on_progress=on_progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         session.record_reader(
             topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched, self._on_state
         )
-        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._roll.on_report)
+        session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._readiness.on_report)
         session.record_reader(
             topics.HEARTBEAT,
             topics.HEARTBEAT_TYPE,
             data_qos(),
             lambda beat: self._table.on_heartbeat(beat, timer()),
         )
-        for name in self._roll.states:
+        for name in self._readiness.states:
             session.record_reader(
                 topics.completion(name),
                 topics.COMPLETION_TYPE,
-                data_qos(latched=late and name not in self._roll.observers),
+                data_qos(latched=late and name not in self._readiness.observers),
                 self._on_completion,
             )
         ControlServices(
@@ -170,14 +179,16 @@ class ClockNode:
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
             limit_ns = max(self._watchdog_ns, _END_NS)
-            self._wait_for(lambda: self._roll.all_reported, TO_REPORT, limit_ns)
-            finishing = {*self._roll.stepping, *self._roll.observers}
+            self._wait_for(lambda: self._readiness.all_reported, TO_REPORT, limit_ns)
+            finishing = {*self._readiness.stepping, *self._readiness.observers}
             self._send_report(wall_ns)
-            self._wait_for(lambda: self._roll.all_in(State.STOPPED, finishing), TO_STOP, limit_ns)
+            self._wait_for(
+                lambda: self._readiness.all_in(State.STOPPED, finishing), TO_STOP, limit_ns
+            )
             if self._again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
-                self._system.last_word(int(AGAIN), "the run begins anew")
+                self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
             self._own.enter(State.STOPPED, "all participants have stopped")
@@ -257,8 +268,8 @@ class ClockNode:
         """Report how far the run is, on the console and on the topics of the run view."""
         self._time.tell()
         self._view.poll(
-            Progress(
-                self._system.told,
+            RunProgress(
+                self._system.last,
                 self._coordinator.time,
                 self._time.horizon,
                 self._coordinator.end,
@@ -269,7 +280,7 @@ class ClockNode:
 
     def _wait_for_ready(self) -> None:
         """Wait for all that take part from the start; go on without those it can spare."""
-        roll, ready = self._roll, State.READY_TO_RUN
+        roll, ready = self._readiness, State.READY_TO_RUN
         while True:
             try:
                 self._wait_for(self._all_ready, TO_BE_READY, self._startup_ns)
@@ -283,7 +294,7 @@ class ClockNode:
 
     def _all_ready(self) -> bool:
         """Whether all that are waited for are ready; others that are in the way are left out."""
-        roll = self._roll
+        roll = self._readiness
         for name, reason in roll.in_the_way().items():
             self._lose(name, reason)
         return roll.all_in(State.READY_TO_RUN, roll.at_start)
@@ -309,7 +320,7 @@ class ClockNode:
                 time = format_ns(self._coordinator.time)
                 raise DeadlockError(
                     f"stood at {time} for {self._startup_ns / 1e9:g} s, waiting for "
-                    f"{self._roll.lagging(TO_BE_READY, awaited)}"
+                    f"{self._readiness.lagging(TO_BE_READY, awaited)}"
                 )
             self._give_up(awaited)
 
@@ -330,7 +341,7 @@ class ClockNode:
         """Go on without a participant that the run can spare."""
         if self._membership.lose(name, reason):
             print(f"the run goes on without {name}: {reason}", flush=True)
-            self._any_paused = self._roll.any_paused
+            self._any_paused = self._readiness.any_paused
             self._update(f"the run goes on without {name}")
             self._time.send_horizon()
 
@@ -341,15 +352,17 @@ class ClockNode:
             self._check_failure()
             self._tell_time()
             if self._timer() - since > limit_ns:
-                raise DeadlockError(f"waited {limit_ns / 1e9:g} s for {self._roll.lagging(what)}")
+                raise DeadlockError(
+                    f"waited {limit_ns / 1e9:g} s for {self._readiness.lagging(what)}"
+                )
 
     def _all_gone(self, names: Collection[str]) -> bool:
         """Whether all have shut down, or cannot report it any more."""
         silent = self._session.writers(topics.PARTICIPANT_STATE) == 0
-        return silent or self._roll.all_in(State.SHUT_DOWN, names)
+        return silent or self._readiness.all_in(State.SHUT_DOWN, names)
 
     def _explain_standstill(self) -> str:
-        silent, reasons = self._roll.standstill()
+        silent, reasons = self._readiness.standstill()
         text = (
             f"no progress for {self._watchdog_ns / 1e9:g} s at "
             f"{format_ns(max(self._coordinator.time, 0))}: "
@@ -366,7 +379,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._losses().items() if self._membership.may_lose else ():
+        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
@@ -391,15 +404,15 @@ class ClockNode:
 
     def _update(self, reason: str) -> None:
         """Publish the state of the system, if it has changed."""
-        self._system.update(self._roll.known(self._own.state), reason)
+        self._system.update(self._readiness.known(self._own.state), reason)
 
     def _on_state(self, state: ParticipantState) -> None:
         if known_state(state.state) is None:
             _tell(
                 f"{state.participant}: state {state.state} does not exist; the message is ignored"
             )
-        elif state.participant in self._roll.states:
-            self._roll.states[state.participant] = state
+        elif state.participant in self._readiness.states:
+            self._readiness.states[state.participant] = state
             self._table.on_state(state, self._timer())
             if state.cannot_reset and not self._control.no_reset:
                 self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
@@ -412,7 +425,7 @@ class ClockNode:
             # The clock decides about an abort: a participant that is ABORTING before began it.
             elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
                 self._failure = state
-            self._any_paused = self._roll.any_paused
+            self._any_paused = self._readiness.any_paused
             self._update(f"{state.participant}: {state.reason}")
 
     def _on_completion(self, completion: Completion) -> None:

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
-from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import FOREVER, split_stamp
+from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
+from ros2_cosim.realtime.sequential_run import SequentialRun
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.recorder_node import Sink
-from ros2_cosim.ros.run_view import Progress, RunView
-from ros2_cosim.ros.session import Session, Writer, data_qos, message_class
-from ros2_cosim.ros.standing import StandingTable
+from ros2_cosim.ros.run_view import RunProgress, RunView
+from ros2_cosim.ros.session import ClockWriter, Session
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000
@@ -36,8 +35,7 @@ class ComposedNode:
     """Publishes what a sequential run sends, and the clock.
 
     :param session: the ROS node
-    :param graph: the checked system
-    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param wiring: the system and its topics
     :param sink: recorder of the messages
     :param control: what limits how far the run goes: pauses, steps, rate
     :param run_id: names this run in its status
@@ -47,42 +45,33 @@ class ComposedNode:
     def __init__(
         self,
         session: Session,
-        graph: Graph,
+        wiring: Wiring,
         *,
-        topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
         control: RunControl,
         run_id: str,
         timer: Callable[[], int],
     ) -> None:
+        graph = wiring.graph
         self._session = session
         self._sink = sink
         self._control = control
         self._run_id = run_id
         self._timer = timer
-        self._reached = 0
-        #: Nobody has an activation before this time [ns].
-        self._time = 0
-        self._table = StandingTable(graph, graph.participants, timer())
-        # Whoever is in an activation keeps this process from telling: there are no warnings.
+        self._run: SequentialRun | None = None
+        self._table = BlockingTable(graph, graph.participants, timer())
+        # An activation that lasts keeps this process from publishing: there are no warnings.
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, tell=print
+            session, self._table, run_id=run_id, warn_ns=FOREVER, timer=timer, warn=print
         )
-        ControlServices(session, control, time=lambda: self._time, state=self._state, timer=timer)
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
-        self._writers: dict[str, list[Writer]] = {}
+        ControlServices(session, control, time=self._time, state=self._state, timer=timer)
+        self._clock = ClockWriter(session.node)
+        self._writers = {
+            name: OutputTopics(session.node, wiring, name, timer).writers
+            for name in graph.participants
+        }
         #: Wall time [ns] spent on publishing and recording.
         self.transport_ns = 0
-        for name, spec in graph.participants.items():
-            writers = []
-            for port in spec.outputs:
-                assert isinstance(port.codec, WireCodec)
-                topic, _ = topic_of(name, port.name)
-                latched = port.schedule == "once"
-                writers.append(Writer(session.node, topic, port.codec, data_qos(latched=latched)))
-            self._writers[name] = writers
 
     def observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         """Publish and record one message; the observer of the scheduler."""
@@ -93,7 +82,7 @@ class ComposedNode:
         self.transport_ns += self._timer() - started
 
     def wait(self, scheduler: SequentialScheduler, seconds: float) -> None:
-        """Handle what arrives while somebody's step, or handler, has yet to be completed.
+        """Handle what arrives while the step, or a handler, of a participant is open.
 
         A step that is open is part of the results of a run that is stopped; nothing follows it.
 
@@ -105,92 +94,61 @@ class ComposedNode:
         if self._control.stop_reason is not None and scheduler.active is not None:
             scheduler.stop(self._control.stop_reason)
 
-    def run(
-        self,
-        scheduler: SequentialScheduler,
-        duration_ns: int,
-        pacer: Pacer,
-        progress: Callable[[int], None],
-        held: Callable[[], bool] = lambda: False,
-    ) -> int:
-        """Run to the end, in steps of the clock.
+    def run(self, run: SequentialRun, pacer: Pacer, progress: Callable[[int], None]) -> None:
+        """Run to the end, in slices of the clock's step.
 
+        :param run: the loop of the run
         :param pacer: the scale of the control, with the wall clock of the run
         :param progress: called with the simulated time [ns] after each step and while waiting
-        :param held: whether somebody is paused, so that nobody may go on
-        :returns: the end of the run [ns]
         :raises Aborted: a request asked for the end at once
         :raises Cancelled: the process was asked to end
         """
         control = self._control
         control.started(self._timer())
         self._view.started()
-        end, stood = duration_ns, False
-        while self._reached < end:
-            control.update(self._time, self._timer())
-            self._control.check_abort()
-            if control.stop_reason is not None:
-                end = min(end, self._reached)
-                scheduler.stop_reason = control.stop_reason
+        self._run = run
+        while not run.has_finished():
+            advanced = run.advance()
+            if advanced:
+                self._sink.advance(run.reached)
+                self._clock.show(run.reached)
+            elif run.has_finished():
                 break
-            wanted = min(self._reached + CLOCK_STEP_NS, end, control.limit)
-            stood = wanted <= self._reached
-            if not stood:
-                end = self._advance(scheduler, wanted, end, pacer)
-                while held():
-                    since = self._timer()
-                    self._session.wait(0.05)
-                    self._control.check_abort()
-                    progress(scheduler.now)
-                    # A paced run does not catch up on a pause.
-                    pacer.slip(self._timer() - since)
-                    if not held():
-                        end = self._advance(scheduler, wanted, end, pacer)
-                self._reach(scheduler, wanted, end)
-            control.granted = max(control.granted, self._reached)
-            self._tell(scheduler, end)
-            progress(self._reached)
-            self._session.wait(0.05 if stood else 0.0)
-            if not stood:
-                self._wait_for(pacer, progress)
-        control.over(describe_end(end, scheduler.stop_reason or "complete"))
-        return end
+            self._tell(run)
+            progress(run.reached)
+            self._session.wait(0.0 if advanced else 0.05)
+            if advanced:
+                self._wait_for(run.reached, pacer, progress)
+        control.over(describe_end(run.end, run.stop_reason or "complete"))
 
-    def _wait_for(self, pacer: Pacer, progress: Callable[[int], None]) -> None:
-        """Let the wall clock come near, unless somebody asks for something else."""
+    def _wait_for(self, time: int, pacer: Pacer, progress: Callable[[int], None]) -> None:
+        """Let the wall clock come near a simulated time [ns], unless a request comes first."""
         control, rate = self._control, pacer.rate
         while (
             rate is not None
             and pacer.rate == rate
             and not (control.paused or control.stop_reason is not None)
-            and (ahead := pacer.due(self._reached) - pacer.clock.now()) > _NEAR_NS
+            and (ahead := pacer.due(time) - pacer.clock.now()) > _NEAR_NS
         ):
             self._session.wait(min((ahead - _NEAR_NS) / 1e9, 0.05))
-            progress(self._reached)
+            progress(time)
 
-    def _advance(self, scheduler: SequentialScheduler, until: int, end: int, pacer: Pacer) -> int:
-        """Run every activation before ``until``; gives the end of the run."""
-        return scheduler.run(until, end, before=pacer.wait if pacer.rate is not None else None)
-
-    def _reach(self, scheduler: SequentialScheduler, until: int, end: int) -> None:
-        """Everything before ``until`` is complete."""
-        self._reached = min(until, end)
-        self._time = max(self._reached, min(scheduler.next_time, end))
-        self._sink.advance(self._reached)
-        self._clock.publish(encode_clock(*split_stamp(self._reached)))
+    def _time(self) -> int:
+        """No activation takes place before this time [ns] any more."""
+        return self._run.time if self._run is not None else 0
 
     def _state(self) -> State:
-        stands = self._control.paused and self._time >= self._control.limit
+        stands = self._control.paused and self._time() >= self._control.limit
         return State.PAUSED if stands else State.RUNNING
 
-    def _tell(self, scheduler: SequentialScheduler, end: int) -> None:
+    def _tell(self, run: SequentialRun) -> None:
         if not self._view.is_due():
             return
         now, state = self._timer(), self._state()
-        for name, runtime in scheduler.runtimes.items():
+        for name, runtime in run.runtimes.items():
             self._table.on_state(ParticipantState(name, int(state), ""), now)
             done = runtime.trace.activations
-            self._table.on_completion(Completion(name, done, self._reached, FOREVER, "", ()), now)
-        system = SystemState(int(state), self._control.describe(self._time), self._run_id)
+            self._table.on_completion(Completion(name, done, run.reached, FOREVER, "", ()), now)
+        system = SystemState(int(state), self._control.describe(run.time), self._run_id)
         rate, resting = self._control.rate, self._control.resting
-        self._view.poll(Progress(system, self._time, self._reached, end, rate, resting))
+        self._view.poll(RunProgress(system, run.time, run.reached, run.end, rate, resting))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.ros.deferred_service import deferred_service
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.simulation_services import SimulationServices
 
@@ -23,36 +23,6 @@ CONTROL = "/cosim/control"
 PREFIX = "/cosim"
 #: Requests that stand beside ``/cosim/control`` as services without arguments.
 SHORT = (Command.PAUSE, Command.RESUME, Command.STEP)
-
-
-def deferred_service(
-    node: Node,
-    kind: Any,
-    name: str,
-    handle: Callable[[Any, Any, Callable[[], None]], None],
-) -> None:
-    """Offer a service whose answer may be sent later than the callback returns.
-
-    The executors of rclpy send the response that the callback returns, through the service's
-    own method; here that method hands request and response on instead.
-
-    :param handle: called with (request, response, send); it fills the response and calls send
-        once, whenever the request is done
-    """
-    requests: list[Any] = []
-
-    def take(request: Any, response: Any) -> Any:
-        requests.append(request)
-        return response
-
-    service = node.create_service(kind, name, take)
-    send = service.send_response
-
-    def later(response: Any, header: Any) -> None:
-        handle(requests.pop(0), response, lambda: send(response, header))
-
-    # Not a declared way, but the one that both executors take.
-    setattr(service, "send_response", later)  # noqa: B010 - a method, for type checkers
 
 
 class ControlServices:
@@ -119,5 +89,5 @@ class ControlServices:
 
 
 def describe_end(time: int, reason: str) -> str:
-    """What those hear who wait for a run that ends."""
+    """The answer to requests that wait when the run ends."""
     return f"the run is over at {format_ns(max(time, 0))}: {reason}"

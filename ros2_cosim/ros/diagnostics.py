@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a run as standard diagnostics: who is how far, and what holds him up."""
+"""The state of a run as standard diagnostics: how far each participant is, and what blocks it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DiagnosticsPublisher:
         :param time: every activation before it is complete [ns]
         :param horizon: activations before it may run [ns]
         :param rate: measured real-time factor
-        :param blocking: who holds back the run, and why
+        :param blocking: the participant that holds back the run, and why
         """
         values = {"horizon": _text(horizon), "real_time_factor": f"{rate:.3f}"}
         if blocking:

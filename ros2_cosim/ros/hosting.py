@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several participants in one process: each with a node of its own, in a thread of its own.
 
-Each goes its way as if it were alone: it stops, leaves or fails by itself, and what it had on
-ROS goes with it. The main thread has the signals and hears how each of them ended.
+Each stops, leaves or fails as if it were alone, and what it had on ROS goes with it. The main
+thread has the signals and learns how each of them ended.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import NamedTuple
 from ros2_cosim.kernel.errors import RunError, begun_elsewhere
 from ros2_cosim.ros.session import Session
 
-#: So long [s] the others may take to hear from the clock that one of them has failed.
+#: So long [s] the others may take to learn from the clock that one of them has failed.
 _AFTERMATH_S = 5.0
 _POLL_S = 0.1
 
 
 class Member(NamedTuple):
-    """A participant of the process: ``run`` tells whether the run begins anew.
+    """A participant of the process: ``run`` gives whether the run begins anew.
 
-    ``required`` tells whether the run minds its failure, once there is one.
+    ``required`` gives whether the run ends with its failure, once there is one.
     """
 
     name: str
@@ -74,7 +74,7 @@ def run_members(
                 required = member.required()
                 on_failure(member.name, required, error)
                 if required and deadline is None:
-                    # Of anything else the clock has not been told.
+                    # Of any other error the clock knows nothing.
                     patience = _AFTERMATH_S if isinstance(error, RunError) else 0.0
                     deadline = time.monotonic() + patience
         number = process.stop_signal

@@ -17,8 +17,8 @@ from lifecycle_msgs.msg import Transition
 from ros2_cosim.kernel.lifecycle import State
 
 
-class Wish(Enum):
-    """What somebody outside may ask of a participant."""
+class LifecycleRequest(Enum):
+    """What may be asked of a participant from outside."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -92,15 +92,15 @@ EDGES: tuple[Edge, ...] = (
     Edge(Transition.TRANSITION_ON_ERROR_ERROR, "transition_error", _UNCONFIGURED, _ERROR),
 )
 
-#: Our state -> what may be asked for from outside: id of the transition -> wish.
-ALLOWED: dict[State, dict[int, Wish]] = {
+#: Our state -> what may be asked for from outside: id of the transition -> request.
+ALLOWED: dict[State, dict[int, LifecycleRequest]] = {
     State.RUNNING: {
-        Transition.TRANSITION_DEACTIVATE: Wish.PAUSE,
-        Transition.TRANSITION_ACTIVE_SHUTDOWN: Wish.STOP,
+        Transition.TRANSITION_DEACTIVATE: LifecycleRequest.PAUSE,
+        Transition.TRANSITION_ACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
     State.PAUSED: {
-        Transition.TRANSITION_ACTIVATE: Wish.RESUME,
-        Transition.TRANSITION_INACTIVE_SHUTDOWN: Wish.STOP,
+        Transition.TRANSITION_ACTIVATE: LifecycleRequest.RESUME,
+        Transition.TRANSITION_INACTIVE_SHUTDOWN: LifecycleRequest.STOP,
     },
 }
 

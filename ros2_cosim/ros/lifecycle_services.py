@@ -2,7 +2,7 @@
 """A participant as a ROS managed node: the services and the topic of ``lifecycle_msgs``.
 
 With them ``ros2 lifecycle nodes``, ``get``, ``list`` and ``set`` work on every participant.
-Which state is which, and what may be asked for, is told in :mod:`lifecycle_mapping`.
+:mod:`lifecycle_mapping` has which state is which, and what may be requested.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ros2_cosim.ros.lifecycle_mapping import (
     LABELS,
     ROS_STATE,
     Edge,
-    Wish,
+    LifecycleRequest,
     edge_between,
     edges_from,
 )
@@ -39,16 +39,16 @@ class LifecycleServices:
 
     :param node: carries them in its private namespace
     :param state: gives the present state of the participant
-    :param wish: asks the participant for something, with the reason; raises LifecycleError
-        if that cannot be
+    :param grant: does what was requested, with the reason; raises LifecycleError if that
+        cannot be
     """
 
     def __init__(
-        self, node: Node, state: Callable[[], State], wish: Callable[[Wish, str], None]
+        self, node: Node, state: Callable[[], State], grant: Callable[[LifecycleRequest, str], None]
     ) -> None:
         self._node = node
         self._state = state
-        self._wish = wish
+        self._grant = grant
         self._events = node.create_publisher(TransitionEvent, "~/transition_event", 10)
         for kind, name, answer in (
             (ChangeState, "change_state", self._change),
@@ -89,7 +89,7 @@ class LifecycleServices:
             )
             return response
         try:
-            self._wish(allowed[number], f"{known[number].label}, asked for by change_state")
+            self._grant(allowed[number], f"{known[number].label}, asked for by change_state")
             response.success = True
         except LifecycleError as error:
             self._node.get_logger().warning(f"change_state: {error}")

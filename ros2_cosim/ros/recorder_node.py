@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder: an observer that takes every data message and the final reports.
 
-Like a participant it tells the clock up to when everything has been written, so that a slow
+Like a participant it reports to the clock up to when everything has been written, so that a slow
 disk slows the run down instead of losing messages.
 """
 
@@ -12,27 +12,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ros2_cosim.interfaces.cdr import WireCodec
-from ros2_cosim.interfaces.protocol import (
-    Completion,
-    Horizon,
-    ParticipantReport,
-    ParticipantState,
-    SystemState,
-)
-from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise, SequenceNumbers
-from ros2_cosim.kernel.errors import Aborted, AbortOrigin
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.life import Life
-from ros2_cosim.kernel.lifecycle import Change, State
+from ros2_cosim.interfaces.protocol import Completion, Horizon, ParticipantReport
+from ros2_cosim.interfaces.wiring import DataTopic, Wiring
+from ros2_cosim.kernel.channel import CausalityCounts, Channel
+from ros2_cosim.kernel.errors import Aborted
+from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.heartbeat import Heart
-from ros2_cosim.ros.participant_node import EXPLAIN_AFTER_NS, OVER
-from ros2_cosim.ros.repetition import AGAIN
+from ros2_cosim.ros.inputs import ChannelReader, Decode
+from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
 
 NAME = "recorder"
 CLOCK = "clock"
@@ -53,10 +47,9 @@ class RecorderNode:
     """Records a run.
 
     :param session: the ROS node
-    :param graph: the checked system
-    :param topic_of: (participant, output port) -> (topic, ROS type)
+    :param wiring: the system and its topics
     :param sink: where the messages go
-    :param quantum_ns: progress [ns of simulated time] worth telling the clock
+    :param quantum_ns: progress [ns of simulated time] worth reporting to the clock
     :param helpers: participant -> process that reports beside it
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
     """
@@ -64,68 +57,38 @@ class RecorderNode:
     def __init__(
         self,
         session: Session,
-        graph: Graph,
+        wiring: Wiring,
         *,
-        topic_of: Callable[[str, str], tuple[str, str]],
         sink: Sink,
         quantum_ns: int,
         helpers: Mapping[str, str] | None = None,
         timer: Callable[[], int],
     ) -> None:
+        graph = wiring.graph
         self._session = session
         self._sink = sink
-        self._timer = timer
-        self._quantum = quantum_ns
-        self._channels: list[Channel] = []
-        self._heart = Heart(session, NAME, timer)
         self._counts = CausalityCounts()
         self._end = FOREVER
         self._horizon = NEVER
-        self._told = NEVER
         self._helpers = dict(helpers or {})
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
         self._membership = MembershipView(graph)
+        #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
-        self._life = Life(NAME, Onlooker(), on_change=self._changed)
-        self._system = SystemState(int(State.INVALID), "", "")
-        self._clock_seen = False
-        for name, spec in graph.participants.items():
-            promised: dict[str, Channel] = {}
-            for port in spec.outputs:
-                topic, _ = topic_of(name, port.name)
-                assert isinstance(port.codec, WireCodec)
-                channel = Channel(graph, name, port.name, _ignore)
-                self._channels.append(channel)
-                if channel.needs_promises:
-                    promised[port.name] = channel
-                sequence = SequenceNumbers(graph, name, port.name)
-                receive = self._receiver(topic, port.codec, channel, sequence)
-                session.reader(
-                    topics.edge(topic, port.codec),
-                    port.codec.type_name,
-                    data_qos(latched=graph.is_kept(name, port.name)),
-                    self._membership.guard(name, sequence, receive),
-                )
-                self._membership.watch(name, port.name, channel)
-            if promised:
-                session.record_reader(
-                    topics.completion(name),
-                    topics.COMPLETION_TYPE,
-                    data_qos(latched=graph.has_late),
-                    self._promise_receiver(promised),
-                )
+        self._channels: list[Channel] = []
+        reader = ChannelReader(session, wiring, self._membership)
+        for (name, port), topic in wiring.topics.items():
+            channel = Channel(graph, name, port, _ignore)
+            self._channels.append(channel)
+            reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
+        self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
+        self._states = ParticipantStateTopic(session, NAME)
+        self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
+        self._system = SystemStateReader(session)
+        self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
-        self._completion = session.writer(
-            topics.completion(NAME), topics.COMPLETION_TYPE, data_qos()
-        )
-        self._states = session.writer(
-            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
-        )
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
-        session.record_reader(
-            topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched, self._on_system_state
-        )
 
     def record(self) -> None:
         """Record until everything before the end of the run and all reports are here.
@@ -136,36 +99,26 @@ class RecorderNode:
         self._life.create()
         while self._life.state is not State.RUNNING:
             self._session.wait(0.02)
-            self._check_abort()
-            self._life.follow(State(self._system.state), connected=self._completion.readers >= 1)
-        since = self._timer()
-        explained = False
+            self._check()
+            connected = self._progress.completions.readers >= 1
+            self._life.follow(self._system.state, connected=connected)
+        self._standstill.advanced()
         reached = NEVER
         while True:
-            bound = min((c.promise for c in self._channels), default=FOREVER)
+            bound = self._bound()
             self._sink.advance(bound)
             if bound > reached:
-                reached, since = bound, self._timer()
-                if explained:
-                    explained = False
-                    self._life.note("goes on")
-            news = min(self._told + self._quantum, self._horizon, self._end)
-            if bound > self._told and self._told < self._horizon and bound >= news:
-                self._told = bound
-                self._heart.heard()
-                self._completion.send(Completion(NAME, 0, bound, FOREVER, "", ()))
+                reached = bound
+                self._standstill.advanced()
+            if self._progress.is_news(bound, self._horizon, self._end):
+                self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self.reports.keys() >= self._expected:
                 self._life.stop("all messages and reports are here")
                 return
             self._session.wait(_POLL_S)
-            self._check_abort()
-            self._heart.beat(0, bound, self._needs)
-            if self._timer() - since > EXPLAIN_AFTER_NS:
-                if not explained:
-                    explained = True
-                    self._life.note(self._explain())
-                if self._clock_gone():
-                    raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
+            self._check()
+            self._progress.beat(0, bound, self._needs)
+            self._standstill.check()
 
     def finish(self) -> bool:
         """Tell the clock that the record is complete on disk, and wait for the shut-down.
@@ -173,87 +126,80 @@ class RecorderNode:
         :returns: whether the run begins anew
         """
         self._life.stopped("the record is complete")
-        while self._system.state not in (*OVER, AGAIN) and not self._clock_gone():
+        while not self._system.run_has_ended():
             self._session.wait(_POLL_S)
-        if self._system.state == AGAIN:
+        if self._system.state is RUN_REPEATS:
             return True
         self._life.shut_down("the run is complete")
-        # The clock waits for this word.
+        # The clock waits for this state.
         self._states.flush()
         return False
 
+    def _bound(self) -> int:
+        """Every message stamped before this time is here."""
+        return min((c.promise for c in self._channels), default=FOREVER)
+
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""
-        bound = min((c.promise for c in self._channels), default=FOREVER)
+        bound = self._bound()
         if bound >= self._horizon:
             return None
         return [(c.name, c.promise) for c in self._channels if c.promise == bound]
 
     def _explain(self) -> str:
         """What the record waits for: the ports with the earliest promise, or reports."""
-        bound = min((c.promise for c in self._channels), default=FOREVER)
+        bound = self._bound()
         if bound >= self._end:
             missing = sorted(self._expected - self.reports.keys())
             return f"waits for the reports of {', '.join(missing)}"
         late = [c.name for c in self._channels if c.promise == bound]
         return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
 
-    def _clock_gone(self) -> bool:
-        """Whether the clock was there and is not any more, however it ended."""
-        return self._clock_seen and self._session.writers(topics.SYSTEM_STATE) == 0
+    def _check(self) -> None:
+        try:
+            self._system.check()
+        except Aborted as error:
+            self._life.abort(str(error))
+            raise
 
-    def _check_abort(self) -> None:
-        if self._system.state == State.ABORTING:
-            self._life.abort(self._system.reason)
-            raise Aborted(self._system.reason, AbortOrigin.ELSEWHERE)
+    def _taker(self, topic: DataTopic, channel: Channel) -> Callable[[Sample], None]:
+        sink, counts = self._sink, self._counts
 
-    def _receiver(
-        self, topic: str, codec: WireCodec, channel: Channel, sequence: SequenceNumbers
-    ) -> Callable[[bytes], None]:
-        sink, counts, plain = self._sink, self._counts, codec.plain
-        decode = codec.decode_measured
+        def take(sample: Sample) -> None:
+            channel.push(sample, NAME, counts)
+            sink.write(topic.name, sample.stamp, sample.seq, sample.value)
 
-        def receive(data: bytes) -> None:
-            stamp, seq, _, length = decode(data)
-            if seq is None:
-                seq = sequence.number(stamp, channel.received)
-            channel.push(Sample(stamp, seq, None), NAME, counts)
-            # Without the transport's padding: the same bytes as in every other run shape.
-            sink.write(topic, stamp, seq, plain(data[:length]))
-
-        return receive
-
-    @staticmethod
-    def _promise_receiver(ports: dict[str, Channel]) -> Callable[[Completion], None]:
-        def receive(completion: Completion) -> None:
-            for promise in completion.ports:
-                if promise.port in ports:
-                    ports[promise.port].promised(Promise(promise.count, promise.time_ns))
-
-        return receive
-
-    def _changed(self, change: Change) -> None:
-        self._states.send(ParticipantState(NAME, int(change.state), change.reason))
+        return take
 
     def _on_horizon(self, horizon: Horizon) -> None:
         self._horizon = horizon.time_ns
         self._end = horizon.end_ns
-        self._membership.told(horizon.presences, horizon.time_ns)
+        self._membership.update(horizon.presences, horizon.time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
         self.reports[report.participant] = report
         if report.participant == CLOCK:
-            # Who never took part, or is gone, has nothing to report.
+            # A participant that never took part, or is gone, has nothing to report.
             absent = json.loads(report.details_json)["absent"]
             self._expected -= {*absent, *self._helpers_of(absent)}
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}
 
-    def _on_system_state(self, state: SystemState) -> None:
-        self._system = state
-        self._clock_seen = True
+
+def _plain(codec: WireCodec) -> Decode:
+    """Makes samples whose value is the message as observers see it.
+
+    It is without the transport's padding: the same bytes as in every other run shape.
+    """
+    measured, plain = codec.decode_measured, codec.plain
+
+    def decode(data: bytes) -> tuple[int, int | None, bytes]:
+        stamp, seq, _, length = measured(data)
+        return stamp, seq, plain(data[:length])
+
+    return decode
 
 
 def _ignore(sample: Sample) -> None:
-    """The recorder keeps bytes, not samples."""
+    """Recorded messages wait for no activation."""

@@ -13,12 +13,9 @@ import time
 
 from ros2_cosim.interfaces.protocol import SystemState
 from ros2_cosim.kernel.errors import DeadlockError
-from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
 
-#: The state of the system after a run that is followed by another one.
-AGAIN = State.COMMUNICATION_INITIALISED
 _POLL_S = 0.02
 
 

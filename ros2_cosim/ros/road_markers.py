@@ -75,7 +75,7 @@ def road_markers(network: Roads) -> list[MarkerData]:
                 span = (road_id, lane_id, section.start, section.end)
                 markers.append(_line(number, _border(network, *span, True, dashed), dashed))
                 number += 1
-                if lane_id in (1, -1):  # the inner border of the first lanes is nobody's outer one
+                if lane_id in (1, -1):  # the inner border of the first lanes is no outer one
                     markers.append(_line(number, _border(network, *span, False, False), False))
                     number += 1
             number += 1

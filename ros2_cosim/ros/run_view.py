@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ros2_cosim.interfaces.protocol import ParticipantStatus, RunStatus, SystemState
 from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.standing import StandingTable
 
 #: Time between two messages [ns of wall time].
 STATUS_NS = 500_000_000
@@ -25,7 +25,7 @@ DIAGNOSTICS_NS = 1_000_000_000
 _SAMPLES = 6
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """What the clock knows of the run as a whole; simulated times in nanoseconds."""
 
     system: SystemState
@@ -37,29 +37,29 @@ class Progress(NamedTuple):
 
 
 class RunView:
-    """Publishes where everybody stands.
+    """Publishes how far each participant is.
 
     :param session: the ROS node
-    :param table: where everybody stands
+    :param table: how far each participant is
     :param warn_ns: wall time after which silence, or a standstill, is worth a warning
     :param timer: monotonic wall clock [ns]
-    :param tell: takes warnings, one line each
+    :param warn: takes warnings, one line each
     """
 
     def __init__(
         self,
         session: Session,
-        table: StandingTable,
+        table: BlockingTable,
         *,
         run_id: str,
         warn_ns: int,
         timer: Callable[[], int],
-        tell: Callable[[str], None],
+        warn: Callable[[str], None],
     ) -> None:
         self._table = table
         self._warn_ns = warn_ns
         self._timer = timer
-        self._tell = tell
+        self._print = warn
         self._started = 0
         self._status = session.writer(topics.STATUS, topics.STATUS_TYPE, data_qos())
         self._diagnostics = DiagnosticsPublisher(session.node, run_id)
@@ -77,12 +77,12 @@ class RunView:
         """Whether it is time for the next message."""
         return self._timer() - self._status_at >= STATUS_NS
 
-    def poll(self, progress: Progress) -> None:
+    def poll(self, progress: RunProgress) -> None:
         """Publish what is due."""
         if not self.is_due():
             return
         now = self._status_at = self._timer()
-        counts = {name: place.activations for name, place in self._table.places.items()}
+        counts = {name: place.activations for name, place in self._table.entries.items()}
         self._samples.append((now, max(progress.time, 0), counts))
         status = self.status(progress, now)
         if self._status.readers:
@@ -92,7 +92,7 @@ class RunView:
             self._diagnose(status)
         self._warn(progress, status, now)
 
-    def status(self, progress: Progress, now: int) -> RunStatus:
+    def status(self, progress: RunProgress, now: int) -> RunStatus:
         """The present view."""
         table = self._table
         blocking, why = table.blocking(progress.horizon, now, self._warn_ns)
@@ -100,7 +100,7 @@ class RunView:
         before, simulated, counts = self._samples[0] if self._samples else (now, 0, {})
         elapsed = (now - before) / 1e9
         entries = []
-        for name, place in table.places.items():
+        for name, place in table.entries.items():
             needs = table.needs(name, progress.horizon)
             done = place.activations - counts.get(name, 0)
             entries.append(
@@ -142,7 +142,7 @@ class RunView:
         standings = [
             Standing(
                 entry.participant,
-                self._table.places[entry.participant].state,
+                self._table.entries[entry.participant].state,
                 entry.reason,
                 entry.bound_ns,
                 ", ".join(entry.waits_for),
@@ -159,7 +159,7 @@ class RunView:
             f"{status.blocking}: {status.why}" if status.blocking else "",
         )
 
-    def _warn(self, progress: Progress, status: RunStatus, now: int) -> None:
+    def _warn(self, progress: RunProgress, status: RunStatus, now: int) -> None:
         """Say once what has been wrong for longer than the soft limit."""
         for entry in status.participants:
             name = entry.participant
@@ -167,7 +167,7 @@ class RunView:
                 self._warned.discard(name)
             elif name not in self._warned:
                 self._warned.add(name)
-                self._tell(f"warning: no sign of life of '{name}' for {entry.heard_s:.0f} s")
+                self._print(f"warning: no sign of life of '{name}' for {entry.heard_s:.0f} s")
         time, since = self._moved
         if progress.time > time or progress.time >= progress.horizon or progress.resting:
             self._moved = (progress.time, now)
@@ -176,4 +176,4 @@ class RunView:
             self._warned.add("")
             at = format_ns(max(progress.time, 0))
             cause = f": {status.blocking} {status.why}" if status.blocking else ""
-            self._tell(f"warning: no progress for {(now - since) / 1e9:.0f} s at {at}{cause}")
+            self._print(f"warning: no progress for {(now - since) / 1e9:.0f} s at {at}{cause}")

@@ -9,28 +9,37 @@ from __future__ import annotations
 
 import importlib
 import signal
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from types import FrameType
-from typing import Any
+from typing import Any, ParamSpec
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
+from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.teardown import limited_teardown
+
+_P = ParamSpec("_P")
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
+#: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
+TEARDOWN_LIMIT_S = 20.0
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -58,11 +67,40 @@ def message_class(type_name: str) -> Any:
         ) from None
 
 
+def until_shut_down(node: Node, callback: Callable[_P, None]) -> Callable[_P, None]:
+    """Make of a callback one that does nothing once the context of its node is shut down.
+
+    That may happen at any moment, also in the middle of the callback: rclpy's signal handlers do
+    it in a thread of their own. An error that follows from it is dropped.
+    """
+    context = node.context
+
+    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        if not context.ok():
+            return
+        try:
+            callback(*args, **kwargs)
+        except Exception:
+            if context.ok():
+                raise
+
+    return guarded
+
+
+def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
+    """Call ``callback`` regularly in wall time, until the context of the node is shut down.
+
+    Wall time also on a node that uses simulated time, for ``/clock`` may stand.
+    """
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    return node.create_timer(period_s, until_shut_down(node, callback), clock=steady)
+
+
 class Writer:
     """Publishes records of one topic.
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
-    are for everybody else, on ``topic`` itself.
+    are, on ``topic`` itself, for all other readers.
     """
 
     def __init__(self, node: Node, topic: str, codec: WireCodec, qos: QoSProfile) -> None:
@@ -91,11 +129,34 @@ class Writer:
         return self._codec.plain(data)
 
     def flush(self) -> bool:
-        """Wait until every reader has what was sent: last words of a process that ends.
+        """Wait until every reader has what was sent, before the process ends.
 
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
         return bool(self._publisher.wait_for_all_acked(_FLUSH))
+
+    @property
+    def readers(self) -> int:
+        """Subscriptions that this writer has found."""
+        return int(self._publisher.get_subscription_count())
+
+
+class ClockWriter:
+    """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
+
+    :param topic: ``/clock``, or what stands for it
+    """
+
+    # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
+    _LAYOUT = struct.Struct("<4siI")
+
+    def __init__(self, node: Node, topic: str = topics.CLOCK) -> None:
+        self.topic = topic
+        self._publisher = node.create_publisher(message_class(topics.CLOCK_TYPE), topic, data_qos())
+
+    def show(self, time_ns: int) -> None:
+        """Publish a time."""
+        self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
 
     @property
     def readers(self) -> int:
@@ -114,10 +175,17 @@ class Session:
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
+        those of a run do without, which makes the start of a large run quicker
     """
 
     def __init__(
-        self, name: str, arguments: list[str] | None = None, *, host: Session | None = None
+        self,
+        name: str,
+        arguments: list[str] | None = None,
+        *,
+        host: Session | None = None,
+        standard: bool = False,
     ) -> None:
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
@@ -132,7 +200,7 @@ class Session:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._on_signal)
         self.node = Node(
-            name, cli_args=own_name, enable_rosout=False, start_parameter_services=False
+            name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
         self._executor = _make_executor(self.node)
         self._further: list[Node] = []
@@ -230,15 +298,46 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give up the node, and ROS itself if nobody else in this process uses it."""
+        """Give up the node, and ROS itself unless another session of the process uses it."""
         if not self._is_hosted:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        with limited_teardown():
+        with _TEARDOWN.limited():
             self._executor.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:
                 rclpy.try_shutdown()
+
+
+class _Teardown:
+    """Ends a process that cannot end.
+
+    Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for
+    each other; see its issues 6502 and 6513), with Python's lock held: then nothing but the
+    kernel can end the process. No other code of the process may have a handler for SIGALRM.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running = 0
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """SIGALRM kills the process if the body takes too long; any thread may enter it."""
+        with self._lock:
+            self._running += 1
+            # One timer for all threads: each that enters prolongs it, the last one stops it.
+            signal.setitimer(signal.ITIMER_REAL, TEARDOWN_LIMIT_S)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+_TEARDOWN = _Teardown()
 
 
 def _nothing() -> None:

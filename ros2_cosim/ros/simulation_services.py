@@ -24,6 +24,7 @@ from typing import Any
 from rclpy.node import Node
 
 from ros2_cosim.realtime.run_control import Answer, Command, Request, RunControl
+from ros2_cosim.ros.deferred_service import deferred_service
 from ros2_cosim.ros.simulate_steps import SimulateSteps
 
 #: The package, and where its services are offered.
@@ -55,8 +56,6 @@ class SimulationServices:
 
     def __init__(self, node: Node, ask: Ask, control: RunControl) -> None:
         from simulation_interfaces import msg, srv
-
-        from ros2_cosim.ros.control_services import deferred_service
 
         self._ask = ask
         self._control = control

@@ -13,10 +13,10 @@ from ros2_cosim.ros.control_services import CONTROL
 
 
 class SystemController:
-    """Says who is required, ends a run in order, or at once.
+    """Names the participants that a run requires; ends it in order, or at once.
 
-    The requests return futures: whoever spins the node gets them completed, with ``success`` and
-    ``message``. A run that has ended may have done so before its answer was sent.
+    The requests return futures: they are completed, with ``success`` and ``message``, while the
+    node is spun. A run that has ended may have done so before its answer was sent.
 
     :param node: any rclpy node
     """
@@ -47,14 +47,14 @@ class SystemController:
     def stop(self, reason: str) -> Any:
         """Ask for the end in order: handlers for it are called, results are written.
 
-        :param reason: why, for the record and for whoever looks
+        :param reason: why, for the record and for observers
         """
         return self._ask(Command.STOP, reason=reason)
 
     def abort(self, reason: str) -> Any:
         """Ask for the end at once: each participant's handler for that is called, if it has one.
 
-        :param reason: why, for whoever looks
+        :param reason: why, for observers
         """
         return self._ask(Command.ABORT, reason=reason)
 

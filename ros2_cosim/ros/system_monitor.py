@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system monitor: states of a run, seen from any rclpy node.
 
-It only listens: to the states of the participants and of the system, which are latched, so
-that one who comes late knows them, too; and to which nodes there are. A monitor changes
-nothing about a run::
+It only reads: the states of the participants and of the system, which are latched, so that a
+monitor that starts late has them, too; and which nodes there are. A monitor changes nothing
+about a run::
 
     monitor = SystemMonitor(node)
     monitor.add_participant_handler(lambda status: print(status.participant, status.state.name))
@@ -16,17 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import data_qos, message_class
+from ros2_cosim.ros.session import data_qos, message_class, wall_timer
 
-#: How often [s of wall time] to look who has gone.
+#: How often [s of wall time] to look which participants have gone.
 _LOOK_S = 0.25
-#: So often a node may not be found that is heard: its messages can be there before its name is.
-#: Whoever is not found for longer died before he was (the lease of DDS discovery is 20 s).
+#: So often a node may not be found whose messages arrive: they can be there before its name is.
+#: One that is not found for longer ended before it was (the lease of DDS discovery is 20 s).
 _UNFOUND = round(20.0 / _LOOK_S)
 
 
@@ -41,43 +40,41 @@ class Status(NamedTuple):
 class SystemMonitor:
     """Observes participants and the system.
 
-    :param node: any rclpy node; whoever spins it gets the handlers called
+    :param node: any rclpy node; the handlers are called while it is spun
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._statuses: dict[str, Status] = {}
-        #: Who has come, and how often it has been looked for in vain; -1: its node was found.
+        #: Participants that are there -> how often their node was not found; -1: it was found.
         self._present: dict[str, int] = {}
         self._system = State.INVALID
-        self._system_reason = "nothing has been heard of a run"
+        self._system_reason = "no run has been seen"
         self._on_participant: list[Callable[[Status], None]] = []
         self._on_system: list[Callable[[State, str], None]] = []
         self._on_connected: list[Callable[[str], None]] = []
         self._on_disconnected: list[Callable[[str], None]] = []
         latched = data_qos(latched=True)
         for topic, kind, receive in (
-            (topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, self._hear_participant),
-            (topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, self._hear_system),
+            (topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, self._take_participant),
+            (topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, self._take_system),
         ):
             node.create_subscription(message_class(kind), topic, receive, latched)
-        # Wall time, also for a node that uses simulated time: /clock may stand.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(_LOOK_S, self.look, clock=steady)
+        wall_timer(node, _LOOK_S, self.look)
 
     @property
     def participants(self) -> dict[str, Status]:
-        """The last known status of everybody who was ever seen, by name."""
+        """The last known status of all participants ever seen, by name."""
         return dict(self._statuses)
 
     @property
     def connected(self) -> frozenset[str]:
-        """Who has been seen and has not gone."""
+        """The participants that have been seen and have not gone."""
         return frozenset(self._present)
 
     @property
     def system_state(self) -> State:
-        """The state of the system; INVALID before anything has been heard."""
+        """The state of the system; INVALID before the first message."""
         return self._system
 
     @property
@@ -106,7 +103,7 @@ class SystemMonitor:
         self._on_disconnected.append(handler)
 
     def look(self) -> None:
-        """See who has gone; called regularly while the node is spun."""
+        """See which participants have gone; called regularly while the node is spun."""
         if not self._present:
             return
         there = set(self._node.get_node_names())
@@ -121,8 +118,12 @@ class SystemMonitor:
                 for handler in self._on_disconnected:
                     handler(name)
 
-    def _hear_participant(self, message: Any) -> None:
-        status = Status(message.participant, State(message.state), message.reason)
+    def _take_participant(self, message: Any) -> None:
+        state = known_state(message.state)
+        if state is None:
+            self._refuse(f"{message.participant}: state {message.state}")
+            return
+        status = Status(message.participant, state, message.reason)
         self._statuses[status.participant] = status
         if status.participant not in self._present and status.state is not State.SHUT_DOWN:
             self._present[status.participant] = 0
@@ -131,7 +132,15 @@ class SystemMonitor:
         for notify in self._on_participant:
             notify(status)
 
-    def _hear_system(self, message: Any) -> None:
-        self._system, self._system_reason = State(message.state), message.reason
+    def _take_system(self, message: Any) -> None:
+        state = known_state(message.state)
+        if state is None:
+            self._refuse(f"system state {message.state}")
+            return
+        self._system, self._system_reason = state, message.reason
         for handler in self._on_system:
             handler(self._system, self._system_reason)
+
+    def _refuse(self, what: str) -> None:
+        """A message of another version, or of another program: it changes nothing."""
+        self._node.get_logger().warning(f"{what} does not exist; the message is ignored")

@@ -8,13 +8,10 @@ from collections.abc import Callable
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
-from ros2_cosim.kernel.time import FOREVER, NEVER, split_stamp
+from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.clock_message import encode_clock
-from ros2_cosim.ros.session import Session, data_qos, message_class
-
-_SECOND = 1_000_000_000
+from ros2_cosim.ros.session import ClockWriter, Session, data_qos
 
 
 class TimeTopics:
@@ -26,6 +23,7 @@ class TimeTopics:
     :param membership: which participants take part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
+    :param on_progress: called by :meth:`tell` with the time [ns], and whether the run stands
     """
 
     def __init__(
@@ -37,7 +35,9 @@ class TimeTopics:
         *,
         run_id: str,
         timer: Callable[[], int],
+        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
     ) -> None:
+        self._on_progress = on_progress
         self._coordinator = coordinator
         self._control = control
         self._membership = membership
@@ -47,11 +47,7 @@ class TimeTopics:
         self.horizon = NEVER
         self._end = NEVER
         self._shown = NEVER
-        self._told_time = 0
-        self._told_at = timer()
-        self._clock = session.node.create_publisher(
-            message_class(topics.CLOCK_TYPE), topics.CLOCK, data_qos()
-        )
+        self._clock = ClockWriter(session.node)
         self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
 
     def show(self) -> None:
@@ -59,14 +55,11 @@ class TimeTopics:
         time = min(self._coordinator.time, self._control.limit)
         if time > self._shown and time >= 0:
             self._shown = time
-            self._clock.publish(encode_clock(*split_stamp(time)))
+            self._clock.show(time)
 
     def tell(self) -> None:
-        """Print the time every second, simulated or real: progress bar and sign of life."""
-        time, now = max(self._shown, 0), self._timer()
-        if time // _SECOND > self._told_time // _SECOND or now - self._told_at > _SECOND:
-            self._told_time, self._told_at = time, now
-            print(f"time {time / 1e9:.3f} s{' paused' * self._control.resting}", flush=True)
+        """Report the time, and whether the run stands because that was asked for."""
+        self._on_progress(max(self._shown, 0), self._control.resting)
 
     def move_horizon(self) -> None:
         """Let all go as far as the run permits now, if that is worth a message."""

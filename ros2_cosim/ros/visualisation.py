@@ -18,7 +18,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point as PointMessage
 from geometry_msgs.msg import TransformStamped
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
@@ -36,6 +35,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.road_markers import Roads, road_markers
+from ros2_cosim.ros.session import message_class, until_shut_down, wall_timer
 
 ROAD_TOPIC = "/visualization/road"
 OBSTACLE_TOPIC = "/visualization/obstacles"
@@ -87,20 +87,21 @@ def time_message(stamp_ns: int) -> Any:
     return Time(sec=seconds, nanosec=nanoseconds)
 
 
-class Visualisation(Node):
-    """Draws what it hears of.
+class Visualisation:
+    """Draws what arrives, on a node.
 
-    Parameters: ``vehicles`` (names, in driving order), ``lengths``, ``widths``, ``heights``
-    [m] (one value for all, or one for each), ``sensors`` (names of the vehicles that have an
-    object sensor), ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE, empty for
-    none) and ``rate`` (pictures per second of wall time).
+    Parameters of the node: ``vehicles`` (names, in driving order), ``lengths``, ``widths``,
+    ``heights`` [m] (one value for all, or one for each), ``sensors`` (names of the vehicles that
+    have an object sensor), ``sensor_fov_deg``, ``sensor_range_m``, ``road_file`` (OpenDRIVE,
+    empty for none) and ``rate`` (pictures per second of wall time).
 
+    :param node: gives the parameters and carries publishers, readers and the timer
     :param load_roads: reads an OpenDRIVE file
     :raises ConfigurationError: a parameter is wrong
     """
 
-    def __init__(self, load_roads: Callable[[Path], Roads], **node_options: Any) -> None:
-        super().__init__("visualisation", **node_options)
+    def __init__(self, node: Node, load_roads: Callable[[Path], Roads]) -> None:
+        self._node = node
         self._vehicles = self._names("vehicles", ["leader", "follower1", "follower2"])
         if not self._vehicles or len(set(self._vehicles)) != len(self._vehicles):
             raise ConfigurationError(f"visualisation: vehicles {self._vehicles} need own names")
@@ -132,16 +133,15 @@ class Visualisation(Node):
         self._fresh = False
         self._refused: set[str] = set()
 
-        self._scene = self.create_publisher(MarkerArray, SCENE_TOPIC, 10)
-        self._obstacles = self.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
-        self._road = self.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
-        self._transforms = self.create_publisher(TFMessage, "/tf", 100)
+        self._scene = node.create_publisher(MarkerArray, SCENE_TOPIC, 10)
+        self._obstacles = node.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
+        self._road = node.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
+        self._transforms = node.create_publisher(TFMessage, "/tf", 100)
         if road_file:
             self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()
-        # Wall time on purpose: what a person sees follows his clock, not the simulation's.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(1.0 / rate, self.draw, clock=steady)
+        # Wall time on purpose: pictures are for a person, whose time is not simulated.
+        wall_timer(node, 1.0 / rate, self.draw)
 
     def draw(self) -> None:
         """Publish scene and transforms, if anything has changed since the last time."""
@@ -212,15 +212,14 @@ class Visualisation(Node):
             except ProtocolError as error:
                 if topic not in self._refused:  # once is enough
                     self._refused.add(topic)
-                    self.get_logger().warning(  # type: ignore[no-untyped-call]
-                        f"{topic}: {error}"
-                    )
+                    self._node.get_logger().warning(f"{topic}: {error}")
                 return
             self._stamp = max(self._stamp, stamp)
             take(value)
             self._fresh = True
 
-        self.create_subscription(message_class(type_name), topic, receive, qos, raw=True)
+        guarded = until_shut_down(self._node, receive)
+        self._node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
 
     def _take_status(self, status: PlatoonStatus) -> None:
         self._status = status
@@ -230,7 +229,8 @@ class Visualisation(Node):
 
     def _parameter(self, name: str, default: Any) -> Any:
         # Any type is let in, so that 10 passes for 10.0 and errors are ours.
-        return self.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True)).value
+        anything = ParameterDescriptor(dynamic_typing=True)
+        return self._node.declare_parameter(name, default, anything).value
 
     def _text(self, name: str, default: str) -> str:
         value = self._parameter(name, default)
@@ -264,19 +264,6 @@ class Visualisation(Node):
 def _is_positive(value: Any) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and math.isfinite(value) and value > 0.0
-
-
-def message_class(type_name: str) -> Any:
-    """The generated Python class of a message type.
-
-    :raises ConfigurationError: its package is not installed
-    """
-    package, kind, name = type_name.split("/")
-    try:
-        module = __import__(f"{package}.{kind}", fromlist=[name])
-        return getattr(module, name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"message type {type_name} is not installed: {error}") from None
 
 
 def _array(data: Sequence[MarkerData], stamp_ns: int) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Talking to a run under way: finding it, asking something of it, hearing its state."""
+"""Talking to a run under way: finding it and sending it requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find_run(domain: int | None) -> ActiveRun:
     """
     runs = active_runs()
     if domain is None and os.environ.get("ROS_DOMAIN_ID"):
-        # Whoever has set it means it: a run of somebody else must not be taken for it.
+        # It was set on purpose: a run in another domain must not be taken instead.
         domain = own_domain()
     if domain is not None:
         runs = [run for run in runs if run.domain == domain]
@@ -54,7 +54,7 @@ def joined(run: ActiveRun, name: str) -> Iterator[Any]:
 
 
 def ask(request: Request, domain: int | None = None, timeout_s: float = 0.0) -> Answer:
-    """Ask something of a run, and wait until it is done.
+    """Send a request to a run, and wait until it is done.
 
     :param domain: see :func:`find_run`
     :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes

@@ -4,17 +4,18 @@
 Fast DDS's shared memory transport leaves its files behind when a process is killed; UDP over
 loopback is as fast for messages of this size and leaves nothing.
 
-The processes of a run come up one after the other within seconds. By default a process announces
-itself five times in half a second and then every three: whoever comes in between is found late.
+The processes of a run start one after the other within seconds. By default a process announces
+itself five times in half a second and then every three seconds: a process that starts in between is
+found late.
 
 A writer asks its readers with a heartbeat whether they have everything: by default with every
 message once its history is full, and every three seconds. The first is most of the traffic where
 thousands of small messages a second cross, of which loopback hardly ever loses one; the second is
-how long a lost message is missing, and how long those wait who want their last words to arrive. Ten
-times a second is enough for the one and soon enough for the other. By default a timer is started
-for each reader of each message, too; here, at most as often.
+how long a lost message is missing, and how long a process waits at its end until its last messages
+have arrived. Ten times a second is enough for the one and soon enough for the other. By default a
+timer is started for each reader of each message, too; here, at most as often.
 
-The horizon, which everybody reads, is sent once, by multicast.
+The horizon, which all participants read, is sent once, by multicast.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from ros2_cosim.run.domain_lock import own_domain
 
 PROFILE_FILE = "fastdds.xml"
-#: Variables by which a user chooses his own DDS settings; then ours stay away.
+#: Variables by which users choose DDS settings of their own, which then hold.
 _USER_CHOICES = (
     "FASTRTPS_DEFAULT_PROFILES_FILE",
     "FASTDDS_DEFAULT_PROFILES_FILE",
@@ -84,7 +85,7 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of an environment decides with whom its nodes can talk."""
+    """The variables of an environment that decide which other nodes its nodes can reach."""
     names = (*_USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
 
@@ -92,8 +93,8 @@ def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
 def loopback_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
     """An environment in which ROS nodes talk over loopback only.
 
-    Whoever has DDS settings of his own in the environment keeps them. Runs that set
-    ``COSIM_KEEP_DDS`` keep the middleware's defaults.
+    DDS settings that are in the environment already hold instead. With ``COSIM_KEEP_DDS`` the
+    middleware's defaults hold.
 
     :param directory: where the profile file is written
     """

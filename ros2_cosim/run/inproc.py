@@ -8,16 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
-from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
     Answer,
@@ -25,12 +23,13 @@ from ros2_cosim.realtime.run_control import (
     Request,
     RunControl,
 )
-from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
+from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
-from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
@@ -42,35 +41,37 @@ _IDLE_S = 0.02
 class InprocRun:
     """A run in this process that its caller drives; use as a context manager.
 
-    >>> with InprocRun(scenario, output) as run:
+    >>> request = RunRequest(scenario, shape="inproc", out=Path("out"))
+    >>> with bring_up(request) as prepared, InprocRun(prepared) as run:
     ...     run.request(Request(Command.STEP, steps=3))
     ...     run.request(Request(Command.UNTIL, time_ns=2_000_000_000))
     ...     summary = run.finish()
 
     It begins paused. However it is driven, the trace is that of a run left alone.
 
-    :param output: existing directory for bag, summary and report
-    :param record: write a bag and the report made from it
+    :param prepared: what is run
     :param progress: called now and then with the simulated time [ns]; it may call
         :meth:`request`, to pause
-    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
+    :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats;
+        None: as the options of the run say
     :raises CosimError: the scenario is wrong
     """
 
     def __init__(
         self,
-        scenario: Scenario,
-        output: Path,
+        prepared: PreparedRun,
         *,
-        record: bool = True,
         progress: Callable[[int], None] = lambda time_ns: None,
-        realtime: RealtimeRun = AS_FAST_AS_POSSIBLE,
+        realtime: RealtimeRun | None = None,
     ) -> None:
         created = time.perf_counter_ns()
+        scenario, options = prepared.scenario, prepared.options
+        output, record = prepared.output, options.record
+        if realtime is None:
+            realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
         self._scenario = scenario
         self._output = output
         self._progress = progress
-        save_scenario(scenario, output / RESOLVED_SCENARIO)
         graph = build_graph(scenario)
         self._realtime = realtime
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
@@ -83,7 +84,7 @@ class InprocRun:
             for name in scenario.participants
         }
         self._codecs = {
-            name: [cast(WireCodec, port.codec) for port in spec.outputs]
+            name: [wire_codec(port) for port in spec.outputs]
             for name, spec in graph.participants.items()
         }
         self._scheduler = SequentialScheduler(
@@ -94,8 +95,8 @@ class InprocRun:
             observer=self._observe if record else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
-        self._lives = Lives(self._behaviours, operations=operations)
-        self._during = self._lives.during(
+        self._lifecycles = LifecycleGroup(self._behaviours, operations=operations)
+        self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
         self._bag = open_bag(output, scenario, graph) if record else None
@@ -106,20 +107,26 @@ class InprocRun:
         )
         self.control.granted = 0
         self.control.on_require = self._require
-        self._end = scenario.duration
-        self._reached = 0
-        self._wall_ns = 0
+        self._loop = SequentialRun(
+            self._scheduler,
+            self.control,
+            self._pacer,
+            duration_ns=scenario.duration,
+            slice_ns=_SLICE_NS,
+            serve=time.sleep,
+            timer=time.perf_counter_ns,
+        )
         self._startup_ns = time.perf_counter_ns() - created
 
     @property
     def time(self) -> int:
         """No activation takes place before this time [ns] any more."""
-        return max(self._reached, min(self._scheduler.next_time, self._end))
+        return self._loop.time
 
     @property
     def finished(self) -> bool:
         """Whether the end of the run is reached."""
-        return self._reached >= self._end
+        return self._loop.has_finished()
 
     def request(self, request: Request) -> Answer:
         """Do what is asked for, and return when it is done; a resume runs to the end.
@@ -141,19 +148,16 @@ class InprocRun:
         if not self.finished:
             self.request(Request(Command.RESUME))
         self.control.over("the run is over")
-        scheduler = self._scheduler
-        reason = f"end of the run at {format_ns(self._end)}"
-        if scheduler.stop_reason is not None and self._end < self._scenario.duration:
-            reason = scheduler.stop_reason
-        self._lives.stop(reason)
-        reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
-        self._lives.shut_down("the run is complete")
+        reason = self._loop.end_reason
+        self._lifecycles.stop(reason)
+        reports = {name: report_of(runtime) for name, runtime in self._scheduler.runtimes.items()}
+        self._lifecycles.shut_down("the run is complete")
         self._close_bag()
         facts = RunFacts(
             "inproc",
-            self._end,
+            self._loop.end,
             reason,
-            self._wall_ns,
+            self._loop.wall_ns,
             self._startup_ns,
             realtime=self._realtime.facts(),
             required=self.control.required or None,
@@ -162,37 +166,20 @@ class InprocRun:
 
     def _require(self, names: tuple[str, ...]) -> None:
         check_required(self._scheduler.graph, names)
-        self._lives.require(names)
+        self._lifecycles.require(names)
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
-        control = self.control
-        while not self.finished:
-            stands = control.update(self.time, self._pacer.clock.now())
-            control.check_abort()
-            if control.stop_reason is not None:
-                self._scheduler.stop_reason = control.stop_reason
-                self._end = self._reached
-            if stands or self.finished:
-                break
-            self._advance(min(self._reached + _SLICE_NS, control.limit, self._end))
-        if self.finished:
-            control.over("the run is over")
-
-    def _advance(self, until: int) -> None:
         # In slices, so that a long run neither fills the memory nor hides its progress.
-        started = time.perf_counter_ns()
-        before = self._pacer.wait if self._pacer.rate is not None else None
-        self._end = self._scheduler.run(until, self._end, before=before)
-        self._reached = min(until, self._end)
-        self.control.granted = self._reached
-        self._wall_ns += time.perf_counter_ns() - started
-        if self._bag is not None:
-            for message in self._messages:
-                self._bag.write(*message)
-            self._messages.clear()
-            self._bag.advance(self._reached)
-        self._progress(self._reached)
+        while not self.finished and self._loop.advance():
+            if self._bag is not None:
+                for message in self._messages:
+                    self._bag.write(*message)
+                self._messages.clear()
+                self._bag.advance(self._loop.reached)
+            self._progress(self._loop.reached)
+        if self.finished:
+            self.control.over("the run is over")
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
         plain = self._codecs[participant][port].plain(data)
@@ -227,11 +214,15 @@ def run_inproc(
 ) -> Summary:
     """Run a scenario to its end.
 
-    :param output: existing directory for bag, summary and report
+    :param output: directory for bag, summary and report; other files in it stay
     :param record: write a bag and the report made from it
     :param progress: called now and then with the simulated time [ns]
     :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats
-    :raises CosimError: the scenario is wrong or a participant failed
+    :raises CosimError: the directory is in use, the scenario is wrong or a participant failed
     """
-    with InprocRun(scenario, output, record=record, progress=progress, realtime=realtime) as run:
+    request = RunRequest(scenario, shape="inproc", out=output, record=record)
+    with (
+        bring_up(request, clear=False) as prepared,
+        InprocRun(prepared, progress=progress, realtime=realtime) as run,
+    ):
         return run.finish()

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From launch arguments to what ``ros2 launch`` has to start.
-
-Everything about the launch file that needs no ``launch`` package is here: the arguments, their
-meaning, and the preparation of a run. What remains in the launch file is the translation of a
-plan into launch actions.
-"""
+"""What ``ros2 launch`` is asked for, made ready; the launch file itself only starts processes."""
 
 from __future__ import annotations
 
@@ -18,24 +13,15 @@ from typing import Any, NamedTuple
 import yaml
 
 from ros2_cosim.documents.installed import share_file
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
-from ros2_cosim.run.domain_lock import domain_lock
-from ros2_cosim.run.output_directory import prepare_output
+from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.run.channel import AnyMessage, Failed, Progress
+from ros2_cosim.run.options import OPTIONS, read_options
 from ros2_cosim.run.ros import close_bag
-from ros2_cosim.scenario.adjust import adjusted
-from ros2_cosim.scenario.plan import (
-    RESOLVED_SCENARIO,
-    Process,
-    RunOptions,
-    make_plan,
-    resolve_ports,
-)
-from ros2_cosim.scenario.schema import load_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.run.watch import RunWatch
+from ros2_cosim.scenario.plan import Process
 
 PARAMETER_FILE = "parameters.yaml"
 
@@ -49,27 +35,11 @@ class LaunchArgument(NamedTuple):
 
 
 def launch_arguments() -> list[LaunchArgument]:
-    """The arguments of ``platoon.launch.py``."""
+    """The arguments of ``platoon.launch.py``: the scenario and the options of a run."""
     scenario = str(share_file("config/platoon.yaml"))
     return [
         LaunchArgument("scenario", scenario, "Scenario file (YAML or JSON)."),
-        LaunchArgument("simulator", "", "Which simulator: headless or carla."),
-        LaunchArgument("host", "", "Host of the CARLA server."),
-        LaunchArgument("port", "", "Port of the CARLA server; 0: any free one (headless)."),
-        LaunchArgument("rate", "max", "Real-time factor, or max."),
-        LaunchArgument(
-            "controllers",
-            "",
-            "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
-            "controller node of your own: script.py or package/executable.",
-        ),
-        LaunchArgument("seed", "", "Seed of the run."),
-        LaunchArgument("rviz", "false", "Start RViz with the view of this package: true or false."),
-        LaunchArgument(
-            "visualise", "false", "Publish markers for RViz: true or false; rviz:=true does, too."
-        ),
-        LaunchArgument("record", "true", "Record a bag and make a report: true or false."),
-        LaunchArgument("out", "", "Output directory (out/NAME of the scenario)."),
+        *(LaunchArgument(o.name, o.default, o.help) for o in OPTIONS.values()),
     ]
 
 
@@ -86,65 +56,94 @@ def check_names(given: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"launch argument '{name}' is unknown; {hint}")
 
 
-class LaunchRequest(NamedTuple):
-    """A run that is ready to be started.
+class LaunchRequest:
+    """A run that is ready to be started by ``launch``, and what is known of its processes.
 
-    ``environment`` is what differs from the present one; ``release`` gives the ROS domain back
-    and completes the bag, once all processes have ended.
+    :param prepared: the run
+    :param release: gives directory and domain back
     """
 
-    plan: list[Process]
-    environment: dict[str, str]
-    output: Path
-    parameter_file: Path
-    release: Callable[[], None]
+    def __init__(self, prepared: PreparedRun, release: Callable[[], None]) -> None:
+        assert prepared.channel is not None
+        self._channel = channel = prepared.channel
+        self._release = release
+        self.prepared = prepared
+        self.plan: list[Process] = prepared.plan
+        self.output = prepared.output
+        #: Called, in a thread, when the clock tells the time.
+        self.on_progress: Callable[[Progress], None] = lambda progress: None
+        #: What differs from the present environment.
+        self.environment = {
+            key: value
+            for key, value in prepared.environment.items()
+            if os.environ.get(key) != value
+        }
+        self.parameter_file = self.output / PARAMETER_FILE
+        text = yaml.safe_dump(_parameters(self.plan))
+        self.parameter_file.write_text(text, encoding="utf-8")
+        self.watch = RunWatch(self.plan, lambda: channel.required)
+        channel.listen(self._take, self.watch.printed)
 
-    def summary(self) -> Summary:
-        """What the complete run says of itself."""
-        return read_summary(self.output)
+    def ended(self, name: str, code: int) -> None:
+        """Take the exit code of a process; when all have ended, the run gives everything back."""
+        self._channel.hear_out()
+        self.watch.ended(name, code)
+        for participant, how in self.watch.early_leaves():
+            self._channel.leave_early(participant, how)
+        if self.watch.all_ended:
+            self.release()
+
+    def release(self) -> None:
+        """Complete the bag, and give directory and domain back."""
+        close_bag(self.output / BAG)
+        self._release()
+
+    def conclusion(self) -> list[str]:
+        """What the complete run says of itself, in lines.
+
+        :raises RunError: there is no summary, or a verdict is not met
+        """
+        summary = self._summary()
+        lines = [
+            f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in "
+            f"{summary.wall_time_s:.2f} s: {summary.end_reason}",
+            f"results in {self.output}",
+        ]
+        failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
+        if failed:
+            raise RunError(f"verdict not met: {', '.join(failed)}; {lines[-1]}")
+        return lines
+
+    def _summary(self) -> Summary:
+        try:
+            return read_summary(self.output)
+        except ConfigurationError as error:
+            raise RunError(f"the run left no summary: {error}") from None
+
+    def _take(self, name: str, message: AnyMessage) -> None:
+        if isinstance(message, Failed):
+            self.watch.told(name, message.reason)
+        elif isinstance(message, Progress):
+            self.on_progress(message)
 
 
 def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
-    """Check the arguments, reserve the ROS domain, and write what the processes will read.
+    """Bring up the run that launch arguments ask for; see :mod:`ros2_cosim.run.bringup`.
 
     :param values: all launch arguments
-    :raises ConfigurationError: one is wrong
+    :raises ConfigurationError: one is wrong, or another run is in the way
     """
-    simulator = values["simulator"] or None
-    if simulator not in (None, "headless", "carla"):
-        raise ConfigurationError(f"simulator: found '{simulator}'; allowed are headless and carla")
-    scenario = adjusted(
-        load_scenario(Path(values["scenario"])),
-        seed=_integer("seed", values["seed"]),
-        simulator=simulator,
-        host=values["host"] or None,
-        port=_integer("port", values["port"]),
-        controllers=values["controllers"] or None,
-    )
-    rviz = _truth("rviz", values["rviz"])
-    options = RunOptions(
-        output=Path(values["out"] or Path("out") / scenario.name).absolute(),
-        rate=parse_rate(values["rate"]),
-        record=_truth("record", values["record"]),
-        visualise=_truth("visualise", values["visualise"]) or rviz,
-        rviz=rviz,
-    )
-    build_graph(scenario)
-    make_plan(scenario, options)
+    options = {name: values[name] for name in OPTIONS}
+    request = RunRequest(Path(values["scenario"]), **read_options(options))
+    if request.shape == "inproc":
+        raise ConfigurationError(
+            "shape: found 'inproc', which has no processes to launch; allowed are ros and composed"
+        )
+    held = ExitStack()
     with ExitStack() as stack:
-        dds = dds_settings(dds_environment(os.environ, options.output))
-        stack.enter_context(domain_lock(scenario.name, options.output, dds))
-        prepare_output(options.output)
-        scenario = resolve_ports(scenario)
-        save_scenario(scenario, options.output / RESOLVED_SCENARIO)
-        plan = make_plan(scenario, options)
-        parameter_file = options.output / PARAMETER_FILE
-        parameter_file.write_text(yaml.safe_dump(_parameters(plan)), encoding="utf-8")
-        environment = loopback_environment(os.environ, options.output)
-        changed = {k: v for k, v in environment.items() if os.environ.get(k) != v}
-        stack.callback(close_bag, options.output / BAG)
-        return LaunchRequest(plan, changed, options.output, parameter_file, stack.pop_all().close)
-    raise AssertionError("unreachable")
+        ready = LaunchRequest(stack.enter_context(bring_up(request)), held.close)
+        held.push(stack.pop_all())
+    return ready
 
 
 def _parameters(plan: list[Process]) -> dict[str, Any]:
@@ -154,18 +153,3 @@ def _parameters(plan: list[Process]) -> dict[str, Any]:
         for process in plan
         if process.is_ros
     }
-
-
-def _integer(name: str, text: str) -> int | None:
-    if not text:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigurationError(f"{name}: found '{text}'; allowed is a whole number") from None
-
-
-def _truth(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ConfigurationError(f"{name}: found '{text}'; allowed are true and false")
-    return text.lower() == "true"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim monitor``: who is how far in a run under way, in the terminal."""
+"""``cosim monitor``: how far the participants of a run under way are, in the terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def watch(domain: int | None, *, once: bool) -> None:
         while not latest:
             if time.monotonic() - began > FIND_S:
                 raise ConnectionFailedError(
-                    f"the run in ROS domain {run.domain} told nothing within {FIND_S:g} s"
+                    f"the run in ROS domain {run.domain} published no state within {FIND_S:g} s"
                 )
             if run not in active_runs():
                 raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended")
@@ -74,7 +74,7 @@ def _listen(session: Any, latest: list[RunStatus]) -> None:
 
 
 def render(status: RunStatus, scenario: str) -> Group:
-    """The state of a run as a head line, a table, and a line about who holds it back."""
+    """The state of a run as a head line, a table, and a line about what holds it back."""
     wanted = f"{status.rate:g}" if status.rate else "max"
     head = Text.assemble(
         (f"{scenario} ", "bold"),

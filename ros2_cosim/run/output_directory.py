@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output directory of a run."""
+"""The output directory of a run or a study: one at a time writes there."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import json
+import os
 import shutil
+import stat
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 
+#: File in the directory that is locked while something writes there. It stays, empty: a file that
+#: is deleted and made again could be locked twice.
+LOCK_FILE = ".lock"
 #: What runs write there.
 _RESULTS = (
     "bag",
@@ -19,9 +30,15 @@ _RESULTS = (
     "values.json",
     "fastdds.xml",
     "parameters.yaml",
-    "lost",
+    "again-[0-9]",
+    "again-[0-9][0-9]",
+    "again-[0-9][0-9][0-9]",
     RESOLVED_SCENARIO,
+    # Of earlier versions.
+    "lost",
+    "required.json",
 )
+_ATTEMPTS = 5
 
 
 def repetition_directory(repetition: int) -> str:
@@ -37,23 +54,155 @@ def repetitions(output: Path) -> list[Path]:
     return found
 
 
-def prepare_output(output: Path) -> Path:
-    """Make the output directory; results of an earlier run in it are replaced.
+class OutputDirectory:
+    """An output directory that is held; use as a context manager.
 
-    :raises ConfigurationError: it holds something else, or cannot be written
+    Entered, it exists and belongs to this process and to the processes that inherit
+    :attr:`descriptor`: nothing else of this project writes there until the last of them has ended
+    or this one has left it. Nothing in it is changed before :meth:`clear`.
+
+    :param path: the directory; it is made if it is not there
+    :param owner: what is going on, for the message to others, as ``run 'platoon'``
+    :param kind: of what it is the output: ``run`` or ``study``
+    :param marker: a file that shows that; other directories that hold something are refused.
+        None: other files may lie there
+    :param results: patterns of what :meth:`clear` removes
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        if any(output.iterdir()) and not (output / RESOLVED_SCENARIO).exists():
-            raise ConfigurationError(
-                f"output directory {output}: not empty, and not the output of an earlier run; "
-                "name another directory"
+
+    def __init__(
+        self,
+        path: Path,
+        owner: str,
+        *,
+        kind: str = "run",
+        marker: str | None = RESOLVED_SCENARIO,
+        results: Sequence[str] = _RESULTS,
+    ) -> None:
+        self.path = path
+        self._owner = owner
+        self._kind = kind
+        self._marker = marker
+        self._results = results
+        self._descriptor: int | None = None
+        self._facts: dict[str, object] = {}
+
+    @property
+    def descriptor(self) -> int:
+        """Open file that holds the lock."""
+        assert self._descriptor is not None, "the directory is not held"
+        return self._descriptor
+
+    def __enter__(self) -> OutputDirectory:
+        """Hold the directory.
+
+        :raises ConfigurationError: something else holds it, it holds something else, or it cannot
+            be written
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._check_content()
+            descriptor = self._open()
+        except OSError as error:
+            raise self._error(error.strerror or str(error)) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._facts = {
+                "pid": os.getpid(),
+                "owner": self._owner,
+                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+            }
+            self._write(descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise self._error(
+                f"{self._holder()} writes there; wait for it, or name another directory"
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise self._error(error.strerror or str(error)) from None
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, 0)
+            # Also for processes that have inherited it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    def announce(self, **facts: str) -> None:
+        """Leave something that others need to know in the lock file."""
+        self._facts.update(facts)
+        self._write(self.descriptor)
+
+    def clear(self) -> None:
+        """Remove what an earlier run has left.
+
+        :raises ConfigurationError: that is not permitted
+        """
+        try:
+            for pattern in self._results:
+                for path in self.path.glob(pattern):
+                    if path.is_dir() and not path.is_symlink():
+                        shutil.rmtree(path)
+                    else:
+                        path.unlink()
+        except OSError as error:
+            raise self._error(error.strerror or str(error)) from None
+
+    def _check_content(self) -> None:
+        if self._marker is None or (self.path / self._marker).exists():
+            return
+        if any(path.name != LOCK_FILE for path in self.path.iterdir()):
+            raise self._error(
+                f"not empty, and not the output of an earlier {self._kind}; name another directory"
             )
-        for path in [*(output / name for name in _RESULTS), *repetitions(output)]:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"output directory {output}: {error.strerror or error}") from None
-    return output
+
+    def _open(self) -> int:
+        # A link would have another file locked, or made.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(self.path / LOCK_FILE, flags, 0o644)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(0, f"{LOCK_FILE} is no ordinary file")
+        return descriptor
+
+    def _write(self, descriptor: int) -> None:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(self._facts).encode(), 0)
+
+    def _holder(self) -> str:
+        """The run that holds the directory, in words."""
+        for _ in range(_ATTEMPTS):
+            facts = read_holder(self.path)
+            if facts is not None:
+                return f"{facts['owner']} (process {facts['pid']}, since {facts['since']})"
+            time.sleep(0.02)  # it has just begun, or ends
+        return f"another {self._kind}"
+
+    def _error(self, text: str) -> ConfigurationError:
+        return ConfigurationError(f"output directory {shown(self.path)}: {text}")
+
+
+def shown(path: Path) -> Path:
+    """A path as the user reads it: relative, if it is below the working directory."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+def read_holder(directory: Path) -> dict[str, object] | None:
+    """What the run that holds a directory says of itself; None: nothing is known."""
+    try:
+        facts = json.loads((directory / LOCK_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return facts if isinstance(facts, dict) and facts.keys() >= {"pid", "owner", "since"} else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting, watching and ending the processes of a plan.
 
-Each process gets its own process group and dies with this one. The first process that ends
-before its time ends the run; what it said of its failure is the reason.
+Each process gets its own process group and ends with this one. The first process that ends
+before its time ends the run; what it has told about its failure is the reason.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
@@ -30,6 +32,8 @@ from ros2_cosim.scenario.schema import Scenario
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
 _POLL_S = 0.02
+#: What a process printed is read by then, even if others have its output open [s].
+_HEAR_OUT_S = 1.0
 
 
 @dataclass
@@ -37,6 +41,7 @@ class _Child:
     process: Process
     popen: subprocess.Popen[bytes]
     reader: threading.Thread | None = None
+    has_ended: bool = False
 
 
 class ProcessGroup:
@@ -44,12 +49,11 @@ class ProcessGroup:
 
     :param plan: what to start, in this order
     :param environment: for all of them
-    :param on_line: called with (process name, line) of everything they print, but for a node's
-        word about its own failure: that is what :meth:`failure` is for
-    :param on_lost: called with (participant, how) when a process has failed without which the
-        run goes on
+    :param on_line: called with (process name, line) of everything they print
+    :param on_progress: called with (process name, message) when the clock tells the time
     :param held: processes that :meth:`start` starts later
-    :param named: which participants the system controller has named as required, if it has
+    :param channel: what the processes talk to this one over; None: one of its own
+    :param inherited: open files that they inherit
     """
 
     def __init__(
@@ -57,17 +61,24 @@ class ProcessGroup:
         plan: Sequence[Process],
         environment: Mapping[str, str],
         on_line: Callable[[str, str], None] = lambda name, line: None,
-        on_lost: Callable[[str, str], None] = lambda name, how: None,
+        *,
+        on_progress: Callable[[str, Progress], None] = lambda name, progress: None,
         held: Collection[str] = (),
-        named: Callable[[], Collection[str] | None] = lambda: None,
+        channel: Channel | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
         self._plan = plan
         self._environment = dict(environment)
         self._on_line = on_line
-        self._on_lost = on_lost
+        self._on_progress = on_progress
         self._held = held
+        self._inherited = inherited
         self._children: list[_Child] = []
-        self._watch = RunWatch(plan, named)
+        self._stack = ExitStack()
+        self._channel = channel or self._stack.enter_context(Channel())
+        self._channel.listen(self._take, self._on_line)
+        self._environment[CHANNEL] = self._channel.address
+        self._watch = RunWatch(plan, lambda: self._channel.required)
         self._first_end: float | None = None
 
     def __enter__(self) -> ProcessGroup:
@@ -82,6 +93,12 @@ class ProcessGroup:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    def _take(self, name: str, message: AnyMessage) -> None:
+        if isinstance(message, Progress):
+            self._on_progress(name, message)
+        elif isinstance(message, Failed):
+            self._watch.told(name, message.reason)
 
     def start(self, name: str) -> None:
         """Start a process of the plan that was held back."""
@@ -106,7 +123,7 @@ class ProcessGroup:
             time.sleep(GATHER_S)
             self._look()
             while not self._watch.cause_known and time.monotonic() < deadline:
-                # Who failed tells the clock first and ends last.
+                # A node that fails tells the clock first and ends last.
                 time.sleep(_POLL_S)
                 self._look()
             self._hear_out()
@@ -119,53 +136,56 @@ class ProcessGroup:
         return None
 
     def ended(self) -> bool:
-        """Whether all required ROS nodes have ended; servers go on until they are told.
+        """Whether all required ROS nodes have ended; servers go on until they are asked to end.
 
-        When the clock has ended in order, the results are complete: a node that has not heard
-        of it after a while needs not be waited for.
+        When the clock has ended in order, the results are complete: a node that has not received
+        its last message after a while need not be waited for.
         """
         self._look()
         late = self._first_end is not None and time.monotonic() - self._first_end > EARLY_S
         return self._watch.complete or (self._watch.clock_done and late)
 
     def stopped(self) -> list[str]:
-        """The processes that somebody has stopped (SIGSTOP), by name; only Linux tells."""
+        """Names of the processes that a signal has stopped (SIGSTOP); known on Linux only."""
         return [
-            child.process.name + child.process.whom
+            child.process.name + child.process.note
             for child in self._children
             if _is_stopped(child.popen.pid)
         ]
 
     def _hear_out(self) -> None:
-        """Read what the processes said before they ended."""
+        """Take what the processes printed before they ended."""
         for child in self._children:
             if child.popen.poll() is not None and child.reader is not None:
-                child.reader.join(1.0)
+                child.reader.join(_HEAR_OUT_S)
 
     def _look(self) -> None:
         for child in self._children:
             code = child.popen.poll()
-            if code is not None:
+            if code is not None and not child.has_ended:
+                child.has_ended = True
+                self._channel.hear_out()
                 self._watch.ended(child.process.name, code)
-        for participant, how in self._watch.lost():
-            self._on_lost(participant, how)
+        for participant, how in self._watch.early_leaves():
+            self._channel.leave_early(participant, how)
 
     def end(self) -> None:
         """Ask all processes to end, and kill those that do not.
 
-        Servers are asked when the nodes have gone: these may have something to give back to them.
+        Servers are asked after the nodes, which may have something to give back to them.
         """
         for is_node in (True, False):
             self._end([child for child in self._children if child.process.is_ros is is_node])
         for child in self._children:
             if child.reader is not None:
-                child.reader.join(1.0)
+                child.reader.join(_HEAR_OUT_S)
+        self._stack.close()
 
     def _end(self, children: Sequence[_Child]) -> None:
         """End some of the processes, the first started last."""
         for child in reversed(children):
             self._signal(child, signal.SIGTERM)
-            # Who has been stopped could not end.
+            # A stopped process could not end.
             self._signal(child, signal.SIGCONT)
         deadline = time.monotonic() + GRACE_S
         for child in children:
@@ -191,6 +211,7 @@ class ProcessGroup:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=self._inherited,
             preexec_fn=partial(end_with_parent, os.getpid()),
         )
         child = _Child(process, popen)
@@ -203,8 +224,8 @@ class ProcessGroup:
         for raw in child.popen.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
-                if not self._watch.said(child.process.name, line):
-                    self._on_line(child.process.name, line)
+                self._watch.printed(child.process.name, line)
+                self._on_line(child.process.name, line)
         child.popen.stdout.close()
 
 

@@ -32,13 +32,17 @@ def prepare_replay(run_directory: Path) -> tuple[Scenario, Path | None, Summary]
     return scenario, arrivals.absolute(), summary
 
 
+class DifferentError(RunError):
+    """A repeated run is not the same as the run before."""
+
+
 def compare(former: Summary, summary: Summary) -> None:
     """Make sure that a repeated run is the same.
 
-    :raises RunError: it is not
+    :raises DifferentError: it is not
     """
     if former.trace_sha256 != summary.trace_sha256:
-        raise RunError(
+        raise DifferentError(
             f"the repeated run differs: its trace is {summary.trace_sha256}, that of the run "
             f"before {former.trace_sha256}"
         )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the endings of its processes say about a run; serves ``cosim run`` and ``ros2 launch``.
 
-Knows no way of starting processes: whoever starts them tells what they said and when they
-ended, and asks what that means. A line of the form ``NAME: text`` is a node's own word about
-its failure; it is the reason of the run's end, whatever is printed after it.
+This module starts no processes. The starter reports what they tell and print and when they end,
+and asks what that means. What a process tells about its failure is the reason of the run's end;
+of a program that tells nothing it is the exit code, with the last line that it printed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ros2_cosim.scenario.plan import Process
 
-#: Processes that fail one after the other have one cause; so long [s] we listen for it.
+#: Processes that fail one after the other have one cause, which is awaited for so long [s].
 GATHER_S = 0.7
 #: All nodes end together; one that has ended so long [s] before the others was not done.
 EARLY_S = 10.0
@@ -36,22 +36,16 @@ class RunWatch:
         self._processes = {process.name: process for process in plan}
         self._codes: dict[str, int] = {}
         self._last_lines: dict[str, str] = {}
-        self._own_words: dict[str, str] = {}
-        self._told_lost: set[str] = set()
+        self._reasons: dict[str, str] = {}
+        self._reported: set[str] = set()
 
-    def said(self, name: str, line: str) -> bool:
-        """Take a line that a process printed; tell whether it is its word about its failure."""
+    def printed(self, name: str, line: str) -> None:
+        """Take a line that a process printed."""
         self._last_lines[name] = line
-        # The server is no node of the run: it names itself by its program.
-        process = self._processes[name]
-        for prefix in (f"{name}: ", f"{process.executable.replace('_', '-')}: "):
-            if line.startswith(prefix):
-                self._own_words[name] = f"{name}: {line.removeprefix(prefix)}"
-                return True
-        if line.startswith(tuple(f"{participant}: " for participant in process.hosts)):
-            self._own_words[name] = line
-            return True
-        return False
+
+    def told(self, name: str, reason: str) -> None:
+        """Take what a process tells about its failure; only the first counts."""
+        self._reasons.setdefault(name, reason)
 
     def ended(self, name: str, code: int) -> None:
         """Take the exit code of a process; below zero: minus the signal that killed it."""
@@ -64,7 +58,7 @@ class RunWatch:
 
     @property
     def complete(self) -> bool:
-        """Whether all required ROS nodes have ended; servers go on until they are told."""
+        """Whether all required ROS nodes have ended; servers go on until they are asked to end."""
         return not any(
             p.is_ros and name not in self._codes and self._needs(p)
             for name, p in self._processes.items()
@@ -93,8 +87,8 @@ class RunWatch:
     def failure(self) -> str | None:
         """One line about the required process that failed; None if none has.
 
-        Whoever was killed, or failed without having been told to end, is the cause; of several
-        the one that comes first in the plan, for the others depend on it.
+        The cause is a process that was killed, or that failed without having been asked to end;
+        of several the one that comes first in the plan, because the others depend on it.
         """
         failed = self._failed()
         causes = [name for name in failed if self._codes[name] != _ABORTED]
@@ -109,18 +103,18 @@ class RunWatch:
             if self._ended_early(name):
                 hint = "" if process.package else "; does it call run_controller(law)?"
                 return (
-                    f"process '{name}'{process.whom} ended before the run was over: "
+                    f"process '{name}'{process.note} ended before the run was over: "
                     f"{self._last_line(name)}{hint}"
                 )
         return None
 
-    def lost(self) -> list[tuple[str, str]]:
+    def early_leaves(self) -> list[tuple[str, str]]:
         """(participant, how its process failed) of those the run can spare; each one once."""
         found = []
         for name, process in self._processes.items():
             failed = self._codes.get(name, 0) != 0 and not self._needs(process)
-            if failed and name not in self._told_lost:
-                self._told_lost.add(name)
+            if failed and name not in self._reported:
+                self._reported.add(name)
                 how = self._describe(name)
                 found += [(participant, how) for participant in process.participants]
         return found
@@ -145,11 +139,11 @@ class RunWatch:
         ]
 
     def _describe(self, name: str) -> str:
-        code, process = self._codes[name], f"process '{name}'{self._processes[name].whom}"
+        code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
         if code < 0:
             return f"{process} was killed by {signal.Signals(-code).name}"
-        if name in self._own_words:
-            return self._own_words[name]
+        if name in self._reasons:
+            return self._reasons[name]
         return f"{process} ended with exit code {code}: {self._last_line(name)}"
 
     def _last_line(self, name: str) -> str:

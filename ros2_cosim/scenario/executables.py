@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a participant's ``node`` names: a node of this package, or one of the user's own.
+"""The executable that a participant's ``node`` names: of this package, or the user's own.
 
 ======================  ==============================================================
 ``cacc_controller``     a node of this package

@@ -63,8 +63,8 @@ class Process:
         return self.hosts or (self.participant,) * bool(self.participant)
 
     @property
-    def whom(self) -> str:
-        """Behind its name in messages: who is in it, if there may be several."""
+    def note(self) -> str:
+        """Behind its name in messages: its participants, if there may be several."""
         return f" ({', '.join(self.hosts)})" if self.hosts else ""
 
 

@@ -6,15 +6,22 @@ Both are made from the same classes that check a scenario, so they cannot say an
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.scenario.registry import available_models, find_model
 from ros2_cosim.scenario.schema import Scenario
 
-_UNIT = re.compile(r"\s*\[([^\]]+)\]\s*\.?$")
+_UNIT = re.compile(r"\s*\[([A-Za-z0-9/^ ]+)\],?")
+#: Entry points of control laws.
+LAW_GROUP = "ros2_cosim.controllers"
 _LIMITS = {
     "exclusiveMinimum": "> {}",
     "minimum": ">= {}",
@@ -80,8 +87,15 @@ def model_page(name: str) -> ModelPage:
 
 
 def model_pages() -> list[ModelPage]:
-    """All installed models, by name."""
-    return [model_page(name) for name in available_models()]
+    """All installed models, by name; of one that cannot be loaded, why."""
+    return [_page_or_reason(name) for name in available_models()]
+
+
+def _page_or_reason(name: str) -> ModelPage:
+    try:
+        return model_page(name)
+    except ConfigurationError as error:
+        return ModelPage(name, str(error), "no", (), (), (), False)
 
 
 def parameter_rows(kind: Any) -> Iterator[ParameterRow]:
@@ -105,7 +119,7 @@ def _rows(
             default,
             _limits(entry, defs),
             unit[1] if unit else "",
-            _UNIT.sub("", text).strip(),
+            _UNIT.sub("", text, count=1).strip(" ,"),
         )
         if section is not None:
             yield from _rows(section, defs, f"{prefix}{name}.")
@@ -234,6 +248,24 @@ def scenario_schema() -> dict[str, Any]:
     if rules:
         participant["allOf"] = rules
     return schema
+
+
+def laws_table() -> str:
+    """The control laws and their parameters as Markdown, for the reference."""
+    lines = [
+        "| Law | Needs V2V of | Parameter | Default | Limits | Unit | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in sorted(entry_points(group=LAW_GROUP)):
+        law = entry.load()
+        needs = ", ".join(inspect.getattr_static(law, "needs_v2v", ()))
+        rows = list(parameter_rows(law)) if isinstance(law, type(BaseModel)) else []
+        for number, row in enumerate(rows or [ParameterRow(*[""] * 6)]):
+            first = (f"`{entry.name}`", needs) if number == 0 else ("", "")
+            name = f"`{row.name}`" if row.name else ""
+            cells = (*first, name, row.default, row.limits, row.unit, row.description)
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def models_table() -> str:

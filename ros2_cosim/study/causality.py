@@ -10,7 +10,6 @@ in the Automated Driving Simulation".
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,9 +19,10 @@ from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.report import REPORT_FILE
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.domain_lock import own_domain
-from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.output_directory import prepare_output
+from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.study.plan import (
@@ -44,7 +44,7 @@ from ros2_cosim.study.record import (
 )
 from ros2_cosim.study.report import render_study
 from ros2_cosim.study.runs import perform
-from ros2_cosim.study.schedule import Company, Control, Job, run_jobs
+from ros2_cosim.study.schedule import Control, Job, Neighbours, run_jobs
 from ros2_cosim.study.table import TABLE_FILE, text_table
 
 SCENARIO = "config/car_following.yaml"
@@ -71,7 +71,21 @@ def run_study(
     scenario = load_scenario(share_file(SCENARIO), [f"duration={options.duration_ns}"])
     build_graph(scenario)
     own_domain()
-    study = _resumed(scenario, options) if options.resume else _begun(scenario, options)
+    with study_directory(options.output) as directory:
+        return _run_study(scenario, options, directory, tell, on_line)
+
+
+def _run_study(
+    scenario: Scenario,
+    options: StudyOptions,
+    directory: OutputDirectory,
+    tell: Callable[[str], None],
+    on_line: Callable[[str, str], None],
+) -> Study:
+    if options.resume:
+        study = _resumed(scenario, options)
+    else:
+        study = _begun(scenario, options, directory)
     tell(
         f"{scenario.name}: {format_ns(options.duration_ns)} simulated, "
         f"{len(options.factors)} factors, {options.repetitions} repetitions"
@@ -102,9 +116,9 @@ def run_study(
     return study
 
 
-def _begun(scenario: Scenario, options: StudyOptions) -> Study:
-    """A study from the beginning."""
-    prepare_study(options.output)
+def _begun(scenario: Scenario, options: StudyOptions, directory: OutputDirectory) -> Study:
+    """A study from the beginning; an earlier one in the directory is replaced."""
+    directory.clear()
     study = Study(
         scenario.name, scenario.seed, options.duration_ns / 1e9, together=options.together
     )
@@ -159,8 +173,8 @@ def _run_all(
 
         return job_of(key, options.duration_ns, run)
 
-    def done(job: Job[StudyRun], run: StudyRun, company: Company) -> None:
-        study.add(replace(run, beside=company.weight, starts=company.starts))
+    def done(job: Job[StudyRun], run: StudyRun, neighbours: Neighbours) -> None:
+        study.add(replace(run, beside=neighbours.weight, starts=neighbours.starts))
         study.save(options.output)
         progress.done(job, run)
 
@@ -180,25 +194,16 @@ def _run_all(
 
 def _reference(scenario: Scenario, output: Path) -> str:
     """The trace of the sequential reference, which every synchronised run must have."""
-    prepare_output(output)
-    return run_inproc(scenario, output, record=False).trace_sha256
+    request = RunRequest(scenario, shape="inproc", out=output, record=False)
+    return run_request(request).trace_sha256
 
 
-def prepare_study(output: Path) -> None:
-    """Make the output directory; an earlier study in it is replaced.
-
-    :raises ConfigurationError: it holds something else, or cannot be written
-    """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        if any(output.iterdir()) and not (output / STUDY_FILE).exists():
-            raise ConfigurationError(
-                f"output directory {output}: not empty, and not the output of an earlier study; "
-                "name another directory"
-            )
-        for path in (*output.glob("hde-*"), output / "runs", output / "reference"):
-            shutil.rmtree(path, ignore_errors=True)
-        for name in (REPORT_FILE, TRACKS_FILE, TABLE_FILE):
-            (output / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"output directory {output}: {error.strerror or error}") from None
+def study_directory(output: Path) -> OutputDirectory:
+    """The output directory of a study, to be held while it goes on."""
+    return OutputDirectory(
+        output,
+        "study 'causality'",
+        kind="study",
+        marker=STUDY_FILE,
+        results=("hde-*", "runs", "reference", REPORT_FILE, TRACKS_FILE, TABLE_FILE),
+    )

@@ -5,7 +5,7 @@ The counterpart of :mod:`ros2_cosim.kernel.engine`: nothing is awaited. A period
 reads whatever has arrived, a message of a triggering port is delivered as it arrives. The
 stamps are those of the synchronised run (t of a periodic activation, the largest stamp
 delivered of a data-triggered one), so that each deviation from it can be told. No wall clock
-and no transport in here: whoever owns those calls :meth:`FreeRunning.receive` when a message
+and no transport in here: their owner calls :meth:`FreeRunning.receive` when a message
 has arrived and :meth:`FreeRunning.activate_time` when an activation is due.
 
 Each message counts at most once per reader, as the first of these that applies:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of a run without synchronisation: it gives the start, and gathers the results.
 
-Between these two it has no influence: there is no horizon, and nobody waits for anybody.
+Between these two it has no influence: there is no horizon, and no participant waits for another.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.study.free_running_node import START
 
-#: Time 0 lies so far ahead that everybody knows of it beforehand.
+#: Time 0 lies so far ahead that all participants receive it beforehand.
 _LEAD_NS = 300_000_000
 _POLL_S = 0.05
-_SECOND = 1_000_000_000
 
 
 class FreeRunningClock:
@@ -38,6 +37,7 @@ class FreeRunningClock:
     :param startup_s: wall seconds that connecting may take
     :param watchdog_s: wall seconds that reporting may take
     :param timer: the monotonic clock that all processes share [ns]
+    :param on_progress: called again and again with the planned time [ns]
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class FreeRunningClock:
         startup_s: float,
         watchdog_s: float,
         timer: Callable[[], int],
+        on_progress: Callable[[int], None],
     ) -> None:
         self._session = session
         self._run_id = run_id
@@ -61,7 +62,7 @@ class FreeRunningClock:
         self._timer = timer
         self._states: dict[str, ParticipantState | None] = dict.fromkeys(participants)
         self._failure: ParticipantState | None = None
-        self._told_at = timer()
+        self._on_progress = on_progress
         self.reports: dict[str, ParticipantReport] = {}
         self.start_ns = 0
         #: Whether the participants came to their last activations, however late.
@@ -89,7 +90,7 @@ class FreeRunningClock:
         """Run from the first connection until all reports are here.
 
         :raises ParticipantError: a participant reported an error
-        :raises DeadlockError: somebody does not connect, or does not report
+        :raises DeadlockError: a participant does not connect, or does not report
         :raises Cancelled: the process was asked to end
         """
         try:
@@ -99,7 +100,7 @@ class FreeRunningClock:
             self.start_ns = self._timer() + _LEAD_NS
             self._start.send(Horizon(self._run_id, self.start_ns, self._end))
             self._enter(State.RUNNING, "all participants are ready")
-            # Who needs as long again as was planned, and then some, never catches up.
+            # A run that needs as long again as was planned, and then some, never catches up.
             planned = round(self._end / self._factor)
             patience = 2 * planned + self._end // 2 + self._watchdog_ns
             self.complete = self._wait_for(lambda: self._all_in(State.STOPPING), patience)
@@ -115,7 +116,7 @@ class FreeRunningClock:
             raise
 
     def finish(self) -> None:
-        """The results are on disk: let everybody go."""
+        """The results are on disk: all participants may end."""
         self._enter(State.SHUT_DOWN, "the run is complete")
         self._system.flush()
 
@@ -125,18 +126,17 @@ class FreeRunningClock:
             self._session.wait(_POLL_S)
             if self._failure is not None:
                 raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
-            self._tell_time()
+            self._report_time()
             if self._timer() - since > patience_ns:
                 return False
         return True
 
-    def _tell_time(self) -> None:
-        """Print the planned time once per second of wall time: a sign of life."""
-        now = self._timer()
-        if now - self._told_at > _SECOND:
-            self._told_at = now
-            shown = min(self._end, int((now - self.start_ns) * self._factor))
-            print(f"time {max(0, shown) / 1e9 if self.start_ns else 0.0:.3f} s", flush=True)
+    def _report_time(self) -> None:
+        """Report the planned time: progress and sign of life."""
+        shown = 0
+        if self.start_ns:
+            shown = min(self._end, int((self._timer() - self.start_ns) * self._factor))
+        self._on_progress(max(0, shown))
 
     def _all_in(self, state: State) -> bool:
         return all(s is not None and s.state >= state for s in self._states.values())

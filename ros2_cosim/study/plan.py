@@ -26,11 +26,11 @@ QUICK_DOUBLINGS = 1
 MODES = ("PRT", "HDE")
 _MOST_FACTORS = 200
 _HIGHEST = 1000.0
-#: Wall time [s] that a run takes beside that of its simulated time, to come up and to end.
+#: Wall time [s] that a run takes beside that of its simulated time, to start up and to end.
 _AROUND_S = 6.0
-#: Processes that come up keep all processors busy for seconds. A run without synchronisation that
+#: Processes that start up keep all processors busy for seconds. A run without synchronisation that
 #: is faster than this has less than 10 ms for the 5 ms of simulated time within which a message
-#: must be there: beside it nothing comes up.
+#: must be there: beside it no other starts up.
 _UNDISTURBED = 0.5
 #: Real-time factor of a run as fast as possible, to tell how long it may take.
 _FASTEST = 15.0
@@ -148,7 +148,7 @@ def directory_of(key: RunKey) -> str:
 
 def job_of(key: RunKey, duration_ns: int, run: Callable[[Control], StudyRun]) -> Job[StudyRun]:
     """A run as a job beside others: what it needs of the machine, and for how long."""
-    # Those whose speed nobody knows beforehand need the machine for themselves.
+    # A run whose speed is not known beforehand needs the machine for itself.
     alone = key.purpose in ("synchronised", "beyond")
     factor = _FASTEST if key.factor is None else key.factor
     if alone:

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,20 +13,16 @@ from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.trace import run_digest
-from ros2_cosim.run.dds import loopback_environment
-from ros2_cosim.run.domain_lock import domain_lock
-from ros2_cosim.run.processes import ProcessGroup
-from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, Process
-from ros2_cosim.scenario.schema import Scenario, save_scenario
+from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.run.ros import run_processes
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, Process, RunOptions
+from ros2_cosim.scenario.schema import Scenario
 
 RESULT_FILE = "free_running.json"
 #: A run that reaches less than this share of the wanted factor has not kept up.
 KEEPS_UP = 0.9
 #: Distance of two points of a track [ns].
 TRACK_STEP_NS = 100_000_000
-_POLL_S = 0.05
-#: How the clock node tells its progress.
-_TIME = re.compile(r"time ([0-9.]+) s")
 
 
 @dataclass
@@ -160,38 +153,25 @@ def run_free(
 ) -> FreeRun:
     """Run a scenario in paced real time without synchronisation.
 
-    :param output: existing directory for the files that the processes share
+    :param output: directory for the files that the processes share
     :param factor: wanted real-time factor
     :param watched: topic of the odometry whose track is kept
     :param progress: called with the planned time [ns] about once per second
-    :param on_line: called with (process name, line) of everything else the processes print
+    :param on_line: called with (process name, line) of everything the processes print
     :param on_poll: called again and again; what it raises ends the run
     :param domains: ROS domains of which the first that is free is taken; None: that of this
         process
     :raises RunError: a process failed or ended before its time
     """
-    save_scenario(scenario, output / RESOLVED_SCENARIO)
-    result = output / RESULT_FILE
-    result.unlink(missing_ok=True)
-    plan = make_free_plan(scenario, output, factor, watched)
 
-    def listen(name: str, line: str) -> None:
-        if match := _TIME.fullmatch(line):
-            progress(round(float(match[1]) * 1e9))
-        else:
-            on_line(name, line)
+    def plan(scenario: Scenario, options: RunOptions) -> list[Process]:
+        return make_free_plan(scenario, options.output, factor, watched)
 
-    environment = loopback_environment(os.environ, output)
-    with (
-        domain_lock(domains=domains) as domain,
-        ProcessGroup(plan, environment | {"ROS_DOMAIN_ID": str(domain)}, listen) as group,
-    ):
-        while not group.ended():
-            on_poll()
-            failure = group.failure()
-            if failure is not None:
-                raise RunError(failure)
-            time.sleep(_POLL_S)
-    if not result.is_file():
-        raise RunError("the clock ended without a result")
-    return FreeRun(**json.loads(result.read_text(encoding="utf-8")))
+    request = RunRequest(scenario, out=output, rate=factor, record=False)
+    with bring_up(request, domains=domains, planner=plan) as prepared:
+        result = prepared.output / RESULT_FILE
+        result.unlink(missing_ok=True)
+        run_processes(prepared, progress=progress, on_line=on_line, on_poll=on_poll)
+        if not result.is_file():
+            raise RunError("the clock ended without a result")
+        return FreeRun(**json.loads(result.read_text(encoding="utf-8")))

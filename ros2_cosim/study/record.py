@@ -23,7 +23,7 @@ PURPOSES = ("synchronised", "repetition", "sweep", "beyond")
 
 
 class RunKey(NamedTuple):
-    """What tells the runs of a study apart; the fields are those of :class:`StudyRun`."""
+    """The identity of a run within its study; the fields are those of :class:`StudyRun`."""
 
     mode: str
     purpose: str

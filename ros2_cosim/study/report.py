@@ -9,8 +9,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.record.report import REPORT_FILE, Chart, Tile
-from ros2_cosim.record.svg_plot import Bar, Line, line_chart, stacked_bars
+from ros2_cosim.record.report import REPORT_FILE, Tile
+from ros2_cosim.record.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 from ros2_cosim.study.record import Study, StudyRun
 from ros2_cosim.study.table import write_table
 

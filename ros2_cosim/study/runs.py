@@ -13,10 +13,9 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.results import BAG
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.domain_lock import domains_from, own_domain
-from ros2_cosim.run.output_directory import prepare_output
-from ros2_cosim.run.ros import run_ros
-from ros2_cosim.scenario.plan import RunOptions
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.study.prt import KEEPS_UP, Track, run_free
@@ -64,7 +63,6 @@ def perform(
         on_line(f"{key.label}: {name}", line)
 
     watch = _Watch(told, said, control.check)
-    prepare_output(output)
     try:
         if key.factor is None or key.mode == "HDE":
             return _synchronised(key, scenario, output, watch)
@@ -75,9 +73,8 @@ def perform(
 
 def _synchronised(key: RunKey, scenario: Scenario, output: Path, watch: _Watch) -> StudyRun:
     load = _load()
-    summary = run_ros(
-        scenario,
-        RunOptions(output, rate=key.factor),
+    summary = run_request(
+        RunRequest(scenario, out=output, rate=key.factor),
         domains=domains_from(own_domain()),
         **watch._asdict(),
     )
@@ -139,7 +136,7 @@ def _count(scenario: Scenario, bag: Path) -> tuple[dict[str, dict[str, int]], Tr
 
 
 def _load() -> float | None:
-    """How many processes want to run, mean of the last minute; None where nobody knows."""
+    """How many processes want to run, mean of the last minute; None where that is not known."""
     try:
         return round(os.getloadavg()[0], 2)
     except (OSError, AttributeError):

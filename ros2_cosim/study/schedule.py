@@ -2,9 +2,9 @@
 """Jobs side by side in threads: as many as a budget permits, the longest first.
 
 Knows nothing of what the jobs do. Each has a weight, the share of the machine that it needs;
-the weights of those under way together stay within the budget. Coming up costs more than
-running, so that one job comes up at a time: the next one starts when it says that it has begun.
-While a ``quiet`` job is under way, none comes up: what runs beside it was started before.
+the weights of those under way together stay within the budget. Starting up costs more than
+running, so that one job starts up at a time: the next one follows when it reports that it has
+begun. While a ``quiet`` job is under way, none starts up: what runs beside it was started before.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _SLACK = 1e-9
 
 
 class Control:
-    """What a job that is under way asks and tells; safe to call from any thread."""
+    """What a job under way uses to stop when asked, and to report; safe in any thread."""
 
     def __init__(self, stop: threading.Event, begun: Callable[[], None]) -> None:
         self._stop = stop
         self._begun = begun
-        self._told = False
+        self._reported = False
 
     def check(self) -> None:
         """To be called again and again.
@@ -42,8 +42,8 @@ class Control:
 
     def begun(self) -> None:
         """The job is up: the next one may start. Only the first call counts."""
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             self._begun()
 
 
@@ -52,7 +52,7 @@ class Job(Generic[T]):
     """One job.
 
     ``weight`` counts against the budget, ``expected_s`` is how long it will take. A job that
-    runs ``alone`` has no other beside it; beside a ``quiet`` one no other comes up.
+    runs ``alone`` has no other beside it; beside a ``quiet`` one no other starts up.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Job(Generic[T]):
     quiet: bool = False
 
 
-class Company(NamedTuple):
+class Neighbours(NamedTuple):
     """What a job had beside it.
 
     ``weight`` is the largest sum of the weights of others at one time, ``starts`` how many of
@@ -78,10 +78,10 @@ class Company(NamedTuple):
 class _Active(Generic[T]):
     job: Job[T]
     thread: threading.Thread | None = None
-    coming_up: bool = True
+    starting_up: bool = True
     beside: float = 0.0
     starts: int = 0
-    #: Results and errors; whoever was cancelled has neither.
+    #: Results and errors; a job that was cancelled has neither.
     results: list[T] = field(default_factory=list)
     error: BaseException | None = None
 
@@ -152,12 +152,12 @@ def run_jobs(
     most: int,
     *,
     on_start: Callable[[Job[T]], None] = lambda job: None,
-    on_done: Callable[[Job[T], T, Company], None],
+    on_done: Callable[[Job[T], T, Neighbours], None],
 ) -> None:
     """Run all jobs; the functions given are called in this thread, in the order of events.
 
     When a job fails, or this thread is interrupted (KeyboardInterrupt), no other is started,
-    those under way are told to end and are waited for, and what was done is handed on; then the
+    those under way are asked to end and are waited for, and what was done is handed on; then the
     first error is raised.
 
     :param budget: largest sum of the weights under way; 0: strictly one after the other
@@ -194,7 +194,7 @@ def run_jobs(
 
     def take(one: _Active[T], ended: bool) -> None:
         nonlocal failure
-        one.coming_up = False
+        one.starting_up = False
         if not ended:
             return
         active.remove(one)
@@ -202,11 +202,11 @@ def run_jobs(
             failure = failure or one.error
             stop.set()
         for result in one.results:
-            on_done(one.job, result, Company(round(one.beside, 9), one.starts))
+            on_done(one.job, result, Neighbours(round(one.beside, 9), one.starts))
 
     try:
         while waiting or active:
-            if failure is None and not any(one.coming_up for one in active):
+            if failure is None and not any(one.starting_up for one in active):
                 job = next_job(waiting, [one.job for one in active], budget, most)
                 if job is not None:
                     start(job)

@@ -256,7 +256,9 @@ class VdsPlant(Model):
         free = self._settings.depends_on_wall_clock
         return Report(
             figures={} if self._link is None else self._link.figures(),
-            not_repeatable=(0, "its vehicle simulator runs by itself (mode free)") if free else None,
+            not_repeatable=(0, "its vehicle simulator runs by itself (mode free)")
+            if free
+            else None,
             transport_ns=self._transport_ns,
         )
 

@@ -19,6 +19,7 @@ from support.world_scenarios import world_data, world_scenario
 from ros2_cosim.carla_bridge.describe import describe_world
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -75,7 +76,7 @@ def test_sample_time_vehicles_and_traffic_of_a_slave_process(tmp_path: Path) -> 
     pytest.importorskip("rclpy")
     step = Fraction(1, 50)
     with slave_process(tmp_path) as (description, port), Master(connect_wait_s=60) as master:
-        remote = master.add_slave(description, port=port, name="world", resolution=step)
+        remote = master.add_slave(description, port=port, name="world", use=SlaveUse(step))
 
         def refused(code: ErrorCode, text: str, **parameters: object) -> None:
             """The parameters do not fit; the slave says so and can be reset."""
@@ -134,7 +135,7 @@ def test_the_slave_also_runs_in_soft_real_time(tmp_path: Path) -> None:
         slave_process(tmp_path) as (description, port),
         Master(op_mode=OpMode.SRT, connect_wait_s=60) as master,
     ):
-        remote = master.add_slave(description, port=port, resolution=Fraction(1, 50))
+        remote = master.add_slave(description, port=port, use=SlaveUse(Fraction(1, 50)))
         master.configure({remote.name: {"vehicles": 1}})
         master.initialise()
         master.run()

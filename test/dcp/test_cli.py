@@ -186,7 +186,7 @@ def test_validate_names_file_line_and_fault(tmp_path: Path) -> None:
     [
         (["describe"], "either a Python model or an FMU"),
         (["describe", "nothing"], "allowed is module:Class"),
-        (["describe", "no.such:Model"], "cannot be loaded"),
+        (["describe", "no.such:Model"], "loading no.such failed: ModuleNotFoundError"),
         (["describe", f"{MODELS}:Nothing"], "has no 'Nothing'"),
         (["describe", f"{MODELS}:Running"], "cannot be made"),
         (["describe", f"{MODELS}:SINE_UUID"], "found str"),

@@ -207,5 +207,5 @@ def test_nothing_connected_can_be_prepared_and_steps_are_not_needed_in_nrt() -> 
     assert session.ok(P.STC_prepare) == [S.PREPARING, S.PREPARED]
     session = Session()
     session.wire()
-    session.bench.slave.config.steps.clear()
+    session.bench.slave.configuration.steps.clear()
     session.ok(P.STC_prepare)

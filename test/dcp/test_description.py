@@ -13,7 +13,9 @@ import pytest
 from support.dcp_models import Offset, Sine, Types, sine_description
 
 from ros2_cosim.dcp.description.model import (
+    Bluetooth,
     Causality,
+    DataPipe,
     Dependency,
     DisplayUnit,
     LogCategory,
@@ -24,17 +26,14 @@ from ros2_cosim.dcp.description.model import (
     SimpleType,
     TypeAttributes,
     Unit,
+    Usb2,
     Variable,
 )
 from ros2_cosim.dcp.description.package import write_package
-from ros2_cosim.dcp.description.read import parse_description, read_description
-from ros2_cosim.dcp.description.transport import (
-    Bluetooth,
-    DataPipe,
-    Usb2,
-)
+from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.write import description_bytes, write_description
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
@@ -81,9 +80,7 @@ def full() -> Any:
         ),
         steps=NonRealTime(2, False, 1, 8),
         heartbeat=Fraction(3, 2),
-        host="127.0.0.1",
-        port=8080,
-        data_ports=((8080, 8080), (9000, 9010)),
+        address=SlaveAddress("127.0.0.1", 8080, ((8080, 8080), (9000, 9010))),
         log_categories=(LogCategory(1, "general"),),
         log_templates=(LogTemplate(1, 1, 3, "speed is %float64, 100%% of %string"),),
         units=(
@@ -121,7 +118,7 @@ def test_declared_type_completes_the_variable() -> None:
 
 def test_uuid_follows_the_content() -> None:
     assert describe(Sine).uuid == describe(Sine).uuid
-    assert describe(Sine).uuid != describe(Sine, port=1).uuid
+    assert describe(Sine).uuid != describe(Sine, address=SlaveAddress(port=1)).uuid
     assert describe(Offset).uuid_bytes.hex() == describe(Offset).uuid.replace("-", "")
 
 

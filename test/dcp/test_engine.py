@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from fractions import Fraction
 
+import pytest
 from support.dcp_engine import Bench
-from support.dcp_session import HOME, E, P, S, Session, box
+from support.dcp_session import HOME, Box, E, P, S, Session, box
 
 from ros2_cosim.dcp.description.model import NonRealTime
 from ros2_cosim.dcp.wire.pdu import make
@@ -168,3 +170,32 @@ def test_heartbeat() -> None:
     assert session.ok(P.STC_reset) == [S.CONFIGURATION]
     assert bench.slave.error_code == E.NONE
     assert bench.slave.deadline() == bench.time + 0.5
+
+
+class Stubborn(Box):
+    """Raises in the callbacks that run between two PDUs."""
+
+    def parameters_changed(self, names: Sequence[str]) -> None:
+        raise ValueError("no such gear")
+
+    def synchronized(self) -> bool:
+        raise ValueError("no clock")
+
+
+@pytest.mark.parametrize("place", ["parameters_changed", "synchronized"])
+def test_an_exception_between_two_steps_leads_to_the_error_state(place: str) -> None:
+    session = Session(mode=1, model=Stubborn())
+    session.to(S.CONFIGURED)
+    bench = session.bench
+    if place == "parameters_changed":
+        data = struct.pack("<d", 2.0)
+        bench.ask(make(P.DAT_parameter, pdu_seq_id=0, param_id=1, payload=data))
+        states = session.ok(P.STC_initialize)
+        assert states == [S.INITIALIZING, S.ERRORHANDLING, S.ERRORRESOLVED]
+    else:
+        assert session.ok(P.STC_run, time=1001) == [S.SYNCHRONIZING]
+        bench.time = 1001.0
+        bench.slave.on_time()
+        assert session.state is S.ERRORRESOLVED
+    assert "ValueError: no " in bench.slave.error_text
+    assert session.ok(P.STC_reset) == [S.CONFIGURATION]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import zipfile
 from fractions import Fraction
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 
 from ros2_cosim.dcp.description.model import Causality
-from ros2_cosim.dcp.description.read import parse_description
+from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
@@ -121,7 +123,7 @@ def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
             assert remote.output("now") == float((step - 1) * Fraction(1, 10)) + 0.1
         with pytest.raises(DcpError, match="left the run by itself"):
             master.do_step(20)
-        master._io.await_state([remote], State.STOPPED)
+        master._requests.await_state([remote], State.STOPPED)
 
 
 def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:
@@ -218,6 +220,14 @@ def test_an_error_of_the_model_is_reported_and_can_be_reset(trig2: Path) -> None
         master.stop()
 
 
+def test_without_fmpy_one_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fmpy", None)
+    with pytest.raises(DescriptionError, match=r"a\.fmu: FMUs are run by FMPy.* pip install fmpy"):
+        load_fmu(tmp_path / "a.fmu")
+
+
 def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> None:
     text = tmp_path / "text.fmu"
     text.write_text("no zip")
@@ -241,3 +251,18 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> Non
             load_fmu(path)
         assert "\n" not in str(caught.value)
     assert os.getcwd() == before
+
+
+def test_without_fmpy_one_sentence_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hidden(MetaPathFinder):
+        def find_spec(self, name: str, *rest: object) -> None:
+            if name == "fmpy":
+                raise ModuleNotFoundError("No module named 'fmpy'", name=name)
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "fmpy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
+    with pytest.raises(DescriptionError, match="a.fmu: FMUs need the Python package FMPy"):
+        describe_fmu(tmp_path / "a.fmu")

@@ -87,9 +87,9 @@ class Path:
         data = self.request(kind) if kind in LAYOUTS else bytes([kind]) + self.rng.randbytes(19)
         answers = self.bench.ask(data)
         if len(data) >= 4 and kind < 0xB0 and answers and before is not State.ALIVE:
-            self.seq = slave._expected
+            self.seq = slave.expected_seq
         elif slave.state is not State.ALIVE:
-            self.seq = slave._expected
+            self.seq = slave.expected_seq
         state = before
         for answer in answers:
             if answer.kind is PduType.NTF_state_changed:

@@ -18,8 +18,9 @@ from support.dcp_models import Offset, running
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
@@ -107,7 +108,9 @@ def test_control_gets_through_a_bad_network(seed: int) -> None:
         bad_wire(slave.port, seed, 0.1) as wire,
         Master(timeout_s=20, retry_s=0.03) as master,
     ):
-        remote = master.add_slave(description, port=wire.port, transport=UDP, data_port=slave.port)
+        remote = master.add_slave(
+            description, port=wire.port, transport=UDP, use=SlaveUse(data_port=slave.port)
+        )
         master.configure()
         master.initialise()
         master.run()
@@ -217,7 +220,7 @@ def step(bench: Bench) -> float:
         bench.ask(
             make(
                 kind,
-                pdu_seq_id=slave._expected,
+                pdu_seq_id=slave.expected_seq,
                 receiver=1,
                 state_id=slave.state,
                 **fields,  # type: ignore[arg-type]
@@ -295,7 +298,7 @@ def test_outputs_that_never_come_name_the_slave() -> None:
             master.configure()
             master.run()
             master.do_step()
-            slave.server.send_data = lambda target, data: None  # type: ignore[method-assign]
+            slave.server.sockets.send_data = lambda target, data: None  # type: ignore[method-assign]
             with pytest.raises(DcpTimeoutError, match="'Offset'.*its outputs"):
                 master.do_step()
             assert remote.outputs == [1.0]

@@ -13,7 +13,8 @@ from support.dcp_models import Offset, Sine, Types, running, sine_description
 from support.ports import free_port
 
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.master.remote import SlaveUse
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
@@ -187,7 +188,7 @@ def test_refused_request_names_pdu_and_code() -> None:
             master.configure()
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_slave() -> None:
     with Master(timeout_s=1) as master:
         master.add_slave(sine_description(), port=1)
         with pytest.raises(DcpPeerLostError, match="'Sine': no connection to 127.0.0.1:1"):
@@ -241,7 +242,7 @@ def test_master_that_vanishes_ends_the_slave_with_its_stop() -> None:
         master.configure()
         master.run()
         master.do_step()
-        master._io.close()
+        master._requests.sockets.close()
         slave.thread.join(10)
         assert isinstance(slave.error, DcpPeerLostError)
         assert "the master was lost" in str(slave.error)
@@ -255,7 +256,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
         first.add_slave(description, port=slave.port)
         first.configure()
         first.run()
-        first._io.close()
+        first._requests.sockets.close()
         with Master(timeout_s=10) as second:
             remote = second.add_slave(description, port=slave.port)
             second.configure()
@@ -268,7 +269,7 @@ def test_a_new_master_recovers_an_abandoned_slave() -> None:
 
 def test_separate_data_port_as_in_the_standard() -> None:
     free = free_port()
-    description = describe(Offset, data_ports=((free, free),))
+    description = describe(Offset, address=SlaveAddress(data_ports=((free, free),)))
     with running(Offset(), description) as slave, Master(timeout_s=10) as master:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
@@ -289,7 +290,7 @@ def test_multi_rate_slaves_share_one_master_step() -> None:
         Master(timeout_s=10) as master,
     ):
         quick = master.add_slave(fast, port=one.port)
-        late = master.add_slave(slow, port=two.port, every=4)
+        late = master.add_slave(slow, port=two.port, use=SlaveUse(every=4))
         master.connect("fast.y", "slow.u")
         master.configure()
         assert master.step_size == Fraction(1, 100)

@@ -15,14 +15,13 @@ from support.dcp_models import Offset, Sine, running, sine_description
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import RemoteSlave, Request
+from ros2_cosim.dcp.master.remote import PendingRequest, RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import DataType, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.dcp.wire.pdu import make
-from ros2_cosim.dcp.wire.transport import TcpLink
 
 TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 COUNT = 20
@@ -42,7 +41,7 @@ def test_large_data_pdus_are_cut_for_slaves_that_take_only_small_ones(
     description = describe(Wide)
     with running(Wide(), description) as slave, Master(timeout_s=30) as master:
         remote = master.add_slave(
-            description, port=slave.port, transport=transport, max_pdu_size=64
+            description, port=slave.port, transport=transport, use=SlaveUse(max_pdu_size=64)
         )
         master.configure()
         # 5 bytes of header and at most 7 values
@@ -151,12 +150,12 @@ def test_log_entries_with_short_strings() -> None:
 def test_answers_with_log_entries_that_are_cut_off() -> None:
     remote = RemoteSlave("s", LOGGED, 1, "127.0.0.1", 1, UDP)
     _, request = remote.next_inf(PduType.INF_log, b"\0\5")
-    remote.pending[0] = Request(PduType.INF_log, request, 0.0)
+    remote.pending[0] = PendingRequest(PduType.INF_log, request, 0.0)
     entries = entry(4, struct.pack("<d", 1.0)) + entry(4, struct.pack("<d", 2.0))
     remote.take_control(b"\xb4\0\0\1" + entries[:-4])
     assert [e.text for e in remote.log] == ["1.0"]
     assert remote.pending == {}
-    remote.pending[1] = Request(PduType.INF_log, request, 0.0)
+    remote.pending[1] = PendingRequest(PduType.INF_log, request, 0.0)
     remote.take_empty()
     assert remote.pending == {}
 
@@ -166,9 +165,9 @@ class Closing(SlaveServer):
 
     def deregistered(self) -> None:
         super().deregistered()
-        for link in [link for link in self._links if isinstance(link, TcpLink)]:
+        for link in list(self.sockets._links):
             link.flush()
-            self._drop(link, "deregistered")
+            self.sockets.drop(link, "deregistered")
 
 
 def test_a_slave_that_hangs_up_can_be_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:

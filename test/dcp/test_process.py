@@ -138,9 +138,9 @@ def test_a_slave_over_udp_ends_when_no_heartbeat_comes_any_more() -> None:
         master.configure()
         master.run()
         master.do_step()
-        master._closed.set()  # as if its process had been killed: no heartbeat, no farewell
+        master._heartbeat.stop()  # as if its process had been killed: no heartbeat, no farewell
         slave.thread.join(20)
         assert not slave.thread.is_alive()
-        master._io.close()
+        master._requests.sockets.close()
     assert isinstance(slave.error, DcpPeerLostError)
     assert "the master was lost: no heartbeat in time" in str(slave.error)

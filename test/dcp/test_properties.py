@@ -18,8 +18,8 @@ from ros2_cosim.dcp.description.model import SimpleType, TypeAttributes
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.slave.core import SlaveOptions
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DcpError

@@ -12,8 +12,8 @@ import pytest
 from support.dcp_models import Offset, Sine, running, sine_description
 
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.slave.core import SlaveOptions
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError
@@ -216,20 +216,20 @@ def test_requests_are_answered_during_a_long_computation() -> None:
         remote = master.add_slave(description, port=slave.port)
         master.configure()
         master.run()
-        master._stc(remote, PduType.STC_do_step, (1).to_bytes(4, "little"))
-        master._io.await_state([remote], State.COMPUTING)
+        master._requests.stc(remote, PduType.STC_do_step, (1).to_bytes(4, "little"))
+        master._requests.await_state([remote], State.COMPUTING)
         assert model.entered.wait(10)
         assert master.request_states() == {"Blocked": State.COMPUTING}
-        master._stc(remote, PduType.STC_initialize)
+        master._requests.stc(remote, PduType.STC_initialize)
         with pytest.raises(DcpError, match="STATE_TRANSITION_IN_PROGRESS") as caught:
             master.request_states()
         assert caught.value.code == ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
         remote.pending.clear()
-        master._stc(remote, PduType.STC_stop)
-        master._io.await_state([remote], State.STOPPING)
+        master._requests.stc(remote, PduType.STC_stop)
+        master._requests.await_state([remote], State.STOPPING)
         assert not model.stopped
         model.go_on.set()
-        master._io.await_state([remote], State.STOPPED)
+        master._requests.await_state([remote], State.STOPPED)
         assert model.stopped
 
 
@@ -249,14 +249,14 @@ def test_a_slave_may_leave_the_run_by_itself() -> None:
             master.run()
             with pytest.raises(DcpError, match="'Leaving' left the run by itself"):
                 master.do_step(20)
-            master._io.await_state([remote], State.STOPPED)
+            master._requests.await_state([remote], State.STOPPED)
 
 
 def test_a_start_in_a_distant_year_does_not_end_the_slave() -> None:
     with running(Sine(), sine_description()) as slave, Master(op_mode=OpMode.SRT) as master:
         remote = master.add_slave(sine_description(), port=slave.port)
         master.configure()
-        master._stc(remote, PduType.STC_run, (2**63 - 1).to_bytes(8, "little"))
+        master._requests.stc(remote, PduType.STC_run, (2**63 - 1).to_bytes(8, "little"))
         assert master.request_states() == {"Sine": State.SYNCHRONIZING}
         assert master.request_states() == {"Sine": State.SYNCHRONIZING}
         assert slave.error is None

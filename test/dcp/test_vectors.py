@@ -19,7 +19,7 @@ from ros2_cosim.dcp.description.model import (
     SlaveDescription,
     Variable,
 )
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.model import (
     Input,
     Output,
@@ -144,6 +144,8 @@ class Mixed(SlaveModel):
 
 def test_parameters_conversions_and_incomplete_configuration() -> None:
     description = describe(
-        Mixed, uuid="0d7217ea-ac72-11ea-bb37-0242ac130002", data_ports=((1024, 1024),)
+        Mixed,
+        uuid="0d7217ea-ac72-11ea-bb37-0242ac130002",
+        address=SlaveAddress(data_ports=((1024, 1024),)),
     )
     replay("I", Mixed(), description)

@@ -21,8 +21,8 @@ from support.dcp_engine import Bench
 from support.dcp_models import SINE_UUID, running
 
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
-from ros2_cosim.dcp.slave.config import Endpoint
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import OpMode
 
@@ -31,7 +31,7 @@ LINE = tuple[str, bytes]
 
 
 def lines(name: str) -> Iterator[LINE]:
-    """(who to whom, bytes) of each line; frames of TCP keep their length."""
+    """(sender and receiver, bytes) of each line; frames of TCP keep their length."""
     for line in (FOLDER / f"{name}.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             way, _, rest = line.partition(" ")
@@ -137,7 +137,7 @@ def test_two_slaves_with_data_between_them() -> None:
     """C on the engine: ports, addresses and every byte as recorded."""
     benches = {n: Bench(Constant(p), pair_description(n)) for n, p in pair_payloads().items()}
     for bench in benches.values():
-        bench.slave.config.control_ports = {}
+        bench.slave.configuration.control_ports = {}
     listening = {60001: benches[1], 60002: benches[2]}
     for way, data in lines("C"):
         source, target = map(int, way.split(">"))
@@ -156,7 +156,7 @@ def test_two_slaves_with_data_between_them() -> None:
             receiver.slave.receive(sent, None)
     for number, bench in benches.items():
         assert (bench.sent, bench.data) == ([], [])
-        bench.slave._take_inputs()
+        bench.slave._data.take_inputs()
         other = pair_payloads()[3 - number]
         assert struct.pack(f"<{len(other) // 8}d", *bench.slave.model.inputs) == other
 

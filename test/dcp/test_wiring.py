@@ -11,6 +11,7 @@ from support.dcp_models import Offset, running, sine_description
 
 from ros2_cosim.dcp.description.model import SlaveDescription, Unit
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.model import (
     Input,
@@ -83,8 +84,8 @@ def test_fitting_wires_are_taken() -> None:
     for target in ("in_m", "in_length", "in_none"):
         master.connect("a.out_m", f"b.{target}")
     master.connect("a.out_f32", "b.in_f32")
-    master._plan(None)
-    assert [len(g.pairs) for g in master._groups if g.source and g.target] == [4]
+    groups = master._planned(None).groups
+    assert [len(g.pairs) for g in groups if g.source and g.target] == [4]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_fitting_wires_are_taken() -> None:
         ({"op": OpMode.HRT}, "offers NRT, not HRT"),
         ({"port": None}, "names no control port"),
         ({"transport": TransportProtocol.CAN}, "does not offer CAN"),
-        ({"every": 0}, "every is 0"),
+        ({"use": SlaveUse(every=0)}, "every is 0"),
     ],
 )
 def test_slaves_that_do_not_fit_are_refused(arguments: dict[str, Any], text: str) -> None:
@@ -189,7 +190,7 @@ def test_tunable_structural_parameter_resizes_arrays() -> None:
     ]
 
     def ask(kind: PduType, **fields: Any) -> None:
-        seq = bench.slave._expected
+        seq = bench.slave.expected_seq
         state = {"state_id": bench.slave.state} if kind < 0x20 else {}
         answers = bench.ask(make(kind, pdu_seq_id=seq, receiver=1, **state, **fields))
         assert answers[0].kind is PduType.RSP_ack, str(answers[0])

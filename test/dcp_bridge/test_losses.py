@@ -15,8 +15,8 @@ from support.udp_relay import losing_relay
 from support.wave_models import Trigonometric
 
 from ros2_cosim.dcp.description.write import write_description
-from ros2_cosim.dcp.slave.core import SlaveOptions
 from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.sequential import SequentialScheduler

@@ -215,7 +215,7 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
     documented = [name for row in table for name in names(row[0])]
     actual = [argument.name for argument in launch_arguments()]
     assert sorted(documented) == sorted(actual)
-    (line,) = re.findall(r"^Arguments: `([a-z ]+)`$", text_of("README.md"), re.MULTILINE)
+    (line,) = re.findall(r"^Arguments: `([a-z_ ]+)`$", text_of("README.md"), re.MULTILINE)
     assert sorted(line.split()) == sorted(actual)
 
 

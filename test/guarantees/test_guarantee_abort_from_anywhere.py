@@ -11,22 +11,22 @@ from support.step_systems import MS, Part, StepSystem
 
 from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.sequential import SequentialScheduler
 
 
-@pytest.mark.parametrize("who", ["a", "b"])
-def test_everybody_is_told_with_its_state(who):
+@pytest.mark.parametrize("aborting", ["a", "b"])
+def test_all_participants_are_told_with_their_state(aborting):
     told: dict[str, State] = {}
 
     def part(name: str) -> Part:
         def step(time, step) -> None:
-            if name == who and step.time == 20 * MS:
+            if name == aborting and step.time == 20 * MS:
                 time.abort("smoke")
 
         return Part(10 * MS, step, handlers={"on_abort": lambda s: told.setdefault(name, s)})
 
-    with pytest.raises(Aborted, match=f"'{who}' aborts the run: smoke"):
+    with pytest.raises(Aborted, match=f"'{aborting}' aborts the run: smoke"):
         StepSystem(a=part("a"), b=part("b")).run(50 * MS)
     assert told == {"a": State.RUNNING, "b": State.RUNNING}
 
@@ -43,6 +43,6 @@ def test_before_the_run_the_state_is_another_one():
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
     with pytest.raises(Aborted):
-        with Lives(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        with LifecycleGroup(behaviours).during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20)
     assert told == [State.COMMUNICATION_INITIALISED]

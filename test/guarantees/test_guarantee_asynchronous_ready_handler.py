@@ -9,7 +9,7 @@ import time
 from support.behaviours import Plain
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_events_are_handled_and_all_wait_until_completion():
@@ -22,12 +22,12 @@ def test_events_are_handled_and_all_wait_until_completion():
             threading.Thread(target=lambda: (handled.wait(60), complete())).start()
 
     def wait() -> None:
-        states.extend(life.state for life in lives.of.values())
+        states.extend(life.state for life in lifecycles.of.values())
         handled.set()
         time.sleep(0.001)
 
-    lives = Lives({"slow": Slow(), "quick": Plain()})
-    lives.start(wait)
-    assert lives.system is State.RUNNING
+    lifecycles = LifecycleGroup({"slow": Slow(), "quick": Plain()})
+    lifecycles.start(wait)
+    assert lifecycles.system is State.RUNNING
     assert State.COMMUNICATION_INITIALISED in states
     assert State.RUNNING not in states

@@ -9,7 +9,7 @@ from support.step_systems import MS, Part, StepSystem
 
 
 def test_time_stands_until_the_step_is_completed():
-    """The thread that completes looks whether anybody has gone on meanwhile."""
+    """The thread that completes the step checks that no participant has advanced meanwhile."""
     logged: list[int] = []
 
     def step(time, step) -> None:

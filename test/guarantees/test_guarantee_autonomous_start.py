@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import Operation, State
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_it_runs_whatever_the_state_of_the_system_is():
@@ -17,7 +17,7 @@ def test_it_runs_whatever_the_state_of_the_system_is():
             def on_communication_ready(self, called: list[str] = called) -> None:
                 called.append("ready")
 
-        life = Life("p", Model(), operation=Operation.AUTONOMOUS)
+        life = ParticipantLifecycle("p", Model(), operation=Operation.AUTONOMOUS)
         life.create()
         life.follow(system, connected=True)
         assert life.state is State.RUNNING

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_the_state_changes_after_the_handler():
@@ -16,7 +16,7 @@ def test_the_state_changes_after_the_handler():
         def on_communication_ready(self) -> None:
             seen.append(life.state)
 
-    life = Life("p", Model())
+    life = ParticipantLifecycle("p", Model())
     life.create()
     life.follow(State.COMMUNICATION_INITIALISED, connected=True)
     assert seen == [State.COMMUNICATION_INITIALISED]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant knows its ports, not who is behind them."""
+"""A participant knows its ports, not its peers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When communication ready is called, everybody can be heard by everybody."""
+"""When the communication-ready handler is called, all participants can reach each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from support.behaviours import Plain
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_all_have_initialised_before_the_first_handler_is_called():
@@ -17,19 +17,19 @@ def test_all_have_initialised_before_the_first_handler_is_called():
 
     class Model(Plain):
         def on_communication_ready(self) -> None:
-            seen.append([life.state for life in lives.of.values()])
+            seen.append([life.state for life in lifecycles.of.values()])
 
-    lives = Lives({name: Model() for name in "abc"})
-    lives.start(partial(time.sleep, 0.01))
+    lifecycles = LifecycleGroup({name: Model() for name in "abc"})
+    lifecycles.start(partial(time.sleep, 0.01))
     assert len(seen) == 3
     for states in seen:
         assert min(states) >= State.COMMUNICATION_INITIALISED
 
 
 def test_who_has_not_found_its_readers_holds_the_others_back():
-    from ros2_cosim.kernel.life import Life
+    from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
-    life = Life("p", Plain())
+    life = ParticipantLifecycle("p", Plain())
     life.create()
     for _ in range(3):
         life.follow(State.COMMUNICATION_INITIALISED, connected=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who comes and who goes is told to those who ask to be told."""
+"""Participants that ask for it are notified of connections and disconnections."""
 
 from __future__ import annotations
 

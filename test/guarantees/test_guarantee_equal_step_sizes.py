@@ -6,7 +6,7 @@ from __future__ import annotations
 from support.step_systems import Part, StepSystem
 
 
-def test_nobody_begins_a_step_before_the_other_has_finished_the_one_before():
+def test_no_step_begins_before_the_other_has_finished_the_previous_one():
     """Each needs what the other sent in the step before."""
 
     def build() -> StepSystem:

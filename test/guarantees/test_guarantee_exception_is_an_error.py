@@ -11,7 +11,7 @@ from support.step_systems import MS, Part, StepSystem
 
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.sequential import SequentialScheduler
 
 
@@ -26,11 +26,11 @@ def test_participant_and_handler_are_named(where):
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
     changes: list[Change] = []
-    lives = Lives(behaviours, on_change=changes.append)
+    lifecycles = LifecycleGroup(behaviours, on_change=changes.append)
     place = "activation at 0 ns" if where == "step" else f"handler {where}"
     with pytest.raises(ParticipantError, match=f"'bad' failed in its {place}.*out of range"):
-        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(20 * MS)
-            lives.stop("end")
+            lifecycles.stop("end")
     assert [c.participant for c in changes if c.state is State.ERROR] == ["bad"]
     assert [c.participant for c in changes if c.state is State.ABORTING] == ["good"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has a larger step waits until all steps of the smaller one before it are done."""
+"""A participant with a larger step waits for all earlier steps of the smaller one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who joins a running simulation has its first step at the advanced time."""
+"""A participant that joins a running simulation has its first step at the advanced time."""
 
 from __future__ import annotations
 

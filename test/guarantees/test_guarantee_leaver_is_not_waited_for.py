@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has left is not waited for any more; the others go on."""
+"""The others do not wait for a participant that has left."""
 
 from __future__ import annotations
 

@@ -9,15 +9,15 @@ from functools import partial
 from support.kernel_systems import Mixer
 
 from ros2_cosim.kernel.lifecycle import Change, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_a_model_without_any_handler_goes_through_all_states():
     changes: list[Change] = []
-    lives = Lives({"plain": Mixer("plain", {}, 2, None)}, on_change=changes.append)
-    with lives.during(partial(time.sleep, 0.01), lambda: None):
-        lives.stop("end")
-        lives.shut_down("complete")
+    lifecycles = LifecycleGroup({"plain": Mixer("plain", {}, 2, None)}, on_change=changes.append)
+    with lifecycles.during(partial(time.sleep, 0.01), lambda: None):
+        lifecycles.stop("end")
+        lifecycles.shut_down("complete")
     assert [change.state for change in changes] == [
         s for s in State if s not in (State.INVALID, State.PAUSED, State.ERROR, State.ABORTING)
     ]

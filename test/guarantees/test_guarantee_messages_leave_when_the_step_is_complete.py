@@ -6,7 +6,7 @@ from __future__ import annotations
 from support.step_systems import Part, StepSystem
 
 
-def test_nobody_has_them_while_the_handler_runs():
+def test_no_reader_has_them_while_the_handler_runs():
     seen: list[int] = []
 
     def step(time, step) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Participants with and without virtual time work together; nobody waits for the latter."""
+"""Participants with and without virtual time work together; none waits for the latter."""
 
 from __future__ import annotations
 

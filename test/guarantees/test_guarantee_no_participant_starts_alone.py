@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from support.step_systems import MS, Part, StepSystem
 
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.sequential import SequentialScheduler
 
 
@@ -24,7 +24,7 @@ def test_no_step_before_the_slowest_is_ready():
         if len(waits) == 5:
             completions[0]()  # type: ignore[operator]
 
-    with Lives(behaviours).during(wait, lambda: scheduler.active):
+    with LifecycleGroup(behaviours).during(wait, lambda: scheduler.active):
         scheduler.run(20 * MS)
     assert waits == [0] * 5
     assert len(system.log) == 4

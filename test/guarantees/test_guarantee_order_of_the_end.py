@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from support.behaviours import Plain
 
-from ros2_cosim.kernel.life import Life
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_handlers_and_states_alternate_as_promised():
@@ -19,7 +19,9 @@ def test_handlers_and_states_alternate_as_promised():
         def on_shutdown(self) -> None:
             log.append("shutdown handler")
 
-    life = Life("p", Model(), on_change=lambda change: log.append(change.state.name))
+    life = ParticipantLifecycle(
+        "p", Model(), on_change=lambda change: log.append(change.state.name)
+    )
     life.create()
     life.follow(State.RUNNING, connected=True)
     log.clear()

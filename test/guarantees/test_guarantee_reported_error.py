@@ -11,7 +11,7 @@ from support.step_systems import MS, Part, StepSystem
 
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.sequential import SequentialScheduler
 
 
@@ -23,9 +23,9 @@ def test_the_state_carries_the_report():
     behaviours = system.behaviours()
     scheduler = SequentialScheduler(system.graph(), behaviours)
     changes: list[Change] = []
-    lives = Lives(behaviours, on_change=changes.append)
+    lifecycles = LifecycleGroup(behaviours, on_change=changes.append)
     with pytest.raises(ParticipantError, match="'bad' reports an error: the sensor is blind"):
-        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             scheduler.run(50 * MS)
     (error,) = [change for change in changes if change.state is State.ERROR]
     assert error.participant == "bad"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system controller defines who is required before the run begins; the system follows."""
+"""The system controller sets the required participants before the run begins."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def commanded(
         assert not left_processes(environment)
 
 
-def test_a_run_waits_for_those_named_and_for_nobody_else(
+def test_a_run_waits_for_the_named_ones_and_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = system()
@@ -97,7 +97,7 @@ def test_a_run_waits_for_those_named_and_for_nobody_else(
             "require: there is no participant 'ghost'; participants are extra, reader, source",
         )
         assert commander.require("source", "reader") == (True, "required: reader, source")
-        # Nobody starts ``extra``.
+        # ``extra`` is not started.
         commander.await_state(State.PAUSED)
         success, message = commander.require("source", "extra")
         assert not success

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time does not advance until everybody has completed the step: the slowest sets the pace."""
+"""Time advances when all have completed the step: the slowest participant sets the pace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_others_stop_where_they_need_what_one_has_not_sent():
     run = system.engines(100)
     run.turn("slow")
     engine = run.engines["slow"]
-    assert engine.bound() == 100
+    assert engine.lower_bound() == 100
     held = system.engines(100)
     for _ in range(10):
         assert not held.turn("reader")

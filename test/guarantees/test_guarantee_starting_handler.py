@@ -9,7 +9,7 @@ from functools import partial
 from support.behaviours import Plain
 
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
 
 def test_it_comes_between_ready_and_running():
@@ -17,10 +17,10 @@ def test_it_comes_between_ready_and_running():
 
     class Model(Plain):
         def on_starting(self) -> None:
-            seen.append([life.state for life in lives.of.values()])
+            seen.append([life.state for life in lifecycles.of.values()])
 
-    lives = Lives({name: Model() for name in "ab"})
-    lives.start(partial(time.sleep, 0.01))
+    lifecycles = LifecycleGroup({name: Model() for name in "ab"})
+    lifecycles.start(partial(time.sleep, 0.01))
     # The second one's is called when the first one runs already: it blocks nobody.
     assert seen == [
         [State.READY_TO_RUN, State.READY_TO_RUN],

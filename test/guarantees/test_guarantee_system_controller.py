@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system controller stops or aborts the run for all participants, whoever has it."""
+"""A system controller stops or aborts the run for all participants, from any process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_all_hear_of_it(
         # The end is earlier than that of a run left alone.
         assert "step 280" not in calls["asker"]
         if shape == "composed":
-            # Nobody has gone on to a later time.
+            # No participant has advanced to a later time.
             steps = [line for lines in calls.values() for line in lines if line.startswith("step")]
             assert "step 100" in steps
             assert "step 110" not in steps

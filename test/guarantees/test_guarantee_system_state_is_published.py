@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the state of the system are told to whoever observes it, in order."""
+"""Observers get the changes of the system state in order."""
 
 from __future__ import annotations
 

@@ -15,5 +15,5 @@ def test_each_step_has_its_answer_before_the_next(observed: Any) -> None:
 
 
 def test_the_answers_are_in_the_trace_at_the_time_of_the_step(observed: Any) -> None:
-    """The reference computes them without asking anybody."""
+    """The reference computes them without a call."""
     assert observed.trace == observed.reference

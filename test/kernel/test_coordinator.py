@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock's decisions: time shown, horizon, end of the run; nobody passes an unknown end."""
+"""The clock's decisions: time shown, horizon, the end of the run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_overtaken_report_takes_nothing_back() -> None:
     clock = coordinator("a")
     clock.completed("a", 40)
     clock.completed("a", 30)
-    assert clock.bound_of("a") == clock.time == 40
+    assert clock.lower_bound_of("a") == clock.time == 40
 
 
 def test_the_run_ends_at_its_duration() -> None:
@@ -149,7 +149,7 @@ def stopping_systems(draw: Any) -> System:
     window=st.integers(0, 60),
     surplus=st.integers(0, 40),
 )
-def test_whatever_is_late_nobody_passes_the_end_and_the_result_is_the_same(
+def test_whatever_is_late_no_participant_passes_the_end_and_the_result_is_the_same(
     system: System, seed: int, window: int, surplus: int
 ) -> None:
     stop_latency = max(1, window + surplus)

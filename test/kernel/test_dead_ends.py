@@ -48,7 +48,7 @@ def test_any_of_needs_one_live_writer_only() -> None:
     assert lookahead.first_stamp(graph, "a", "out") == 10
 
 
-def test_who_hangs_behind_a_dead_cycle_is_dead_too() -> None:
+def test_a_participant_behind_a_dead_cycle_is_dead_too() -> None:
     cycle = [Connection("a", "out", "a", "in"), Connection("a", "out", "b", "in")]
     with pytest.raises(DeadEndError) as found:
         Graph([reactor("a", "in"), reactor("b", "in")], cycle)

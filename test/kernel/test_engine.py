@@ -181,10 +181,10 @@ def test_bound_and_promises_of_a_periodic_participant() -> None:
     output = OutputPort("out", Latency(3), "sparse")
     engine, _ = engine_of(reader(period=10, output=output), [], [])
     engine.horizon = 20
-    assert engine.bound() == 0
+    assert engine.lower_bound() == 0
     assert engine.promises() == [("out", Promise(0, 3))]
     advance(engine)
-    assert engine.bound() == 20
+    assert engine.lower_bound() == 20
     assert engine.promises() == [("out", Promise(2, 23))]
 
 
@@ -194,14 +194,14 @@ def test_the_bound_of_a_data_triggered_participant_is_its_lbts_or_its_activation
     )
     engine.horizon = 0
     engine.channels[0].promised(Promise(0, 5))
-    assert engine.bound() == 5
+    assert engine.lower_bound() == 5
     engine.receive(0, Sample(6, 0, 0))
     engine.receive(0, Sample(8, 1, 0))
     engine.channels[0].promised(Promise(2, 100))
-    assert engine.bound() == 8
+    assert engine.lower_bound() == 8
     engine.horizon = 1000
     advance(engine)
-    assert engine.bound() == 100
+    assert engine.lower_bound() == 100
 
 
 def test_a_promise_is_never_below_the_newest_message() -> None:
@@ -235,7 +235,7 @@ class Watched(Interleaving):
 
     def turn(self, name: str) -> bool:
         """Remember the bound before the turn."""
-        self._bounds[name] = max(self._bounds[name], self.engines[name].bound())
+        self._bounds[name] = max(self._bounds[name], self.engines[name].lower_bound())
         return super().turn(name)
 
     def on_activation(self, name: str, time: int) -> None:

@@ -92,7 +92,7 @@ def _entry(name: str, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 3, 1_000_004])
-def test_nobody_waits_for_a_participant_whose_activation_depends_on_values(divisor: int) -> None:
+def test_an_activation_that_depends_on_values_is_not_counted_on(divisor: int) -> None:
     system = System(
         [
             _entry("source", period=10),

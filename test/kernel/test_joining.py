@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who enters late, leaves early, comes whenever it comes, or dies: what the others then see."""
+"""Participants that enter late, leave early, come when ready, or die: what others then see."""
 
 from __future__ import annotations
 
@@ -102,24 +102,24 @@ def test_a_leaver_falls_silent_without_a_word() -> None:
         assert channel.promise == promise
 
 
-def test_who_has_left_promises_silence_for_ever() -> None:
+def test_a_participant_that_has_left_promises_silence_for_ever() -> None:
     engine = engine_of(triggered(Count("in"), leave_ns=15), writer())
     engine.receive(0, Sample(0, 0, None))
     assert sum(1 for _ in engine.advance()) == 1
-    assert (engine.bound(), engine.has_left) == (10, False)
+    assert (engine.lower_bound(), engine.has_left) == (10, False)
     engine.receive(0, Sample(10, 1, None))
     assert sum(1 for _ in engine.advance()) == 1
-    assert (engine.bound(), engine.has_left) == (FOREVER, True)
+    assert (engine.lower_bound(), engine.has_left) == (FOREVER, True)
     assert engine.promises()[0][1].time == FOREVER
 
 
 def test_nothing_is_done_before_the_entry() -> None:
     engine = engine_of(triggered(any_of(["in"]), enter_ns=100), writer())
-    assert engine.bound() == 100
+    assert engine.lower_bound() == 100
 
 
 @pytest.mark.parametrize("changes", [{"leave_ns": 50}, {"required": False}, {"free_entry": True}])
-def test_who_may_fall_silent_implies_nothing_for_those_behind(changes: dict[str, object]) -> None:
+def test_a_trigger_that_may_fall_silent_gives_no_separation(changes: dict[str, object]) -> None:
     graph = Graph([writer(**changes), triggered(Count("in"))], wire("w.out>r.in"))
     assert lookahead.separation(graph, "w", "out") == 10
     assert not lookahead.needs_promises(graph, "w", "out")
@@ -205,7 +205,7 @@ def fixed(system: System, run: CoordinatedRun) -> System:
         if entry.get("free"):
             presence = run.presences.get(entry["name"])
             entry["free"] = False
-            # Who never came takes part no more than who enters after the end.
+            # One that never came takes part no more than one that enters after the end.
             entry["enter"] = presence.enter_ns if presence else 10 * UNTIL
             entry["leave"] = entry["leave"] if presence else FOREVER
     return System(plan, system.connections)
@@ -223,7 +223,7 @@ def test_a_free_entry_is_the_same_as_one_at_that_time(
 
 @SLOW_SYSTEMS
 @given(system=systems(free=True), seed=st.integers(0, 2**32), round_=st.integers(1, 300))
-def test_the_run_goes_on_without_who_dies(system: System, seed: int, round_: int) -> None:
+def test_the_run_goes_on_without_a_dead_participant(system: System, seed: int, round_: int) -> None:
     mortal = [entry["name"] for entry in system.plan if not entry["required"]]
     dies = (mortal[seed % len(mortal)], round_) if mortal else ("", 0)
     run = CoordinatedRun(system, UNTIL, seed, window=30, stop_latency=60, dies=dies)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom the owner of the clock waits for, lets in and goes on without; what readers hear of it."""
+"""Participants that the clock waits for, admits and goes on without; what readers get to know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def spec(name: str, **changes: object) -> ParticipantSpec:
 
 
 def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
-    """The books of a run of ``a``, who is always there, and others."""
+    """Membership of a run of ``a``, which is always there, and others."""
     graph = Graph([spec("a"), *specs], [])
     coordinator = Coordinator(
         graph.order,
@@ -36,7 +36,7 @@ def system(*specs: ParticipantSpec) -> tuple[Membership, Coordinator]:
     return Membership(graph, coordinator), coordinator
 
 
-def test_the_horizon_stops_at_the_entry_of_who_has_not_come() -> None:
+def test_the_horizon_stops_at_the_entry_of_a_missing_participant() -> None:
     membership, coordinator = system(spec("b", enter_ns=70))
     assert membership.at_start == {"a"}
     assert coordinator.horizon == 50
@@ -48,7 +48,7 @@ def test_the_horizon_stops_at_the_entry_of_who_has_not_come() -> None:
     assert (coordinator.time, coordinator.horizon, coordinator.stops_at) == (70, 120, END)
 
 
-def test_nobody_waits_for_an_entry_after_the_end() -> None:
+def test_an_entry_after_the_end_is_not_waited_for() -> None:
     membership, coordinator = system(spec("b", enter_ns=70))
     coordinator.stop_requested("a", 10, "enough")
     coordinator.completed("a", FOREVER)
@@ -62,21 +62,21 @@ def test_nobody_waits_for_an_entry_after_the_end() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "enter"), [(NEVER, 0), (50, 50), (90, 90)])
-def test_who_comes_freely_enters_where_nobody_could_be(allowed: int, enter: int) -> None:
+def test_a_free_entry_is_where_no_participant_could_be(allowed: int, enter: int) -> None:
     membership, coordinator = system(spec("b", free_entry=True))
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
     assert membership.admit(allowed) == []
     membership.ready("b")
     assert membership.admit(allowed) == ["b"]
     assert membership.admit(allowed) == []
     assert membership.presences == (Presence("b", enter, FOREVER),)
-    assert coordinator.bound_of("b") == enter
+    assert coordinator.lower_bound_of("b") == enter
     record = json.loads(json.dumps(membership.record()))
     assert record["presence"]["b"] == [enter, None]
     assert record["not_repeatable"][0] == enter
 
 
-def test_nobody_enters_before_what_is_complete() -> None:
+def test_no_participant_enters_before_what_is_complete() -> None:
     membership, coordinator = system(spec("b", free_entry=True))
     coordinator.completed("a", 300)
     membership.ready("b")
@@ -86,17 +86,17 @@ def test_nobody_enters_before_what_is_complete() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "lost"), [(END, False), (45, True), (60, True)])
-def test_who_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
+def test_a_participant_that_comes_too_late_does_not_enter(allowed: int, lost: bool) -> None:
     membership, coordinator = system(spec("b", free_entry=True, leave_ns=50))
     membership.ready("b")
     assert membership.admit(allowed) == ["b"]
     assert ("b" in membership.lost) == lost
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
     assert membership.taking_part == {"a"}
     assert membership.record()["presence"]["b"] == [None, None]
 
 
-def test_a_run_goes_on_without_whom_it_does_not_require() -> None:
+def test_a_run_goes_on_without_a_participant_that_is_not_required() -> None:
     membership, coordinator = system(
         spec("b", required=False), spec("c", required=False, enter_ns=70)
     )
@@ -124,37 +124,37 @@ def hearing(**changes: object) -> tuple[MembershipView, Channel, SequenceNumbers
     return membership, channel, SequenceNumbers(graph, "w", "out")
 
 
-def test_nothing_of_who_is_away_comes_before_the_horizon() -> None:
+def test_nothing_of_an_absent_participant_comes_before_the_horizon() -> None:
     membership, channel, sequence = hearing(free_entry=True)
     received: list[int] = []
     receive = membership.guard(
         "w", sequence, lambda stamp: received.append(sequence.number(stamp, 0))
     )
-    membership.told((), 35)
+    membership.update((), 35)
     assert channel.promise == 35
     receive(50)  # its entry is announced on another topic, and may be heard later
     assert received == []
-    membership.told((Presence("w", 42, FOREVER),), 90)
+    membership.update((Presence("w", 42, FOREVER),), 90)
     assert channel.promise == 50
     receive(60)
     assert received == [0, 1]
 
 
-def test_who_is_gone_is_silent_for_ever() -> None:
+def test_a_lost_participant_is_silent_for_ever() -> None:
     membership, channel, sequence = hearing(required=False)
     received: list[int] = []
     receive = membership.guard("w", sequence, received.append)
     receive(0)
-    membership.told((Presence("w", NEVER, 7),), 90)
+    membership.update((Presence("w", NEVER, 7),), 90)
     receive(10)
     assert received == [0]
     assert channel.promise == FOREVER
     assert membership.gone == {"w"}
 
 
-def test_who_is_certainly_there_costs_nothing() -> None:
+def test_a_permanent_participant_costs_nothing() -> None:
     membership, channel, sequence = hearing()
     receive = [].append
     assert membership.guard("w", sequence, receive) is receive
-    membership.told((), 90)
+    membership.update((), 90)
     assert channel.promise == 0

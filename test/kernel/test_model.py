@@ -26,7 +26,18 @@ from ros2_cosim.kernel.model import (
 from ros2_cosim.kernel.participant import Host, Step
 
 #: Asked of a class before a model is made: nothing that a wrapper stands in front of.
-DESCRIPTIVE = {"Parameters", "ports", "needs", "check", "sectors", "repeatability"}
+DESCRIPTIVE = {
+    "Parameters",
+    "input_ports",
+    "output_ports",
+    "other_ports",
+    "port_names",
+    "declared_ports",
+    "needs_beside",
+    "check_settings",
+    "drawn_sectors",
+    "declared_repeatability",
+}
 STEP = Step(0, {}, {})
 
 

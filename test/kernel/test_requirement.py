@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is required because the system controller says so: what is refused, what changes."""
+"""Participants that the system controller requires: what is refused, what changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import Membership, MembershipView, Presence, check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.time import FOREVER, NEVER
@@ -52,11 +52,11 @@ def test_what_the_system_cannot_run_with_is_refused(names: list[str], message: s
 
 
 @pytest.mark.parametrize("names", [["wave"], ["wave", "mean"], ["wave", "reader"]])
-def test_whom_nobody_counts_on_may_be_left_out(names: list[str]) -> None:
+def test_a_participant_that_is_not_counted_on_may_be_left_out(names: list[str]) -> None:
     check_required(chained(), names)
 
 
-def test_who_is_optional_in_the_scenario_is_not_counted_on() -> None:
+def test_an_optional_participant_of_the_scenario_is_not_counted_on() -> None:
     graph = chained()
     specs = [spec("wave", required=False), graph.participants["mean"], graph.participants["reader"]]
     check_required(Graph(specs, graph.connections), ["mean"])
@@ -100,7 +100,7 @@ def test_the_state_of_the_system_is_that_of_those_named() -> None:
     assert not membership.defines_system("e", None, False)
 
 
-def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
+def test_a_missing_participant_could_as_well_enter_after_the_end() -> None:
     membership, coordinator = system(spec("b"))
     membership.require(["a"])
     assert membership.lose("b", "was not there")
@@ -111,10 +111,10 @@ def test_who_was_not_there_could_as_well_enter_after_the_end() -> None:
         0,
         "'b' was lost: was not there (with enter: 1us it repeats)",
     ]
-    assert coordinator.bound_of("b") == FOREVER
+    assert coordinator.lower_bound_of("b") == FOREVER
 
 
-def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
+def test_a_participant_that_is_waited_for_enters_at_0_in_every_run() -> None:
     membership, _ = system(spec("d", free_entry=True))
     membership.require(["a", "d"])
     membership.ready("a")
@@ -124,7 +124,7 @@ def test_who_is_waited_for_enters_at_0_in_every_run() -> None:
     assert membership.record()["not_repeatable"] is None
 
 
-def test_nobody_becomes_required_who_has_gone_or_would_have_to_come() -> None:
+def test_a_lost_or_missing_participant_cannot_become_required() -> None:
     membership, _ = system(spec("b"), spec("c"))
     membership.require(["a"])
     membership.lose("b", "killed")
@@ -147,7 +147,7 @@ def test_a_channel_of_whom_the_controller_spares_closes() -> None:
     membership.watch("w", "out", channel)
     counts = CausalityCounts()
     channel.push(Sample(0, 0, None), "r", counts)
-    membership.told((Presence("w", NEVER, 7),), 90)
+    membership.update((Presence("w", NEVER, 7),), 90)
     assert channel.promise == FOREVER
     assert membership.gone == {"w"}
     channel.push(Sample(10, 1, None), "r", counts)  # it was under way when its writer was lost
@@ -156,7 +156,7 @@ def test_a_channel_of_whom_the_controller_spares_closes() -> None:
 
 
 class Asked:
-    """A run control whose run takes whoever is named but ``ghost``."""
+    """A run control whose run accepts all names but ``ghost``."""
 
     def __init__(self) -> None:
         self.control = RunControl(step_ns=10, paused=True)
@@ -206,22 +206,22 @@ def test_in_one_process_only_the_state_of_the_system_changes() -> None:
             self.complete = complete
 
     slow = Slow()
-    lives = Lives(
+    lifecycles = LifecycleGroup(
         {"a": Quiet(), "slow": slow}, on_system=lambda state, why: states.append((state, why))
     )
-    lives.require(["a"])
+    lifecycles.require(["a"])
     seen: list[State] = []
 
     def wait() -> None:
-        seen.append(lives.of["slow"].state)
+        seen.append(lifecycles.of["slow"].state)
         slow.complete()  # type: ignore[operator]
 
-    lives.start(wait)
-    # It is not what the system waits for, but the process begins with everybody.
+    lifecycles.start(wait)
+    # It is not what the system waits for, but the process begins with all participants.
     assert seen == [State.COMMUNICATION_INITIALISED]
     assert states[-1] == (State.RUNNING, "a: started")
-    assert {life.state for life in lives.of.values()} == {State.RUNNING}
-    lives.of["slow"].pause("looked at")
-    assert lives.system is State.RUNNING
-    lives.of["a"].pause("looked at")
-    assert lives.system is State.PAUSED
+    assert {life.state for life in lifecycles.of.values()} == {State.RUNNING}
+    lifecycles.of["slow"].pause("looked at")
+    assert lifecycles.system is State.RUNNING
+    lifecycles.of["a"].pause("looked at")
+    assert lifecycles.system is State.PAUSED

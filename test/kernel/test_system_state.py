@@ -67,9 +67,9 @@ def test_it_never_goes_back_in_a_regular_run_and_is_lazy(count, seed):
     position = [0] * count
     seen = [system_state(course[p] for p in position)]
     while any(p < len(course) - 1 for p in position):
-        who = random.choice([i for i, p in enumerate(position) if p < len(course) - 1])
-        assert course[position[who] + 1] in TRANSITIONS[course[position[who]]]
-        position[who] += 1
+        one = random.choice([i for i, p in enumerate(position) if p < len(course) - 1])
+        assert course[position[one] + 1] in TRANSITIONS[course[position[one]]]
+        position[one] += 1
         state = system_state(course[p] for p in position)
         assert state >= seen[-1]
         if state is not State.STOPPING:

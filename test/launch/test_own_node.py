@@ -156,7 +156,8 @@ def test_cause_is_the_process_that_was_not_told_to_end():
     run = watch("a", "b", "c")
     run.ended("a", 3)
     assert run.failure() == "process 'a' ended with exit code 3: it printed nothing"
-    run.said("b", "b: no licence")
+    run.printed("b", "Traceback")
+    run.told("b", "b: no licence")
     run.ended("b", 1)
     run.ended("c", -9)
     assert run.failure() == "b: no licence"

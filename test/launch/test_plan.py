@@ -15,6 +15,7 @@ import yaml
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
@@ -105,6 +106,7 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
     request = prepare_launch(values)
     request.release()
     profile = str((request.output / PROFILE_FILE).resolve())
+    assert request.environment.pop(CHANNEL)
     assert request.environment == {
         "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",
@@ -133,7 +135,7 @@ def test_values_reach_the_scenario(values):
         ("simulator", "sumo", "simulator: found 'sumo'; allowed are headless and carla"),
         ("port", "many", "port: found 'many'; allowed is a whole number"),
         ("port", "70000", "simulator.port: found 70000"),
-        ("rate", "0", "rate: found '0'; allowed is a number above 0, or max"),
+        ("rate", "0", "rate: found '0'; allowed is a number above 0 and below 1000000, or max"),
         ("record", "yes", "record: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
         ("seed", "-1", "seed: found -1"),
@@ -162,9 +164,16 @@ def test_port_in_use_is_refused(values):
     prepare_launch({**values, "port": "0"}).release()
 
 
-def test_domain_in_use_is_refused(values, request_):
+def test_domain_in_use_is_refused(values, request_, tmp_path):
     with pytest.raises(ConfigurationError, match="another run uses ROS domain"):
+        prepare_launch({**values, "out": str(tmp_path / "other")})
+
+
+def test_directory_in_use_is_refused_and_stays_as_it_is(values, request_):
+    before = {path: path.read_bytes() for path in request_.output.iterdir() if path.is_file()}
+    with pytest.raises(ConfigurationError, match=r"run 'platoon' \(process \d+, since .*\) writes"):
         prepare_launch(values)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_rviz_shows_the_view_of_this_package(values, tmp_path, monkeypatch):
@@ -191,5 +200,5 @@ def test_unknown_argument_is_refused():
     check_names({"controllers": "x", "out": "y"})
     with pytest.raises(ConfigurationError, match="did you mean 'controllers'"):
         check_names({"contrllers": "x"})
-    with pytest.raises(ConfigurationError, match="there are scenario, simulator"):
+    with pytest.raises(ConfigurationError, match="there are scenario, shape, simulator"):
         check_names({"xyzzy": "x"})

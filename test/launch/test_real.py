@@ -111,7 +111,7 @@ def test_launch_gives_the_trace_of_inproc(tmp_path, nothing_left):
 @pytest.mark.parametrize("name", ["sensor1", "simulator"])
 def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
     launched = Launched(tmp_path, "rate:=1", "out:=out")
-    launched.wait_for("] time ")
+    launched.wait_for("[clock]: time ")
     os.kill(launched.pid_of(name), signal.SIGKILL)
     assert launched.end() == 1
     assert f"process '{name}' was killed by SIGKILL" in launched.text
@@ -120,7 +120,7 @@ def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
 
 def test_interrupt_ends_launch(tmp_path, nothing_left):
     launched = Launched(tmp_path, "rate:=1", "out:=out")
-    launched.wait_for("] time ")
+    launched.wait_for("[clock]: time ")
     launched.process.send_signal(signal.SIGINT)
     launched.end()
     assert is_complete(tmp_path / "out" / "bag")
@@ -131,7 +131,7 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
     [
         ("simulator:=sumo", "simulator: found 'sumo'; allowed are headless and carla"),
         ("controllers:=nothing", "control law: found 'nothing'; allowed are"),
-        ("rate:=fast", "rate: found 'fast'; allowed is a number above 0, or max"),
+        ("rate:=fast", "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max"),
     ],
 )
 def test_wrong_argument_is_one_line(argument, message, tmp_path, nothing_left):

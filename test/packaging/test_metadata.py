@@ -98,6 +98,50 @@ def test_lock_covers_every_requirement(pyproject):
             assert requirement.specifier.contains(version), f"{text}, but locked {version}"
 
 
+def imported_by(directory: Path) -> set[str]:
+    """Return the top names of all modules that the Python files below a directory import."""
+    names: set[str] = set()
+    for path in directory.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_the_advice_to_install_fmpy_names_the_right_version(pyproject):
+    (pin,) = (r for r in pyproject["project"]["dependencies"] if r.startswith("fmpy=="))
+    source = ROOT / "ros2_cosim" / "dcp" / "slave" / "fmu_description.py"
+    assert f"pip install {pin}" in source.read_text(encoding="utf-8")
+
+
+#: Distribution -> module, where the names differ.
+MODULES = {"PyYAML": "yaml"}
+
+
+def test_run_requirements_are_what_the_package_imports(pyproject):
+    imported = imported_by(ROOT / "ros2_cosim")
+    for requirement in pyproject["project"]["dependencies"]:
+        name = re.split(r"[\[=<>~!; ]", requirement)[0]
+        if not name.startswith("ros-"):
+            assert MODULES.get(name, name) in imported, f"{requirement}: nothing imports it"
+
+
+def test_python_requirements_are_declared_on_both_sides(pyproject, package_xml):
+    declared = {element.text for element in package_xml.findall("exec_depend")}
+    declared |= {str(name).removesuffix("-pip") for name in declared}
+    for requirement in pyproject["project"]["dependencies"]:
+        name = re.split(r"[\[=<>~!; ]", requirement)[0]
+        if not name.startswith("ros-"):
+            module = MODULES.get(name, name)
+            assert {f"python3-{module}", module} & declared, f"{requirement}: not in package.xml"
+    for name in declared:
+        if name.startswith("python3-") and not name.endswith("-pip"):
+            module = name.removeprefix("python3-")
+            assert module in imported_by(ROOT / "ros2_cosim"), f"{name}: nothing imports it"
+
+
 def test_lock_has_hashes_and_no_addresses():
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     assert "://" not in text
@@ -111,9 +155,7 @@ def test_every_node_has_a_main_function():
     for path in sorted((ROOT / "ros2_cosim" / "nodes").glob("*.py")):
         if path.name.startswith("_"):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-        functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-        assert "main" in functions, f"{path.name} becomes an executable and needs main()"
+        assert "main" in defined_names(path), f"{path.name} becomes an executable and needs main()"
 
 
 def defined_names(path: Path) -> set[str]:

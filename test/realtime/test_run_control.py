@@ -78,7 +78,7 @@ def test_an_instant_ends_after_the_next_possible_activation() -> None:
     driver = Driver(paused=True)
     control = driver.control
     control.granted = 0
-    driver.time = 5  # nobody has anything to do before 5
+    driver.time = 5  # no participant has anything to do before 5
     assert driver.ask(Command.INSTANT, steps=2) == []
     assert control.allowed(FOREVER, 0) == 6
     assert not control.update(5, 0)
@@ -194,7 +194,7 @@ REQUESTS = st.one_of(
 
 
 class ControlledRun(CoordinatedRun):
-    """A coordinated run that somebody pauses and steps."""
+    """A coordinated run that is paused and stepped."""
 
     def __init__(self, system: System, seed: int, requests: list[Request], paused: bool) -> None:
         self.control = RunControl(step_ns=7, paused=paused)
@@ -213,7 +213,7 @@ class ControlledRun(CoordinatedRun):
         """Also ask for the next thing, now and then, and at a standstill."""
         stands = self.control.update(self.coordinator.time, 0)
         if stands:
-            # Everything before the limit is complete, and nobody has gone beyond it.
+            # Everything before the limit is complete, and no participant has gone beyond it.
             assert self.latest < self.control.limit
         if stands or (not self._open and self._random.random() < 0.2):
             self._ask()

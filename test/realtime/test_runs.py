@@ -135,7 +135,7 @@ def test_the_command_line_replays_a_run(tmp_path: Path) -> None:
     content["participants"]["slow"] = content["participants"]["slow"][1:]
     arrivals.write_text(json.dumps(content), encoding="utf-8")
     done = cosim("replay", "a", "--no-bag", directory=tmp_path)
-    assert done.returncode == 1 and "the repeated run differs" in done.stderr
+    assert done.returncode == 3 and "the repeated run differs" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,8 @@ from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, ProtocolError
 from ros2_cosim.record import bag as bag_module
-from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, mcap_path
+from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, describe_types, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag
-from ros2_cosim.record.message_types import describe_types
 from ros2_cosim.record.recovery import recover
 
 MS = 1_000_000

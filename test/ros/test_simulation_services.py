@@ -70,7 +70,7 @@ def run(ros_domain: int) -> Iterator[Run]:
         yield Run(session)
 
 
-def test_states_are_set_and_told(run: Run) -> None:
+def test_states_are_set_and_seen(run: Run) -> None:
     kinds, done = msg.SimulationState, msg.Result.RESULT_OK
     assert run.state() == kinds.STATE_PLAYING
     assert run.set_state(kinds.STATE_PAUSED) == done
@@ -120,14 +120,14 @@ class Goal:
         self._run = run
         self._client = ActionClient(run.session.node, SimulateSteps, "/cosim/simulate_steps")
         run.until(self._client.server_is_ready)
-        #: (completed, remaining) as it was told.
+        #: (completed, remaining) of each feedback.
         self.feedback: list[tuple[int, int]] = []
 
-        def hear(message: Any) -> None:
-            told = message.feedback
-            self.feedback.append((told.completed_steps, told.remaining_steps))
+        def take(message: Any) -> None:
+            found = message.feedback
+            self.feedback.append((found.completed_steps, found.remaining_steps))
 
-        sent = self._client.send_goal_async(SimulateSteps.Goal(steps=steps), feedback_callback=hear)
+        sent = self._client.send_goal_async(SimulateSteps.Goal(steps=steps), feedback_callback=take)
         run.until(sent.done)
         self.handle = sent.result()
 
@@ -154,8 +154,8 @@ def test_the_action_tells_each_step(run: Run) -> None:
     assert run.time == began + 3 * STEP_NS
 
 
-def test_a_step_is_told_when_all_have_reacted(run: Run) -> None:
-    """Somebody does not complete what he was granted: nothing is told of it."""
+def test_a_step_is_seen_when_all_have_reacted(run: Run) -> None:
+    """A participant does not complete what it was granted: there is no feedback of it."""
     run.set_state(msg.SimulationState.STATE_PAUSED)
     work, began = run.work, run.time
     held: list[int] = []
@@ -167,17 +167,17 @@ def test_a_step_is_told_when_all_have_reacted(run: Run) -> None:
             held.append(run.control.limit)
             run.control.update(run.time, 0)
         else:
-            told.append(list(goals[0].feedback))
+            seen.append(list(goals[0].feedback))
             work()
 
-    told: list[list[tuple[int, int]]] = []
+    seen: list[list[tuple[int, int]]] = []
     goals: list[Goal] = []
     run.work = work_once  # type: ignore[method-assign]
     goals.append(Goal(run, 2))
     assert goals[0].result()[0] == GoalStatus.STATUS_SUCCEEDED
     # Granted up to the second step, the run has completed the first one only.
     assert held[-1] == began + 2 * STEP_NS
-    assert told[0] == [(1, 1)]
+    assert seen[0] == [(1, 1)]
 
 
 def test_the_action_needs_a_pause(run: Run) -> None:

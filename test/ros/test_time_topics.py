@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clock tells of time: no message that lets nobody do anything."""
+"""What the clock publishes of time: no message that lets no participant do anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCENARIO = {
 
 
 def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
-    """(wall time [ms], horizon [ns]) whenever the horizon is told, of a run of 300 ms.
+    """(wall time [ms], horizon [ns]) whenever the horizon is published, of a run of 300 ms.
 
     The only participant is active every 100 ms and takes no time; the clock looks every ms.
     """
@@ -54,7 +54,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
             time_topics.move_horizon()
             if not found or time_topics.horizon > found[-1][1]:
                 found.append((wall, time_topics.horizon))
-            done = coordinator.bound_of("a")
+            done = coordinator.lower_bound_of("a")
             while done < time_topics.horizon:
                 done += 100 * MS
             coordinator.completed("a", done)

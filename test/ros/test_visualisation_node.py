@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,7 +71,7 @@ class Probe:
         self.node.create_subscription(kind, topic, self.received.setdefault(topic, []).append, qos)
 
     def publisher(self, record: type, topic: str, qos: Any = 10) -> Callable[[int, Any], None]:
-        from ros2_cosim.ros.visualisation import message_class
+        from ros2_cosim.ros.session import message_class
 
         name = catalogue.type_name(record)
         codec = catalogue.codec(name, frame_id="map")
@@ -97,8 +98,8 @@ def probe(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Itera
     probe.close()
 
 
-def stop(process: subprocess.Popen[str]) -> str:
-    process.send_signal(signal.SIGINT)
+def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGINT) -> str:
+    process.send_signal(number)
     try:
         _, errors = process.communicate(timeout=PATIENCE_S)
     finally:
@@ -173,13 +174,44 @@ def test_topics_become_markers_and_transforms(environment: dict[str, str], probe
     assert errors == ""
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_busy_visualisation_without_a_word(
+    environment: dict[str, str], probe: Probe, number: signal.Signals
+) -> None:
+    from visualization_msgs.msg import MarkerArray
+
+    probe.listen(MarkerArray, "/visualization/scene")
+    leader = probe.publisher(Odometry, "/leader/odometry")
+    process = start(environment, "rate:=2000.0")
+
+    def publish() -> None:
+        leader(0, Odometry(20.0, 0, 0, 0, 0, 0, 1.0, 10.0, *[0.0] * 5))
+
+    done = threading.Event()
+
+    def keep_busy() -> None:
+        while not done.wait(0.0005):
+            publish()
+
+    writer = threading.Thread(target=keep_busy)
+    writer.start()
+    try:
+        probe.until(lambda: len(probe.received["/visualization/scene"]) >= 20)
+    finally:
+        errors = stop(process, number)
+        done.set()
+        writer.join()
+    assert process.returncode == 0
+    assert errors == ""
+
+
 @pytest.mark.parametrize(
     ("parameter", "complaint"),
     [
         ("rate:=0.0", "rate is 0.0, must be positive"),
         ("lengths:=[4.0, 4.0]", "lengths is [4.0, 4.0], must be one or 3 positive values"),
         ("rate:=fast", "rate is 'fast', must be positive"),
-        ("sensors:=[nobody]", "sensors of ['nobody']"),
+        ("sensors:=[unknown]", "sensors of ['unknown']"),
         ("vehicles:=[a, a]", "need own names"),
         ("road_file:=/nowhere.xodr", "/nowhere.xodr: cannot be read"),
     ],

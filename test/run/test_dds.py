@@ -43,7 +43,7 @@ print("sent", count)
 
 @pytest.fixture
 def environment(ros_domain: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
-    """The environment of a run for which nobody has chosen DDS settings."""
+    """The environment of a run without DDS settings of the user."""
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     return loopback_environment(os.environ, tmp_path)
 

@@ -45,6 +45,14 @@ def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(ros_domain
             assert other == first + 2
 
 
+@pytest.fixture
+def free_domains(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The first of three domains that nothing uses or has claimed; set in the environment."""
+    with claim(3) as first:
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(first))
+    return first
+
+
 TAKE = """
 import sys
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -63,8 +71,8 @@ def taken_elsewhere(*domains: int) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_claims_exclude_each_other_and_runs_see_them(ros_domains: int) -> None:
-    first = ros_domains
+def test_claims_exclude_each_other_and_runs_see_them(free_domains: int) -> None:
+    first = free_domains
     among = range(first, first + 3)
     with claim(2, among) as claimed:
         assert claimed == first
@@ -76,16 +84,16 @@ def test_claims_exclude_each_other_and_runs_see_them(ros_domains: int) -> None:
         assert again == first
 
 
-def test_a_claim_leaves_a_domain_to_the_runs_that_its_process_starts(ros_domains: int) -> None:
-    with claim(1, [ros_domains]) as domain:
+def test_a_claim_leaves_a_domain_to_the_runs_that_its_process_starts(free_domains: int) -> None:
+    with claim(1, [free_domains]) as domain:
         assert own_domain() == domain
         assert taken_elsewhere() == str(domain)
         with domain_lock() as here:
             assert here == domain
 
 
-def test_a_claim_of_another_process_is_not_entered(ros_domains: int) -> None:
-    first = ros_domains
+def test_a_claim_of_another_process_is_not_entered(free_domains: int) -> None:
+    first = free_domains
     script = (
         "import sys\n"
         "from ros2_cosim.run.domain_lock import claim\n"
@@ -111,7 +119,7 @@ def test_a_claim_of_another_process_is_not_entered(ros_domains: int) -> None:
         assert domain == first == int(os.environ["ROS_DOMAIN_ID"])
 
 
-def test_a_run_is_seen_by_claims(ros_domains: int) -> None:
-    first = ros_domains
+def test_a_run_is_seen_by_claims(free_domains: int) -> None:
+    first = free_domains
     with domain_lock(), claim(1, range(first, first + 3)) as claimed:
         assert claimed == first + 1

@@ -49,7 +49,7 @@ class Result(NamedTuple):
 
 @contextmanager
 def user_environment(logs: Path) -> Iterator[dict[str, str]]:
-    """The environment of a user who has set nothing but a ROS domain of its own."""
+    """The environment of a user, with nothing set but a ROS domain of its own."""
     chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
     environment = {k: v for k, v in os.environ.items() if k not in chosen}
     # Scenarios of the tests name models in test/support.
@@ -161,7 +161,7 @@ class Running:
 
 
 def assert_ports_free(output: Path) -> None:
-    """Nobody listens on the ports of a run any more."""
+    """The ports of a run are closed again."""
     scenario = load_scenario(output / "scenario.json")
     ports = [p.parameters["dcp"]["port"] for p in scenario.participants.values() if _has_dcp(p)]
     if scenario.simulator.kind == "headless":

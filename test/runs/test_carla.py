@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs against a CARLA server that somebody else has started, and against none."""
+"""Runs against a CARLA server that was started beforehand, and against none."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_map_without_a_file(environment: dict[str, str], server: int, tmp_path: 
 
 def test_no_server(environment: dict[str, str], tmp_path: Path) -> None:
     with socket.socket() as reserved:
-        # Bound, but nobody listens: no other program can take it meanwhile.
+        # Bound, but not listened to: no other program can take it meanwhile.
         reserved.bind(("127.0.0.1", 0))
         port = reserved.getsockname()[1]
         result = cosim(

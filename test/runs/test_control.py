@@ -16,8 +16,9 @@ from support.control_scenarios import write_chain
 from support.controlled_run import Controlled
 
 from ros2_cosim.realtime.run_control import Command, Request
+from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun, run_inproc
-from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.scenario.schema import Scenario, load_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -30,7 +31,7 @@ def trace_of(output: Path) -> str:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The trace of the run that nobody disturbs."""
+    """The trace of the undisturbed run."""
     directory = tmp_path_factory.mktemp("reference")
     scenario = load_scenario(write_chain(directory / "chain.json"))
     return run_inproc(scenario, directory, record=False).trace_sha256
@@ -67,8 +68,8 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
             assert monitor.code == 0, monitor
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 1s"
             rows = table_of(monitor.stdout)
-            everybody = {"plant", "sensor", "controller", "observer"}
-            assert rows.keys() == everybody | ({"recorder"} if shape == "ros" else set())
+            participants = {"plant", "sensor", "controller", "observer"}
+            assert rows.keys() == participants | ({"recorder"} if shape == "ros" else set())
             for row in rows.values():
                 assert re.search(r"horizon +[0-9.]+ s$", row.strip()), row
             refused = run.command("control", "until", "1ms")
@@ -207,7 +208,10 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             (("monitor", "--once", "--domain", domain), f"no run is under way .* {domain}$"),
             (("control", "until"), "control until: needs a value"),
             (("control", "until", "soon"), "control until: found 'soon'"),
-            (("control", "rate", "0"), "rate: found '0'; allowed is a number above 0, or max"),
+            (
+                ("control", "rate", "0"),
+                "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
+            ),
             (("control", "step", "-1"), "No such option|found"),
             (("control", "step", "many"), "control step: found 'many'; allowed is a count"),
             (("control", "pause", "2"), "control pause: found '2'; it takes no value"),
@@ -218,9 +222,13 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             assert re.search(error, result.stderr), result
 
 
+def request_of(scenario: Scenario, directory: Path) -> RunRequest:
+    return RunRequest(scenario, shape="inproc", out=directory / "driven", record=False)
+
+
 def test_a_run_in_this_process_is_driven_by_requests(reference: str, tmp_path: Path) -> None:
     scenario = load_scenario(write_chain(tmp_path / "chain.json"))
-    with InprocRun(scenario, tmp_path, record=False) as run:
+    with bring_up(request_of(scenario, tmp_path)) as prepared, InprocRun(prepared) as run:
         assert run.request(Request(Command.STEP, steps=2)).message == "paused at 100ms"
         assert run.time == 100_000_000
         assert run.request(Request(Command.INSTANT)).message == "paused at 100ms"
@@ -244,7 +252,10 @@ def test_a_run_in_this_process_can_be_paused_and_stopped(tmp_path: Path) -> None
         if len(seen) == 1:
             run.request(Request(Command.PAUSE))
 
-    with InprocRun(scenario, tmp_path, record=False, progress=pause) as run:
+    with (
+        bring_up(request_of(scenario, tmp_path)) as prepared,
+        InprocRun(prepared, progress=pause) as run,
+    ):
         assert run.request(Request(Command.RESUME)).message == "running"
         assert (run.time, seen) == (10**9, [10**9])
         run.request(Request(Command.STOP, reason="seen enough"))

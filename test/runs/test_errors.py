@@ -73,8 +73,14 @@ WRONG: dict[str, tuple[list[str], str]] = {
         ["--set", "participants.world.inputs.control/follower1.delayed=false"],
         "zero-delay loop: ",
     ),
-    "rate zero": (["--rate", "0"], "rate: found '0'; allowed is a number above 0, or max"),
-    "rate a word": (["--rate", "fast"], "rate: found 'fast'; allowed is a number above 0, or max"),
+    "rate zero": (
+        ["--rate", "0"],
+        "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
+    ),
+    "rate a word": (
+        ["--rate", "fast"],
+        "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max",
+    ),
     "setting without value": (
         ["--set", "novalue"],
         "--set novalue: allowed is key=value",
@@ -109,7 +115,7 @@ def run(*arguments: object) -> str:
 
 @pytest.fixture(autouse=True)
 def clean(nothing_left: None, ros_domain: int) -> None:
-    """No run starts here; should one start all the same, it harms nobody."""
+    """No run starts here; should one start all the same, it does no harm."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -112,7 +112,7 @@ def test_the_run_stands_at_the_entry_of_who_has_not_come(tmp_path: Path) -> None
 
 
 def test_a_joiner_needs_no_more_than_the_newest_of_what_it_missed(tmp_path: Path) -> None:
-    # More than is kept for it, in a type that carries no number, at times that nobody can tell.
+    # More than is kept for it, in a type that carries no number, at times that are not known.
     talker = participant({}, "sparse", period="1ms", type="geometry_msgs/msg/AccelStamped")
     talker["parameters"]["record"] = "Acceleration"
     joiner = participant({"in": "talker.out"}, period="10ms", enter="4s")
@@ -137,7 +137,7 @@ def test_a_leaver_ends_while_the_run_goes_on(tmp_path: Path) -> None:
     )
 
     def late(direction: Direction) -> None:
-        # Nobody can pass 1 s yet: it ends in the middle of the run.
+        # No participant can pass 1 s yet: it ends in the middle of the run.
         if "leaver" in direction.group.codes():
             direction.start("joiner")
 
@@ -261,7 +261,7 @@ def test_an_optional_participant_that_ends_by_itself_is_no_failure(tmp_path: Pat
             direction.start("joiner")
 
     found = run_directed(tmp_path, optional(), ["joiner"], end)
-    # Its last word says so; were it not heard, nobody would ever miss it.
+    # Its last word says so; were it not heard, it would never be missed.
     assert found.not_repeatable_reason == "'extra' was lost: was asked to end"
 
 

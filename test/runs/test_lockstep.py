@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run-ahead window of zero: nobody begins a step before all have finished the one before."""
+"""A run-ahead window of zero: no step begins before all others have finished the step before."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who cannot begin anew is found before it matters; who can does so with all that surrounds it."""
+"""Models that cannot begin anew are found at once; others begin anew with all their wrappers."""
 
 from __future__ import annotations
 

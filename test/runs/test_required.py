@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is required because somebody said so to a run under way: its death counts accordingly."""
+"""What the system controller requires of a run under way decides whether a death ends it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_when_it_dies_all_its_participants_are_lost() -> None:
     watch = RunWatch(list(planned(made(HALVES, plant=spare, controller=spare)).values()))
     watch.ended("left", -9)
     how = "process 'left' (plant, controller) was killed by SIGKILL"
-    assert watch.lost() == [("plant", how), ("controller", how)]
+    assert watch.early_leaves() == [("plant", how), ("controller", how)]
     assert watch.failure() is None
     watch.ended("right", -9)
     assert watch.failure() == "process 'right' (sensor, observer) was killed by SIGKILL"
@@ -103,9 +103,9 @@ def test_when_it_dies_all_its_participants_are_lost() -> None:
 
 def test_what_a_participant_of_it_says_of_its_failure_is_the_reason() -> None:
     watch = RunWatch(list(planned(made(HALVES)).values()))
-    assert not watch.said("left", "and plant: also")
-    assert not watch.said("left", "sensor: is in another one")
-    assert watch.said("left", "controller: fell over")
+    watch.printed("left", "and plant: also")
+    watch.told("left", "controller: fell over")
+    watch.told("left", "plant: also")
     watch.ended("left", 1)
     assert watch.failure() == "controller: fell over"
 

@@ -18,7 +18,7 @@ from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.study.causality import SCENARIO, prepare_study, run_study
+from ros2_cosim.study.causality import SCENARIO, run_study, study_directory
 from ros2_cosim.study.plan import (
     directory_of,
     job_of,
@@ -374,11 +374,12 @@ def test_violation_or_other_trace_of_the_synchronised_run_shows(study: Study) ->
 def test_foreign_directory_is_left_alone(study: Study, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ConfigurationError, match="not empty"):
-        prepare_study(tmp_path)
+        study_directory(tmp_path).__enter__()
     assert (tmp_path / "mine.txt").exists()
     study.save(tmp_path)
     (tmp_path / "hde-1").mkdir()
-    prepare_study(tmp_path)
+    with study_directory(tmp_path) as directory:
+        directory.clear()
     assert not (tmp_path / "hde-1").exists()
 
 

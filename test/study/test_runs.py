@@ -36,7 +36,7 @@ MODES = ("prt", "hde")
 def environment(
     ros_domains: int, nothing_left: None, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, str]:
-    """The environment of a user with ROS domains of his own."""
+    """The environment of a user, with ROS domains of its own."""
     pytest.importorskip("rclpy")
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -104,7 +104,7 @@ def test_quick_study(environment: dict[str, str], tmp_path: Path) -> None:
             assert run["trace_sha256"] == reference
     for mode, broke in (("PRT", content["broke_at"]), ("HDE", content["hde_broke_at"])):
         beyond = [r["factor"] for r in runs if (r["mode"], r["purpose"]) == (mode, "beyond")]
-        # Whoever keeps up with the factors asked for goes beyond them.
+        # A mode that keeps up with the factors asked for goes beyond them.
         assert beyond == ([4.0] if broke in (None, 4.0) else [])
     tracks = json.loads((output / "tracks.json").read_text())
     assert len(tracks) == len(runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs side by side: the budget, who starts when, what failure and interruption leave."""
+"""Jobs side by side: the budget, which starts when, what failure and interruption leave."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.study.schedule import (
-    Company,
     Control,
     Job,
+    Neighbours,
     expected_s,
     in_order,
     next_job,
@@ -45,7 +45,7 @@ def wait_for(control: Control, event: threading.Event) -> None:
         control.check()
         if event.wait(0.01):
             return
-    raise AssertionError("nobody set the event")
+    raise AssertionError("the event was not set")
 
 
 @st.composite
@@ -65,7 +65,7 @@ def job_lists(draw: st.DrawFn) -> list[Job[str]]:
 def steps(
     jobs: Sequence[Job[str]], budget: float, most: int, choose: Callable[[int], int]
 ) -> Iterator[tuple[Job[str], list[Job[str]]]]:
-    """Each start with those under way before it; ``choose`` tells who ends."""
+    """Each start with those under way before it; ``choose`` tells which ends."""
     waiting, under_way = in_order(jobs), list[Job[str]]()
     while waiting or under_way:
         started = next_job(waiting, under_way, budget, most)
@@ -162,7 +162,7 @@ def test_jobs_run_side_by_side_within_the_budget() -> None:
         job("middle", 1.0, 5.0, run("middle", True)),
         job("short", 1.0, 1.0, run("short", False)),
     ]
-    done: dict[str, Company] = {}
+    done: dict[str, Neighbours] = {}
     started: list[str] = []
     run_jobs(
         jobs,
@@ -183,7 +183,7 @@ def test_next_job_waits_until_the_last_one_has_begun() -> None:
     second = threading.Event()
 
     def first(control: Control) -> str:
-        # Nobody else is started before it says so.
+        # No other is started before it says so.
         up.set()
         assert not second.is_set()
         control.begun()
@@ -248,7 +248,7 @@ def test_error_in_the_caller_ends_all_jobs() -> None:
             ended.set()
         return "patient"
 
-    def on_done(finished: Job[str], result: str, company: Company) -> None:
+    def on_done(finished: Job[str], result: str, neighbours: Neighbours) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):

@@ -57,3 +57,7 @@ def wire(text: str) -> list[Connection]:
         (source, source_port), (target, target_port) = (end.split(".") for end in edge.split(">"))
         connections.append(Connection(source, source_port, target, target_port))
     return connections
+
+
+def wire_nothing() -> None:
+    """No factory of a model: it takes no context."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ``cosim run`` under way and the commands of a user who talks to it."""
+"""A current ``cosim run`` and the commands that control it."""
 
 from __future__ import annotations
 

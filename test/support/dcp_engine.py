@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.slave.config import Endpoint
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 
 
 class Bench:
-    """Plays the world around one engine (the ``SlaveIO`` protocol)."""
+    """Plays the world around one engine: its ``SlaveTransport`` and its ``SlaveHost``."""
+
+    control_ports = {0: 8080, 4: 8080}
 
     def __init__(
         self,
@@ -27,13 +28,16 @@ class Bench:
         self.data: list[tuple[Endpoint, bytes]] = []
         self.open: list[Endpoint] = []
         self.time = 1000.0
-        self.slave = Slave(model, description, self, {0: 8080, 4: 8080}, lambda host: True, options)
+        self.slave = Slave(model, description, self, self, options)
 
     def ask(self, data: bytes) -> list[Pdu]:
         """Give one PDU to the slave; what it answered."""
         self.sent.clear()
         self.slave.receive(data, "master")
         return [decode(answer) for answer in self.sent]
+
+    def can_listen(self, host: str) -> bool:
+        return True
 
     def send(self, peer: Any, data: bytes) -> None:
         self.sent.append(data)

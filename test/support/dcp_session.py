@@ -9,7 +9,7 @@ from typing import Any
 from support.dcp_engine import Bench
 
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StructuralParameter
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import Pdu, encode_address, make
@@ -35,7 +35,7 @@ def box(**more: Any) -> SlaveDescription:
     defaults: dict[str, Any] = {
         "op_modes": (OpMode.NRT, OpMode.SRT),
         "resolutions": (Fraction(1, 100), Fraction(1, 10)),
-        "data_ports": ((9000, 9005),),
+        "address": SlaveAddress(data_ports=((9000, 9005),)),
         "log_categories": (LogCategory(3, "c"),),
         "log_templates": (LogTemplate(1, 3, 2, "x"),),
     }
@@ -45,9 +45,14 @@ def box(**more: Any) -> SlaveDescription:
 class Session:
     """An engine that has been registered, and requests with the right ids."""
 
-    def __init__(self, description: SlaveDescription | None = None, mode: int = 2) -> None:
+    def __init__(
+        self,
+        description: SlaveDescription | None = None,
+        mode: int = 2,
+        model: SlaveModel | None = None,
+    ) -> None:
         self.description = description or box()
-        self.bench = Bench(Box(), self.description)
+        self.bench = Bench(model or Box(), self.description)
         self.seq = 0
         self.ok(
             P.STC_register,

@@ -76,7 +76,7 @@ class EngineNetwork:
     def result(self) -> dict[str, str]:
         """Trace digests of a run to the end; fails if an engine has not reached it."""
         for name, engine in self.engines.items():
-            assert engine.bound() >= self.until, f"{name} is stuck: {engine.blocked()}"
+            assert engine.lower_bound() >= self.until, f"{name} is stuck: {engine.blocked()}"
         return digests(self.runtimes)
 
     def send(self, reader: str, index: int, content: Sample | Promise) -> None:

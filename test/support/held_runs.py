@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from runs.cosim_process import user_environment
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.dds import loopback_environment
 from ros2_cosim.run.inproc import run_inproc
-from ros2_cosim.run.losses import read_required, tell_loss
 from ros2_cosim.run.processes import ProcessGroup
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario, save_scenario
@@ -97,13 +96,16 @@ def run_directed(
     with user_environment(directory / "log") as user:
         environment = loopback_environment(user, output)
         heard: list[tuple[str, str]] = []
+
+        def progress(name: str, progress: Progress) -> None:
+            heard.append((name, f"time {progress.time_ns / 1e9:.3f} s"))
+
         with ProcessGroup(
             plan,
             environment,
             lambda name, line: heard.append((name, line)),
-            partial(tell_loss, output),
-            held,
-            partial(read_required, output),
+            on_progress=progress,
+            held=held,
         ) as group:
             direction = Direction(group, environment, heard)
             deadline = time.monotonic() + HANG_S

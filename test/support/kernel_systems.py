@@ -302,11 +302,11 @@ class CoordinatedRun(Interleaving):
         #: Ends that were announced as final, and the latest activation.
         self.final_ends: set[int] = set()
         self.latest = -1
-        #: From when to when those take part whom the clock let in or lost.
+        #: Membership of the participants that the clock let in or lost.
         self.presences: dict[str, Presence] = {}
         self._dies, self._death_round = dies
         self._dead: set[str] = set()
-        #: Those who came too late to take part.
+        #: Participants that came too late to take part.
         self.dismissed: set[str] = set()
         self._reports: dict[str, list[tuple[int, int, str | None]]] = {n: [] for n in self.engines}
         self._horizons: dict[str, list[Any]] = {n: [] for n in self.engines}
@@ -400,9 +400,9 @@ class CoordinatedRun(Interleaving):
         if name in self._dead or name in self.absent or self.runtimes[name].spec.free_entry:
             return False
         runtime = self.runtimes[name]
-        report = (self.engines[name].bound(), runtime.stop_time, runtime.stop_reason)
+        report = (self.engines[name].lower_bound(), runtime.stop_time, runtime.stop_reason)
         queue = self._reports[name]
-        if (queue[-1] if queue else (self.coordinator.bound_of(name),))[0] == report[0]:
+        if (queue[-1] if queue else (self.coordinator.lower_bound_of(name),))[0] == report[0]:
             return False
         queue.append(report)
         return True
@@ -427,9 +427,9 @@ class CoordinatedRun(Interleaving):
         return busy
 
     def _hear(self, name: str, horizon: int, presences: tuple[Presence, ...]) -> None:
-        """A participant is told the horizon, and who takes part."""
+        """A participant receives the horizon and the membership."""
         engine = self.engines[name]
-        self._attendances[name].told(presences, horizon)
+        self._attendances[name].update(presences, horizon)
         for presence in presences:
             if presence.participant == name and engine.runtime.spec.free_entry:
                 engine.enter(presence.enter_ns)

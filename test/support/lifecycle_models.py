@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.interfaces.records import Acceleration
-from ros2_cosim.kernel.life import HANDLERS
+from ros2_cosim.kernel.model import HANDLERS
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.virtual_time import VirtualTime
 
@@ -50,7 +50,7 @@ def _service(context: ModelContext) -> tuple[VirtualTime, Log]:
 
 
 def make_holder(context: ModelContext) -> VirtualTime:
-    """Its step at ``hold_at`` lasts until somebody calls its service with ``data: true``."""
+    """Its step at ``hold_at`` lasts until its service is called with ``data: true``."""
     time, log = _service(context)
     held = context.shape != "inproc" and context.parameters["hold_at"] >= 0
 

@@ -13,7 +13,7 @@ from typing import Any
 from support.engine_network import EngineNetwork
 
 from ros2_cosim.kernel.graph import Connection, Graph, InputPort, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.lives import Lives
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
@@ -98,11 +98,11 @@ class StepSystem:
         scheduler = SequentialScheduler(
             self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
         )
-        lives = Lives(behaviours)
-        with lives.during(partial(time.sleep, 0.01), lambda: scheduler.active):
+        lifecycles = LifecycleGroup(behaviours)
+        with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             end = scheduler.run(until)
-            lives.stop(scheduler.stop_reason or f"end at {end} ns")
-            lives.shut_down("complete")
+            lifecycles.stop(scheduler.stop_reason or f"end at {end} ns")
+            lifecycles.shut_down("complete")
         return scheduler
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:

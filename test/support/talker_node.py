@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary ROS node without simulated time that talks until it is killed.
 
-Arguments: topic, ROS type, and a file that it makes when somebody has been listening for a while.
+Arguments: topic, ROS type, and a file that it creates when it has had a reader for a while.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ def test_the_command_ends_by_itself_after_a_duration(tmp_path: Path) -> None:
         (["serve", "--cmd-timeout", "nan"], "--cmd-timeout: found nan"),
         (["serve", "--cmd-port", "70000"], "--cmd-port: found 70000"),
         (["serve", "--vx0", "nan"], "--vehicles: vehicles.v0.speed"),
-        (["serve", "--fleet", "none.yaml"], "--fleet: none.yaml: No such file"),
+        (["serve", "--fleet", "none.yaml"], "--fleet none.yaml: No such file"),
         (["serve", "--cmd-port", "0", "--http-port", "0", "--http-host", "203.0.113.1"], "HTTP"),
         (["replay", "none.jsonl"], "none.jsonl: No such file"),
     ],

@@ -151,7 +151,7 @@ def _dead(simulation: Simulation, actor: int) -> None:
 
 @_method("set_actor_autopilot", NONE, u32, boolean)
 def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
-    simulation.world.require(actor)  # the traffic manager lives in the client
+    simulation.world.require(actor)  # the traffic manager lifecycles in the client
 
 
 @_method("get_actor_bounding_box", VALUE, u32)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a slave's data PDUs over UDP: told by the slave's log, gathered by the master.
+"""Counts of a slave's data PDUs over UDP: logged by the slave, collected by the master.
 
-DCP has no request for it. So a slave made here writes one log entry per data_id when it stops, and
-the master asks for them (INF_log); any other master can read them, too. A slave of other making
-does not have the template and is not asked.
+DCP has no request for them. A slave made here writes one log entry per data_id when it stops, and
+the master requests them (INF_log); other masters can read them, too. A slave of another vendor
+does not have the template, and the master does not ask.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUMMED = _COUNTS[:-1]
 
 
 def tells_data(description: SlaveDescription) -> bool:
-    """Whether a slave with this description can be asked."""
+    """Whether a slave with this description reports its counts."""
     on_request = description.capabilities.can_provide_log_on_request
     return on_request and TEMPLATE in description.log_templates
 

@@ -2,7 +2,7 @@
 """The slave description as Python objects, one dataclass per element of the .dcpx file.
 
 Optional attributes of the file are None where the standard has no default, otherwise they
-carry the default. Reading and writing is in ``dcpx``, checking in ``description_check``.
+carry the default. Reading is in ``parse``, writing in ``write``, checking in ``check``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
-from ros2_cosim.dcp.description.transport import Bluetooth, IPv4Transport, Usb2
 from ros2_cosim.dcp.wire.enums import DataType, LogLevel, OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import SIZED, Value
@@ -176,6 +175,62 @@ class ResolutionRange:
 
 
 @dataclass(frozen=True)
+class DataPorts:
+    """Ports on which a slave can receive data PDUs: (from, to) pairs, both included."""
+
+    host: str | None = None
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def allows(self, port: int) -> bool:
+        """Whether ``port`` is offered; without any entry every port is."""
+        return not self.ranges or any(low <= port <= high for low, high in self.ranges)
+
+
+@dataclass(frozen=True)
+class IPv4Transport:
+    """UDP_IPv4 or TCP_IPv4 of the transport protocols."""
+
+    max_pdu_size: int
+    host: str | None = None
+    port: int | None = None
+    has_control: bool = True
+    data: DataPorts | None = None
+    parameter: DataPorts | None = None
+
+
+UDP_MAX_PDU_SIZE = 65507
+TCP_MAX_PDU_SIZE = 4294967267
+
+
+@dataclass(frozen=True)
+class Bluetooth:
+    """Bluetooth RFCOMM address of the slave (described only, not driven)."""
+
+    address: str
+    port: int
+    alias: str | None = None
+    max_pdu_size: int = 1011
+
+
+@dataclass(frozen=True)
+class DataPipe:
+    """One USB data pipe."""
+
+    endpoint_address: int
+    interval: int
+    direction: str | None = None
+
+
+@dataclass(frozen=True)
+class Usb2:
+    """USB 2.0 properties of the slave (described only, not driven)."""
+
+    pipes: tuple[DataPipe, ...] = ()
+    max_power: int | None = None
+    max_pdu_size: int = 1024
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """The six capability flags."""
 
@@ -220,7 +275,7 @@ class LogTemplate:
 
 @dataclass(frozen=True)
 class SlaveDescription:
-    """Everything a master knows of a slave before it talks to it."""
+    """Everything a master knows about a slave before it connects."""
 
     name: str
     uuid: str
@@ -357,7 +412,7 @@ ZEROS: dict[DataType, Value] = {
 
 
 def start_value(variable: Variable, count: int | None) -> Value:
-    """Value of a variable before anybody has set it, as a tuple of ``count`` for arrays.
+    """Value of a variable before it is set, as a tuple of ``count`` for arrays.
 
     A start shorter than the array is continued with its last element, a longer one cut.
     """

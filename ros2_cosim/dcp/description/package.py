@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.description.read import MAX_FILE_BYTES, parse_description
+from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
 FOLDER = "v1.0"
 DESCRIPTION = f"{FOLDER}/dcpSlaveDescription.dcpx"
+MAX_FILE_BYTES = 16 * 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

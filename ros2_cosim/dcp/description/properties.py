@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optional checks of what a description says of its variables: limits, rates, arrival times.
+"""Optional checks of the properties of variables: limits, rates, arrival times.
 
-The standard leaves it to a slave whether it notices a violation of min, max, gradient, preEdge
+The standard does not require that a slave detects a violation of min, max, gradient, preEdge
 and postEdge (table of error codes, PROTOCOL_ERROR_PROPERTY_VIOLATED). ``min`` and ``max`` bound
 a value, ``gradient`` its change per second; ``preEdge`` and ``postEdge`` [s] how early and how late
 a data PDU may come.
@@ -19,7 +19,7 @@ from ros2_cosim.dcp.wire.values import SIZED, Value
 
 
 class Check(Enum):
-    """What may be checked: values against min and max, changes against gradient, arrival of
+    """The checks: values against min and max, changes against gradient, arrival of
     data PDUs against preEdge and postEdge (SRT and HRT only).
     """
 
@@ -96,7 +96,7 @@ class PropertyChecks:
         return None
 
     def arrival(self, variables: Sequence[Variable], deviation: float) -> str | None:
-        """Whether a data PDU came in time.
+        """Check the arrival time of a data PDU.
 
         :param deviation: from the expected time [s], negative if early
         """
@@ -110,7 +110,7 @@ class PropertyChecks:
 
 
 class DataWatch:
-    """The checks over a run: keeps what each data PDU carried last, and when.
+    """The checks during a run: keeps the last values of each data PDU and their time.
 
     :param received: variables of the data PDUs and parameter PDUs that come in, and
     :param sent: of those that go out, by a key of their own

@@ -10,18 +10,16 @@ from lxml import etree
 
 from ros2_cosim.dcp.description.model import (
     Causality,
+    DataPorts,
     Dependency,
+    IPv4Transport,
     Resolution,
     SlaveDescription,
     TypeAttributes,
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.description.read import BASE_UNITS, ELEMENT_OF, parse_description
-from ros2_cosim.dcp.description.transport import (
-    DataPorts,
-    IPv4Transport,
-)
+from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.wire.enums import DataType
 
 

@@ -40,8 +40,8 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.slave.core import SlaveOptions
+from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
+from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.server import SlaveServer
@@ -94,7 +94,7 @@ class SlaveSettings(_Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether this process has to serve the slave: without a port nobody else does."""
+        """Whether this process has to serve the slave: it has no port, so no other process does."""
         return self.is_made and self.port is None
 
     @model_validator(mode="after")
@@ -177,7 +177,7 @@ def _made(slave: SlaveSettings, settings: CoSimulation) -> tuple[SlaveModel, Sla
 
 
 def _modes(settings: CoSimulation) -> tuple[OpMode, ...]:
-    """Hard real time is offered by slaves made here only where it is asked for."""
+    """A slave made here offers hard real time only if the file asks for it."""
     return (OpMode.HRT,) if settings.mode == "hrt" else ()
 
 
@@ -219,11 +219,13 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
                 port,
                 name=name,
                 transport=TRANSPORTS[slave.transport] if slave.transport else None,
-                resolution=slave.step,
-                every=slave.every,
-                steps=slave.steps,
-                max_pdu_size=slave.max_pdu_size,
-                exact_types=slave.exact_types,
+                use=SlaveUse(
+                    resolution=slave.step,
+                    every=slave.every,
+                    steps=slave.steps,
+                    max_pdu_size=slave.max_pdu_size,
+                    exact_types=slave.exact_types,
+                ),
             )
         for text in settings.connections:
             source, arrow, target = text.partition("->")

@@ -17,37 +17,46 @@ Example::
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
-from ros2_cosim.dcp.description.data_report import data_figures, tells_data
-from ros2_cosim.dcp.description.model import Causality
-from ros2_cosim.dcp.master.plan import resize_data_path, tunable_names
-from ros2_cosim.dcp.master.remote import RemoteSlave
-from ros2_cosim.dcp.master.setup import MasterSetup
+from ros2_cosim.dcp.description.data_report import data_figures
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
+from ros2_cosim.dcp.master.plan import CouplingPlan, make_plan
+from ros2_cosim.dcp.master.remote import LogEntry, RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.requests import Requests
+from ros2_cosim.dcp.master.run import MasterRun, RunOptions
+from ros2_cosim.dcp.master.setup import Setup
+from ros2_cosim.dcp.master.wiring import Wire
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import (
-    OpMode,
-    PduType,
-    State,
-    TransportProtocol,
-)
-from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
-from ros2_cosim.dcp.wire.states import ERROR, RUN, STOPPABLE
+from ros2_cosim.dcp.wire.enums import LogMode, OpMode, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import WiringError
 from ros2_cosim.dcp.wire.ticks import TickPlan
 from ros2_cosim.dcp.wire.values import Value
 
-_UDP = TransportProtocol.UDP_IPv4
+_TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+_MAX_SLAVES = 255
+_BEATS = 6
+"""Beats per heartbeat interval; the shortest interval of all slaves counts."""
 
 
-class Master(MasterSetup):
+class Master:
     """A master of any number of slaves in one operating mode.
+
+    It is made of :class:`Requests` (and their sockets), :class:`Setup`, :class:`MasterRun` and a
+    :class:`HeartbeatThread`. Every method holds the lock that keeps the thread out.
 
     :param op_mode: operating mode of all slaves
     :param resolution: time resolution in seconds for slaves that do not have their own
     :param timeout_s: longest wait for anything a slave has to do; only ends the run
+    :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: how long a slave that refuses the connection may take to listen
     :param stepping: ``"parallel"`` (all compute, then all send) or ``"sequential"`` (one
         after the other in the order of ``add_slave``, each seeing the newest outputs)
@@ -57,19 +66,162 @@ class Master(MasterSetup):
     :param data_wait_s: how long outputs on UDP may come after the slave has sent them
     :param acceptable_loss: greatest share of lost data PDUs per data_id, None for any
     :param on_log: called with each log entry that slaves send by notification
-    :ivar plan: ticks and overruns of a real-time run
-    :ivar steps_done: master steps since ``run``
     """
+
+    def __init__(
+        self,
+        *,
+        op_mode: OpMode = OpMode.NRT,
+        resolution: Fraction | None = None,
+        timeout_s: float = 30.0,
+        retry_s: float = 0.1,
+        connect_wait_s: float = 0.0,
+        stepping: str = "parallel",
+        data_synchronisation: bool = False,
+        missing: Missing = Missing.HOLD,
+        data_wait_s: float = 0.2,
+        acceptable_loss: float | None = None,
+        on_log: Callable[[LogEntry], None] | None = None,
+    ) -> None:
+        if stepping not in ("parallel", "sequential"):
+            raise WiringError(f"stepping is parallel or sequential, not {stepping!r}")
+        self.op_mode = op_mode
+        self._slaves: dict[str, RemoteSlave] = {}
+        self._wires: list[Wire] = []
+        self._resolution = resolution
+        self._relay_all = data_synchronisation
+        self._missing = missing
+        self._on_log = on_log
+        self._requests = Requests(self._slaves, timeout_s, retry_s, connect_wait_s)
+        self._setup = Setup(self._requests, op_mode)
+        self._run = MasterRun(
+            self._requests,
+            RunOptions(
+                op_mode, stepping, data_synchronisation, missing, data_wait_s, acceptable_loss
+            ),
+        )
+        self._step = Fraction(0)
+        self._lock = threading.RLock()
+        self._heartbeat = HeartbeatThread(self._lock, self._requests.beat)
+
+    @property
+    def slaves(self) -> Mapping[str, RemoteSlave]:
+        """The slaves by name."""
+        return self._slaves
+
+    @property
+    def step_size(self) -> Fraction:
+        """Length of one master step in seconds (known after ``configure``)."""
+        return self._step
+
+    @property
+    def plan(self) -> TickPlan:
+        """Ticks and overruns of a real-time run."""
+        return self._run.plan
+
+    @property
+    def steps_done(self) -> int:
+        """Master steps since ``run``."""
+        return self._run.steps_done
+
+    # -- building ----------------------------------------------------------------------------
+
+    def add_slave(
+        self,
+        description: SlaveDescription | str | Path,
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        name: str | None = None,
+        transport: TransportProtocol | None = None,
+        use: SlaveUse | None = None,
+    ) -> RemoteSlave:
+        """Add a slave; nothing is sent yet.
+
+        :param description: or the path of its .dcpx or .dcp file
+        :param host, port: its control address, by default that of the description
+        :param transport: TCP_IPv4 or UDP_IPv4, by default TCP where the slave offers it
+        :param use: step sizes, data port and limits
+        :raises DescriptionError: the description is not valid
+        :raises WiringError: mode, transport, address or name do not fit
+        """
+        if not isinstance(description, SlaveDescription):
+            description = read_description(description)
+        use = use or SlaveUse()
+        name = name or description.name
+        if transport is None:
+            transport = _TCP if description.tcp is not None else _UDP
+        offer = description.transport(transport)
+        if name in self._slaves:
+            raise WiringError(f"two slaves are named {name!r}")
+        if offer is None:
+            raise WiringError(f"slave {name!r} does not offer {transport.name}")
+        if self.op_mode not in description.op_modes:
+            offered = ", ".join(sorted(m.name for m in description.op_modes))
+            raise WiringError(f"slave {name!r} offers {offered}, not {self.op_mode.name}")
+        port = offer.port if port is None else port
+        if not port:
+            raise WiringError(f"slave {name!r}: its description names no control port; give one")
+        if len(self._slaves) >= _MAX_SLAVES:
+            raise WiringError(f"a master has at most {_MAX_SLAVES} slaves")
+        if use.every < 1:
+            raise WiringError(f"slave {name!r}: every is {use.every}; it starts at 1")
+        slave = RemoteSlave(
+            name,
+            description,
+            len(self._slaves) + 1,
+            host or offer.host or "127.0.0.1",
+            port,
+            transport,
+            use if use.resolution else replace(use, resolution=self._resolution),
+        )
+        slave.on_log = self._on_log
+        self._slaves[name] = slave
+        return slave
+
+    def connect(self, source: str, target: str) -> None:
+        """Wire an output to an input: ``connect("plant.speed", "controller.speed")``.
+
+        Everything is checked in :meth:`configure`, when all slaves are known.
+        """
+        ends = [end.split(".", 1) for end in (source, target)]
+        if any(len(end) != 2 for end in ends):
+            raise WiringError(f"{source} -> {target}: write slave.variable on both sides")
+        self._wires.append(Wire(*ends[0], *ends[1]))
+
+    def set_logging(self, slave: str, level: int, mode: LogMode, category: int = 0) -> None:
+        """Have :meth:`configure` switch logging of a category (0 = all) and level on."""
+        fields = {"log_category": category, "log_level": level, "log_mode": mode}
+        self._slave(slave).logging.append(fields)
+
+    # -- phases ------------------------------------------------------------------------------
+
+    def configure(self, parameters: Mapping[str, Mapping[str, Value]] | None = None) -> None:
+        """Connect, register, configure and prepare all slaves; then they are CONFIGURED.
+
+        :param parameters: values by slave and parameter name
+        :raises WiringError: the wiring or a parameter does not fit; nothing was sent yet
+        :raises DcpError: a slave refused a request
+        """
+        with self._lock:
+            self._setup.configure(self._planned(parameters))
+            intervals = [s.description.heartbeat for s in self._slaves.values()]
+            shortest = min((i for i in intervals if i is not None), default=None)
+            if shortest is not None:
+                self._heartbeat.start(float(shortest) / _BEATS)
+
+    def reset(self, parameters: Mapping[str, Mapping[str, Value]] | None = None) -> None:
+        """From STOPPED or the error state back to CONFIGURED, for another run.
+
+        :raises DcpError: a slave cannot be reset
+        """
+        with self._lock:
+            self._setup.reset(self._planned(parameters))
 
     def initialise(self, loops: int = 1) -> None:
         """Initialization loop: afterwards ``outputs`` hold static data and initial state."""
         with self._lock:
-            for _ in range(loops):
-                for slave in self._all():
-                    self._send_inputs(slave)
-                    self._stc(slave, PduType.STC_initialize)
-                self._io.await_state(self._all(), State.INITIALIZED)
-                self._collect(self._all(), State.CONFIGURED, initial=True)
+            self._run.initialise(loops)
 
     def run(self, start_time: int = 0) -> None:
         """From CONFIGURED to RUNNING.
@@ -78,16 +230,7 @@ class Master(MasterSetup):
             at once
         """
         with self._lock:
-            # The start time belongs to the first STC_run; at the second it has passed.
-            for state, start in ((State.SYNCHRONIZED, start_time), (State.RUNNING, 0)):
-                for slave in self._all():
-                    self._stc(slave, PduType.STC_run, start.to_bytes(8, "little", signed=True))
-                self._await_run(state, start_time)
-            self.steps_done = 0
-            self.plan = TickPlan()
-            if self.op_mode is not OpMode.NRT:
-                delay = max(0.0, start_time - time.time()) if start_time else 0.0
-                self.plan.start(time.monotonic() + delay, self._step)
+            self._run.start(start_time)
 
     def do_step(self, count: int = 1) -> None:
         """``count`` master steps: inputs out, compute, outputs in.
@@ -96,15 +239,8 @@ class Master(MasterSetup):
         each step waits for its tick of the clock, takes what has come and sends the inputs.
         """
         with self._lock:
-            self._raise_background()
-            for _ in range(count):
-                if self._data_sync:
-                    self._step_by_data()
-                elif self.op_mode is not OpMode.NRT:
-                    self._step_by_clock()
-                else:
-                    self._step_by_request()
-                self.steps_done += 1
+            self._heartbeat.raise_error()
+            self._run.do_step(count)
 
     def tune(self, values: Mapping[str, Mapping[str, Value]]) -> None:
         """New values of tunable parameters, by slave and name; all of a slave travel in
@@ -115,36 +251,47 @@ class Master(MasterSetup):
         """
         with self._lock:
             for name, changes in values.items():
-                slave = self._slave(name)
-                names = tunable_names(slave)
-                for parameter in changes:
-                    if parameter not in names:
-                        known = ", ".join(names) or "none"
-                        raise WiringError(
-                            f"slave {name!r}: {parameter!r} is not tunable, only {known}"
-                        )
-                slave.tuned.update(changes)
-                known_values = slave.parameters | slave.tuned
-                current = [known_values.get(n, slave.description.variable(n).start) for n in names]
-                self._io.send_data(slave, slave.param_pdus[0], current)
-                self._io.flush(slave)
-                if any(self._is_structural(slave, parameter) for parameter in changes):
-                    resize_data_path(slave, self._groups)
-
-    def _is_structural(self, slave: RemoteSlave, parameter: str) -> bool:
-        return slave.description.variable(parameter).causality is Causality.STRUCTURAL
+                self._run.tune(self._slave(name), changes)
 
     def stop(self) -> None:
-        """Every slave that can be stopped to STOPPED."""
+        """Bring every slave that can be stopped to STOPPED."""
         with self._lock:
-            self.plan.stop()
-            chosen = [s for s in self._all() if s.state in STOPPABLE]
-            for slave in chosen:
-                self._stc(slave, PduType.STC_stop)
-            self._io.await_state(chosen, State.STOPPED)
-            for slave in chosen:
-                if slave.protocol is _UDP and tells_data(slave.description):
-                    self.request_log(slave.name, DATA_CATEGORY.id)
+            self._run.stop()
+
+    def deregister(self) -> None:
+        """Bring every slave back to ALIVE."""
+        with self._lock:
+            self._setup.deregister()
+
+    def close(self) -> None:
+        """Bring every slave that still answers back to ALIVE; close all sockets."""
+        self._heartbeat.stop()
+        with self._lock:
+            self._setup.abandon()
+            self._requests.sockets.close()
+
+    def __enter__(self) -> Master:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- information -------------------------------------------------------------------------
+
+    def request_states(self) -> dict[str, State]:
+        """Request the state of every slave (INF_state)."""
+        with self._lock:
+            return {s.name: self._requests.poll_state(s) for s in self._slaves.values()}
+
+    def request_log(self, slave: str, category: int = 0, most: int = 255) -> list[LogEntry]:
+        """Request the stored log entries of a slave (INF_log); the slave deletes them."""
+        with self._lock:
+            return self._requests.request_log(self._slave(slave), category, most)
 
     def data_figures(self) -> dict[str, dict[str, Any]]:
         """What became of the data PDUs of each slave on UDP (of its inputs: known after
@@ -156,137 +303,24 @@ class Master(MasterSetup):
                 (slave.counters().values(), self._step),
                 (slave.input_counters(), slave.resolution),
             )
-            for slave in self._all()
+            for slave in self._slaves.values()
             if slave.protocol is _UDP
         }
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _await_run(self, state: State, start_time: int) -> None:
-        """SYNCHRONIZED may take until the start time; then the usual patience begins."""
-        if start_time and state is State.SYNCHRONIZED and self.op_mode is not OpMode.NRT:
-            rest = start_time - time.time()
-            while rest > 0 and any(s.state is not state for s in self._all()):
-                for slave in self._all():
-                    self._io.flush(slave)
-                self._io.pump(min(rest, self._io.idle(time.monotonic())))
-                rest = start_time - time.time()
-        self._io.await_state(self._all(), state)
+    def _planned(self, parameters: Mapping[str, Mapping[str, Value]] | None) -> CouplingPlan:
+        for name, values in (parameters or {}).items():
+            self._slave(name).set_parameters(values)
+        plan = make_plan(self._slaves, self._wires, relay_all=self._relay_all)
+        self._requests.route_data()
+        self._run.use(plan)
+        self._step = plan.step
+        return plan
 
-    def _send_inputs(self, slave: RemoteSlave) -> None:
-        if self._relayed:
-            self._pass_on(slave)
-        for pdu in slave.sent_pdus:
-            self._io.send_data(slave, pdu, slave.inputs)
-
-    def _step_by_request(self) -> None:
-        number = self.steps_done + 1
-        active = [s for s in self._io.slaves.values() if number % s.every == 0]
-        if self.stepping == "parallel":
-            self._step_slaves(active)
-        else:
-            for slave in active:
-                self._step_slaves([slave])
-
-    def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
-        for slave in slaves:
-            self._send_inputs(slave)
-            self._stc(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
-            self._io.flush(slave)
-        self._io.await_state(slaves, State.COMPUTED)
-        self._collect(slaves, State.RUNNING, initial=False)
-
-    def _collect(self, slaves: Sequence[RemoteSlave], state: State, *, initial: bool) -> None:
-        """STC_send_outputs to all; wait for their outputs and for ``state``."""
-        for slave in slaves:
-            for pdu in slave.init_pdus if initial else slave.run_pdus:
-                pdu.pending = None
-            self._stc(slave, PduType.STC_send_outputs)
-            self._io.flush(slave)
-        self._io.await_state(list(slaves), state)
-        self._await_outputs(slaves, initial=initial)
-
-    def _await_outputs(self, slaves: Sequence[RemoteSlave], *, initial: bool) -> None:
-        expected = [p for s in slaves for p in (s.init_pdus if initial else s.run_pdus)]
-        on_udp = any(s.protocol is _UDP for s in slaves)
-
-        def complete() -> bool:
-            return all(pdu.pending is not None for pdu in expected)
-
-        if not complete():
-            limit = self._data_wait_s if on_udp else None
-            try:
-                self._io.wait(
-                    list(slaves), complete, "its outputs", timeout_s=limit, leaving=not initial
-                )
-            except DcpTimeoutError:
-                if not on_udp or self._missing is Missing.STOP:
-                    raise
-        for slave in slaves:
-            self._take_outputs(slave, slave.init_pdus if initial else slave.run_pdus)
-
-    def _take_outputs(self, slave: RemoteSlave, pdus: Sequence[Any]) -> None:
-        for pdu in pdus:
-            if pdu.pending is not None:
-                pdu.apply(slave.outputs)
-                continue
-            guess = pdu.extrapolated() if self._missing is Missing.EXTRAPOLATE else None
-            pdu.watch.counters.miss(self.steps_done + 1, extrapolated=guess is not None)
-            if guess is not None:
-                pdu.put(guess, slave.outputs)
-        self._check_loss(slave)
-
-    def _check_loss(self, slave: RemoteSlave) -> None:
-        limit = self._acceptable_loss
-        if limit is None:
-            return
-        for data_id, counters in slave.counters().items():
-            if counters.loss_rate > limit:
-                raise DcpError(
-                    f"slave {slave.name!r}: {counters.loss_rate:.3f} of the PDUs of data_id "
-                    f"{data_id} were lost, {limit} are acceptable",
-                    slave=slave.name,
-                )
-
-    def _pass_on(self, slave: RemoteSlave) -> None:
-        """Bring the newest outputs of other slaves to the inputs that the master feeds."""
-        for wire in self._relayed:
-            if wire.target == slave.name:
-                value = self._io.slaves[wire.source].output(wire.output)
-                slave.set_inputs({wire.input: value})
-
-    def _step_by_data(self) -> None:
-        slaves = self._all()
-        parallel = self.stepping == "parallel"
-        for batch in [slaves] if parallel else [[slave] for slave in slaves]:
-            for slave in batch:
-                for pdu in slave.run_pdus:
-                    pdu.pending = None
-                self._send_inputs(slave)
-            for slave in batch:
-                self._io.flush(slave)
-            self._await_outputs(batch, initial=False)
-
-    def _step_by_clock(self) -> None:
-        due = self.plan.due
-        if due is None:
-            raise DcpError("do_step needs run() first")
-        slaves = self._all()
-        while True:
-            now = time.monotonic()
-            rest = due - now
-            self._io.pump(max(0.0, min(rest, self._io.idle(now))))
-            for slave in slaves:
-                if slave.state in ERROR:
-                    raise self._io.error_of(slave)
-                if slave.state is not None and slave.state not in RUN:
-                    raise self._io.left(slave)
-            if rest <= 0:
-                break
-        for slave in slaves:
-            for pdu in slave.run_pdus:
-                pdu.apply(slave.outputs)
-            self._check_loss(slave)
-            self._send_inputs(slave)
-            self._io.flush(slave)
-        self.plan.advance(time.monotonic())
+    def _slave(self, name: str) -> RemoteSlave:
+        try:
+            return self._slaves[name]
+        except KeyError:
+            known = ", ".join(self._slaves) or "none"
+            raise WiringError(f"there is no slave {name!r}; there are {known}") from None

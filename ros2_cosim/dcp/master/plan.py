@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the master tells each slave: data_ids, positions, addresses, in the right order.
+"""The plan of a configuration: data PDUs, and the configuration requests in their order.
 
 Many variables travel in one data PDU: one for all inputs that the master feeds, one for all
 outputs it reads (per communication step, and one for outputs that are constant after
@@ -10,26 +10,80 @@ several.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 
 from ros2_cosim.dcp.description.model import Causality, Variable, element_count, resized
-from ros2_cosim.dcp.master.remote import Group, RemoteSlave, codec_for
-from ros2_cosim.dcp.master.wiring import Wire, check_wire
+from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
+from ros2_cosim.dcp.master.wiring import Wire, check_wire, common_step
 from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import PduType, Scope, TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
 from ros2_cosim.dcp.wire.values import SIZED, SIZES
 
-Setting = tuple[PduType, dict[str, object]]
+ConfigurationRequest = tuple[PduType, dict[str, object]]
 """A configuration request: its type and its fields behind the receiver."""
 
 
-def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Group]:
+@dataclass
+class DataGroup:
+    """Variables that travel together in one data PDU from ``source`` to ``target``.
+
+    ``source`` or ``target`` None is the master. ``pairs`` holds (output, input) variables;
+    one of the two is None where the master is that side.
+    """
+
+    data_id: int
+    source: RemoteSlave | None
+    target: RemoteSlave | None
+    pairs: list[tuple[Variable | None, Variable | None]]
+    scope: Scope = Scope.INITIALIZATION_RUN_NRT
+    steps: int = 1
+
+
+@dataclass
+class CouplingPlan:
+    """The plan that one configuration of a master follows.
+
+    :ivar groups: data PDUs between slaves, and between slaves and the master
+    :ivar relayed: wires whose values the master passes on itself
+    :ivar step: length of one master step [s]
+    """
+
+    groups: list[DataGroup]
+    relayed: list[Wire]
+    step: Fraction
+
+
+def make_plan(
+    slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire], *, relay_all: bool
+) -> CouplingPlan:
+    """Check the wiring and lay out all data PDUs.
+
+    :param relay_all: no data PDUs between slaves; with data-PDU synchronisation they would make
+        the slaves step each other
+    :raises WiringError: there is no slave, or a wire or a step size does not fit
+    """
+    if not slaves:
+        raise WiringError("the master has no slaves")
+    for slave in slaves.values():
+        slave.tuned.clear()
+    groups = make_groups(slaves, wires)
+    relayed = list(wires) if relay_all else relayed_wires(slaves, wires)
+    if relayed:
+        groups = make_groups(slaves, [wire for wire in wires if wire not in relayed])
+    prepare_data_path(groups)
+    step = common_step({s.name: (s.resolution, s.steps, s.every) for s in slaves.values()})
+    return CouplingPlan(groups, relayed, step)
+
+
+def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[DataGroup]:
     """All data PDUs of the co-simulation.
 
     :raises WiringError: a wire does not fit, or an input has two sources
     """
     fed: dict[tuple[str, str], Wire] = {}
-    groups: list[Group] = []
+    groups: list[DataGroup] = []
     bundles: dict[tuple[str, str, Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
     for wire in wires:
         for name in (wire.source, wire.target):
@@ -53,7 +107,8 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
     for (source_name, target_name, scope, steps), pairs in bundles.items():
         source, target = slaves[source_name], slaves[target_name]
         groups += [
-            Group(0, source, target, part, scope, steps) for part in _parts(pairs, source, target)
+            DataGroup(0, source, target, part, scope, steps)
+            for part in _parts(pairs, source, target)
         ]
     for slave in slaves.values():
         groups += _with_master(slave, {name for target, name in fed if target == slave.name})
@@ -66,27 +121,27 @@ def _scope(output: Variable) -> Scope:
     return Scope.INITIALIZATION if output.initialization else Scope.INITIALIZATION_RUN_NRT
 
 
-def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[Group]:
+def _with_master(slave: RemoteSlave, wired: set[str]) -> Iterable[DataGroup]:
     """The data PDUs between one slave and the master."""
     slave.input_variables = tuple(
         v for v in slave.description.of(Causality.INPUT) if v.name not in wired
     )
     slave.reset_values()
     for part in _parts([(None, v) for v in slave.input_variables], None, slave):
-        yield Group(0, None, slave, part)
+        yield DataGroup(0, None, slave, part)
     bundles: dict[tuple[Scope, int], list[tuple[Variable | None, Variable | None]]] = {}
     for output in slave.output_variables:
         bundles.setdefault((_scope(output), output.default_steps), []).append((output, None))
     for (scope, steps), pairs in bundles.items():
         for part in _parts(pairs, slave, None):
-            yield Group(0, slave, None, part, scope, steps)
+            yield DataGroup(0, slave, None, part, scope, steps)
 
 
 _Pairs = list[tuple[Variable | None, Variable | None]]
 
 
 def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None) -> list[_Pairs]:
-    """Pairs that fit into one data PDU each; a variable too large for any stays alone."""
+    """Cut pairs into data PDUs that fit; a variable that fits into none gets its own."""
     limit = min(slave.max_pdu_size for slave in (source, target) if slave is not None)
     parts: list[_Pairs] = []
     size = limit + 1
@@ -104,7 +159,7 @@ def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None
 
 
 def payload_size(slave: RemoteSlave, variable: Variable) -> int:
-    """Bytes of a variable in a data PDU, of a string or binary the most that it may have."""
+    """Bytes of a variable in a data PDU; for a string or binary the maximum."""
     if variable.data_type in SIZED:
         return 4 + (slave.description.attributes(variable).max_size or 0)
     count = element_count(variable, slave.structural())
@@ -122,8 +177,8 @@ def relayed_wires(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> l
     ]
 
 
-def prepare_data_path(groups: Sequence[Group]) -> None:
-    """Codecs on the master's side of every data PDU that it sends or receives."""
+def prepare_data_path(groups: Sequence[DataGroup]) -> None:
+    """Make the master's codecs of all data PDUs that it sends or receives."""
     for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
         slave.sent_pdus, slave.received = [], {}
         slave.run_pdus, slave.init_pdus = [], []
@@ -154,8 +209,8 @@ def prepare_data_path(groups: Sequence[Group]) -> None:
                 slave.run_pdus.append(pdu)
 
 
-def resize_data_path(slave: RemoteSlave, groups: Sequence[Group]) -> None:
-    """After a structural parameter has been tuned: the same PDUs with arrays of new sizes."""
+def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
+    """A structural parameter was tuned: give the same PDUs arrays of the new sizes."""
     sent = {pdu.data_id: pdu for pdu in slave.sent_pdus}
     for group in groups:
         if group.target is slave and group.data_id in sent:
@@ -177,15 +232,15 @@ def resize_data_path(slave: RemoteSlave, groups: Sequence[Group]) -> None:
 
 def data_settings(
     slave: RemoteSlave,
-    groups: Sequence[Group],
+    groups: Sequence[DataGroup],
     address_of: Mapping[str | None, tuple[int, bytes]],
-) -> list[Setting]:
+) -> list[ConfigurationRequest]:
     """Configuration requests for the data PDUs of one slave.
 
     :param address_of: transport protocol and address on which each receiver listens, by
         name; None is the master as this slave reaches it
     """
-    settings: list[Setting] = []
+    settings: list[ConfigurationRequest] = []
     for group in groups:
         if slave not in (group.source, group.target):
             continue
@@ -213,8 +268,8 @@ def data_settings(
     return settings
 
 
-def _sending(group: Group) -> list[Setting]:
-    settings: list[Setting] = [
+def _sending(group: DataGroup) -> list[ConfigurationRequest]:
+    settings: list[ConfigurationRequest] = [
         (
             PduType.CFG_output,
             {"data_id": group.data_id, "pos": pos, "source_vr": output.value_reference},
@@ -226,7 +281,7 @@ def _sending(group: Group) -> list[Setting]:
     return settings
 
 
-def _receiving(group: Group) -> list[Setting]:
+def _receiving(group: DataGroup) -> list[ConfigurationRequest]:
     return [
         (
             PduType.CFG_input,
@@ -242,11 +297,11 @@ def _receiving(group: Group) -> list[Setting]:
     ]
 
 
-def parameter_settings(slave: RemoteSlave) -> list[Setting]:
+def parameter_settings(slave: RemoteSlave) -> list[ConfigurationRequest]:
     """CFG_parameter for every parameter that was set, structural ones first."""
     chosen = [slave.description.variable(name) for name in slave.parameters]
     chosen.sort(key=lambda v: v.causality is not Causality.STRUCTURAL)
-    settings: list[Setting] = []
+    settings: list[ConfigurationRequest] = []
     for variable in chosen:
         payload = codec_for(slave, [variable]).pack([slave.parameters[variable.name]])
         settings.append(
@@ -264,9 +319,9 @@ def parameter_settings(slave: RemoteSlave) -> list[Setting]:
 
 def tunable_settings(
     slave: RemoteSlave, names: Sequence[str], protocol: int, address: bytes
-) -> list[Setting]:
+) -> list[ConfigurationRequest]:
     """Configuration of one parameter PDU (param_id 1) with these tunable parameters."""
-    settings: list[Setting] = []
+    settings: list[ConfigurationRequest] = []
     for pos, name in enumerate(names):
         variable = slave.description.variable(name)
         settings.append(

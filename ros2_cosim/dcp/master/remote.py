@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,11 +19,11 @@ from ros2_cosim.dcp.description.model import (
     start_value,
 )
 from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
-from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, State, TransportProtocol
+from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, PduError, WiringError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode_log_arguments
 from ros2_cosim.dcp.wire.states import OVERTAKEN
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink
 from ros2_cosim.dcp.wire.values import PayloadCodec, Value
 
 _STC = struct.Struct("<BHBB")
@@ -35,7 +35,7 @@ _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A log entry of a slave with its text put together."""
+    """A log entry of a slave with its complete text."""
 
     slave: str
     time: int
@@ -47,7 +47,7 @@ class LogEntry:
 
 
 @dataclass
-class Request:
+class PendingRequest:
     """A request that waits for its answer.
 
     :ivar tolerated: error codes that count as an answer
@@ -62,11 +62,35 @@ class Request:
 
 @dataclass
 class Refusal(Exception):
-    """An RSP_nack that nobody tolerates; the master turns it into an error."""
+    """An RSP_nack that is not tolerated; the master turns it into an error."""
 
-    request: Request | None
+    request: PendingRequest | None
     code: int
     expected: int
+
+
+@dataclass(frozen=True)
+class SlaveUse:
+    """How a master uses one slave.
+
+    :ivar resolution: time resolution [s], by default that of the master or of the description
+    :ivar every: in NRT the slave steps in every so many-th master step
+    :ivar steps: resolutions per STC_do_step, by default those of the description
+    :ivar data_port: port on which the slave shall receive data, by default its control port
+        or one of those it offers
+    :ivar max_pdu_size: greatest data PDU in bytes, if that is less than its description
+        says (slaves made with DCPLib send at most 905 bytes)
+    :ivar exact_types: the slave drops data of another type than its input has, also those
+        that can be converted (so do slaves made with DCPLib); the master then passes such
+        values on itself
+    """
+
+    resolution: Fraction | None = None
+    every: int = 1
+    steps: int | None = None
+    data_port: int | None = None
+    max_pdu_size: int | None = None
+    exact_types: bool = False
 
 
 class RemoteSlave:
@@ -78,7 +102,7 @@ class RemoteSlave:
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
     :ivar log: entries that came by notification or request
-    :ivar max_pdu_size, exact_types: what it takes, see ``Master.add_slave``
+    :ivar max_pdu_size, exact_types: what it takes, see :class:`SlaveUse`
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
 
@@ -90,28 +114,27 @@ class RemoteSlave:
         host: str,
         port: int,
         protocol: TransportProtocol,
-        *,
-        resolution: Fraction | None = None,
-        every: int = 1,
-        steps: int | None = None,
-        data_port: int | None = None,
+        use: SlaveUse | None = None,
     ) -> None:
+        use = use or SlaveUse()
+        offer = description.transport(protocol)
+        offered_size = MAX_DATAGRAM if offer is None else offer.max_pdu_size
         self.name = name
         self.description = description
         self.id = number
         self.host = host
         self.port = port
         self.protocol = protocol
-        self.resolution = resolution or _default_resolution(description)
-        self.every = every
+        self.resolution = use.resolution or _default_resolution(description)
+        self.every = use.every
         nrt = description.non_real_time
-        self.steps = steps or (nrt.default_steps if nrt else 1)
-        self.data_port = data_port
-        self.max_pdu_size = 65507
-        self.exact_types = False
+        self.steps = use.steps or (nrt.default_steps if nrt else 1)
+        self.data_port = use.data_port
+        self.max_pdu_size = min(use.max_pdu_size or offered_size, offered_size)
+        self.exact_types = use.exact_types
         self.state: State | None = None
         self.seq = 0
-        self.pending: dict[int, Request] = {}
+        self.pending: dict[int, PendingRequest] = {}
         self.control: TcpLink | None = None
         self.data_link: TcpLink | None = None
         self.local_host = "127.0.0.1"
@@ -267,13 +290,13 @@ class RemoteSlave:
             self._take_log(data[4:])
 
     def take_empty(self) -> None:
-        """An empty PDU is how some slaves say that they have no log entries."""
+        """Some slaves send an empty PDU if they have no log entries."""
         for seq, request in list(self.pending.items()):
             if request.kind is PduType.INF_log:
                 del self.pending[seq]
 
     def _take_log(self, data: bytes) -> None:
-        """Entries one after the other; a cut-off or unknown one ends the reading."""
+        """Take all entries; reading ends at a cut-off or unknown entry."""
         entries, end = self._read_log(data, short=False)
         if end < len(data):
             others, other_end = self._read_log(data, short=True)
@@ -285,7 +308,7 @@ class RemoteSlave:
                 self.on_log(entry)
 
     def _read_log(self, data: bytes, *, short: bool) -> tuple[list[LogEntry], int]:
-        """The entries that can be read, and where reading came to its end."""
+        """The readable entries, and the offset at which reading ended."""
         templates = {t.id: t for t in self.description.log_templates}
         entries: list[LogEntry] = []
         at = 0
@@ -304,23 +327,6 @@ class RemoteSlave:
             found = (self.name, time, template.category, template.level, text)
             entries.append(LogEntry(*found, template_id, tuple(values)))
         return entries, at
-
-
-@dataclass
-class Group:
-    """Variables that travel together in one data PDU from ``source`` to ``target``.
-
-    ``source`` or ``target`` None is the master. ``pairs`` holds (output, input) variables;
-    one of the two is None where the master is that side.
-    """
-
-    data_id: int
-    source: RemoteSlave | None
-    target: RemoteSlave | None
-    pairs: list[tuple[Variable | None, Variable | None]]
-    scope: Scope = Scope.INITIALIZATION_RUN_NRT
-    steps: int = 1
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def codec_for(slave: RemoteSlave, variables: Sequence[Variable]) -> PayloadCodec:

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The master's sockets: connections to slaves, and who gets what has arrived."""
+"""The master's sockets: connections to slaves, and which slave a PDU came from."""
 
 from __future__ import annotations
 
-import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
-from ros2_cosim.dcp.master.remote import Refusal, RemoteSlave
+from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
+from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.states import TRANSIENT
 from ros2_cosim.dcp.wire.transport import (
     MAX_DATAGRAM,
@@ -22,56 +21,63 @@ from ros2_cosim.dcp.wire.transport import (
     TcpLink,
     send_datagrams,
     tcp_connect,
-    tcp_listener,
     udp_socket,
 )
+from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.reactor import Reactor
 
 _CONNECT_RETRY_S = 0.1
+_FIRST_DATA, _FIRST_NOTIFICATION = int(PduType.DAT_input_output), int(PduType.NTF_state_changed)
 _NTF_STATE = int(PduType.NTF_state_changed)
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+_NS = 1_000_000_000
 
 
 class MasterSockets:
-    """Control connections, data listeners and the routes of data_ids."""
+    """Control connections, data connections and data listeners of one master.
 
-    def __init__(self, timeout_s: float, connect_wait_s: float) -> None:
-        self.timeout_s = timeout_s
-        self.connect_wait_s = connect_wait_s
-        self.slaves: dict[str, RemoteSlave] = {}
+    :param slaves: the master's slaves by name; more may be added
+    :param timeout_s: longest wait for a connection
+    :param connect_wait_s: a slave that refuses the connection is asked again for so long
+    :param on_control: takes a response or notification of a slave, or an empty PDU
+    :param on_data: takes a data PDU; its data_id tells where it belongs
+    :ivar dropped: datagrams of senders that are no slaves
+    """
+
+    def __init__(
+        self,
+        slaves: Mapping[str, RemoteSlave],
+        timeout_s: float,
+        connect_wait_s: float,
+        on_control: Callable[[RemoteSlave, bytes], None],
+        on_data: Callable[[bytes], None],
+    ) -> None:
+        self.dropped = 0
+        self._slaves = slaves
+        self._timeout_s = timeout_s
+        self._connect_wait_s = connect_wait_s
+        self._on_control = on_control
+        self._on_data = on_data
+        self._reactor = Reactor()
         self._by_id: dict[int, RemoteSlave] = {}
-        self._routes: dict[int, RemoteSlave] = {}
-        self._handlers: dict[int, Callable[[], None]] = {}
-        self._poller = select.poll()
         self._udp: socket.socket | None = None
         self._listeners: dict[str, socket.socket] = {}
         self._incoming: list[TcpLink] = []
         self._expecting_loss: set[str] = set()
-        self.dropped = 0
 
     # -- connections -------------------------------------------------------------------------
-
-    def _connect_control(self, slave: RemoteSlave) -> TcpLink:
-        """Connect; a slave that is just being started gets ``connect_wait_s`` to listen."""
-        deadline = time.monotonic() + self.connect_wait_s
-        while True:
-            try:
-                return tcp_connect(slave.host, slave.port, self.timeout_s)
-            except ConnectionRefusedError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(_CONNECT_RETRY_S)
 
     def open(self, slave: RemoteSlave) -> None:
         """Connect to a slave's control port.
 
-        :raises DcpPeerLostError: nobody answers there
+        :raises DcpPeerLostError: nothing answers there
         """
         self._by_id[slave.id] = slave
         try:
             if slave.protocol is _TCP:
                 slave.control = self._connect_control(slave)
                 slave.local_host = str(slave.control.sock.getsockname()[0])
-                self._register(slave.control, lambda: self._read_control(slave))
+                self._reactor.watch(slave.control, partial(self._read_control, slave))
             else:
                 slave.address = (socket.gethostbyname(slave.host), slave.port)
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -85,11 +91,22 @@ class MasterSockets:
                 slave=slave.name,
             ) from None
 
+    def _connect_control(self, slave: RemoteSlave) -> TcpLink:
+        """Connect; for ``connect_wait_s`` a refused connection is tried again."""
+        deadline = time.monotonic() + self._connect_wait_s
+        while True:
+            try:
+                return tcp_connect(slave.host, slave.port, self._timeout_s)
+            except ConnectionRefusedError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_CONNECT_RETRY_S)
+
     def _open_udp(self) -> socket.socket:
         if self._udp is None:
-            remote = any(not s.local_host.startswith("127.") for s in self.slaves.values())
+            remote = any(not s.local_host.startswith("127.") for s in self._slaves.values())
             self._udp = udp_socket("0.0.0.0" if remote else "127.0.0.1", 0)
-            self._register(self._udp, self._read_udp)
+            self._reactor.watch(self._udp, self._read_udp)
         return self._udp
 
     def data_address(self, slave: RemoteSlave, protocol: TransportProtocol) -> tuple[str, int]:
@@ -98,66 +115,62 @@ class MasterSockets:
             return slave.local_host, int(self._open_udp().getsockname()[1])
         listener = self._listeners.get(slave.local_host)
         if listener is None:
-            listener = tcp_listener(slave.local_host, 0)
+            listener = open_listener(slave.local_host, 0)
             self._listeners[slave.local_host] = listener
-            self._register(listener, lambda: self._accept(listener))
+            self._reactor.watch(listener, partial(self._accept, listener))
         return slave.local_host, int(listener.getsockname()[1])
 
     def connect_data(self, slave: RemoteSlave, host: str, port: int) -> None:
-        """Open the connection for the inputs that the master feeds over TCP."""
+        """Open the connection for the inputs that the master sends over TCP.
+
+        :raises DcpPeerLostError: nothing listens there
+        """
         try:
-            slave.data_link = tcp_connect(host, port, self.timeout_s)
+            slave.data_link = tcp_connect(host, port, self._timeout_s)
         except OSError as error:
             raise DcpPeerLostError(
                 f"slave {slave.name!r}: no data connection to {host}:{port}: "
                 f"{error.strerror or error}",
                 slave=slave.name,
             ) from None
-        self._register(slave.data_link, lambda: self._read_data_link(slave))
-
-    def route_data(self) -> None:
-        """Note which data_id belongs to which slave."""
-        self._routes = {
-            data_id: slave for slave in self.slaves.values() for data_id in slave.received
-        }
+        self._reactor.watch(slave.data_link, partial(self._read_data_link, slave))
 
     def expect_loss(self, slave: RemoteSlave, expected: bool) -> None:
-        """Whether it is fine for this slave's connection to end now."""
+        """Set whether the connection of this slave may end now."""
         (self._expecting_loss.add if expected else self._expecting_loss.discard)(slave.name)
 
     def close_control(self, slave: RemoteSlave) -> None:
         """Close both connections to a slave."""
         self.close_data(slave)
         if slave.control is not None:
-            self._forget(slave.control)
+            self._close(slave.control)
             slave.control = None
 
     def close_data(self, slave: RemoteSlave) -> None:
         """Close the data connection to a slave."""
         if slave.data_link is not None:
-            self._forget(slave.data_link)
+            self._close(slave.data_link)
             slave.data_link = None
 
     def close(self) -> None:
-        """Close every socket."""
-        for slave in self.slaves.values():
+        """Close every socket; another :meth:`open` is not possible."""
+        for slave in self._slaves.values():
             self.close_control(slave)
-        for sock in (*self._listeners.values(), *self._incoming, self._udp):
+        for sock in (*self._listeners.values(), self._udp):
             if sock is not None:
-                self._forget(sock)
+                self._close(sock)
+        for link in self._incoming:
+            self._close(link)
         self._listeners.clear()
         self._incoming.clear()
         self._udp = None
+        self._reactor.close()
 
-    def _register(self, sock: Any, handler: Callable[[], None]) -> None:
-        self._handlers[sock.fileno()] = handler
-        self._poller.register(sock, select.POLLIN)
-
-    def _forget(self, sock: Any) -> None:
-        fd = sock.fileno()
-        if fd >= 0 and self._handlers.pop(fd, None) is not None:
-            self._poller.unregister(fd)
+    def _close(self, sock: TcpLink | socket.socket) -> None:
+        self._reactor.forget(sock)
         sock.close()
+
+    # -- sending -----------------------------------------------------------------------------
 
     def flush(self, slave: RemoteSlave) -> None:
         """Send what was queued for a slave, data first.
@@ -174,8 +187,8 @@ class MasterSockets:
         except DcpPeerLostError as error:
             self._lost(slave, str(error))
 
-    def _send_udp(self, slave: RemoteSlave, data: bytes) -> None:
-        """Send a request at once, with the data queued before it."""
+    def send_datagram(self, slave: RemoteSlave, data: bytes) -> None:
+        """Send a request over UDP at once, with the data queued before it."""
         slave.datagrams.append((slave.address, data))
         self._flush_udp(slave)
 
@@ -189,9 +202,17 @@ class MasterSockets:
 
     # -- receiving ---------------------------------------------------------------------------
 
+    def pump(self, timeout_s: float) -> None:
+        """Wait for at most ``timeout_s``, then take everything that has arrived.
+
+        :raises DcpPeerLostError: a slave is gone; and whatever the receivers raise
+        """
+        deadline = time.monotonic_ns() + int(timeout_s * _NS) if timeout_s > 0 else 0
+        self._reactor.turn(deadline)
+
     def _lost(self, slave: RemoteSlave, reason: str) -> None:
         if slave.control is not None:
-            self._forget(slave.control)
+            self._close(slave.control)
             slave.control = None
         if slave.name in self._expecting_loss:
             slave.state = State.ALIVE
@@ -214,23 +235,13 @@ class MasterSockets:
             self._take(slave, frame)
 
     def _take(self, slave: RemoteSlave, frame: bytes) -> None:
-        if not frame:
-            slave.take_empty()
-            return
-        if frame[0] >= 0xF0:
-            self._take_data(frame)
-            return
-        try:
-            slave.take_control(frame)
-        except Refusal as refusal:
-            self._refused(slave, refusal)
-
-    def _refused(self, slave: RemoteSlave, refusal: Refusal) -> None:
-        """Judge an RSP_nack (the derived class does it)."""
-        raise NotImplementedError
+        if frame and frame[0] >= _FIRST_DATA:
+            self._on_data(frame)
+        else:
+            self._on_control(slave, frame)
 
     def _read_udp(self) -> None:
-        """What has come, up to a PDU by which a slave says that it has done what it was told."""
+        """Take datagrams, up to a notification that a slave has finished a request."""
         assert self._udp is not None
         for _ in range(MAX_DATAGRAMS):
             try:
@@ -240,13 +251,13 @@ class MasterSockets:
             except OSError:
                 continue  # an ICMP error of an earlier send; the next read tells the rest
             kind = data[0] if data else 0
-            if kind >= 0xF0:
-                self._take_data(data)
+            if kind >= _FIRST_DATA:
+                self._on_data(data)
                 continue
-            at = 1 if kind >= 0xE0 else 3
+            at = 1 if kind >= _FIRST_NOTIFICATION else 3
             slave = self._by_id.get(data[at]) if len(data) > at else None
             if slave is None:  # sent in ALIVE, or an empty answer: the address tells
-                slave = next((s for s in self.slaves.values() if s.address == address), None)
+                slave = next((s for s in self._slaves.values() if s.address == address), None)
             if slave is None:
                 self.dropped += 1
                 continue
@@ -259,20 +270,20 @@ class MasterSockets:
             sock, _ = listener.accept()
             link = TcpLink(sock)
             self._incoming.append(link)
-            self._register(link, lambda: self._read_incoming(link))
+            self._reactor.watch(link, partial(self._read_incoming, link))
 
     def _read_incoming(self, link: TcpLink) -> None:
         try:
             frames = link.read()
         except DcpPeerLostError:
             self._incoming.remove(link)
-            self._forget(link)
+            self._close(link)
             return
         for frame in frames:
-            self._take_data(frame)
+            self._on_data(frame)
 
     def _read_data_link(self, slave: RemoteSlave) -> None:
-        """Nothing comes on this connection; it only tells when it is closed."""
+        """No PDU arrives on this connection; reading only shows when it is closed."""
         link = slave.data_link
         if link is None:
             return
@@ -280,32 +291,3 @@ class MasterSockets:
             link.read()
         except DcpPeerLostError:
             self.close_data(slave)
-
-    def _take_data(self, data: bytes) -> None:
-        if len(data) < 5 or data[0] != PduType.DAT_input_output:
-            self.dropped += 1
-            return
-        number = data[3] | data[4] << 8
-        slave = self._routes.get(number)
-        if slave is None:
-            self.dropped += 1
-            return
-        pdu = slave.received[number]
-        if pdu.watch.take(data[1] | data[2] << 8) < 0:
-            return
-        try:
-            pdu.take(data)
-        except PduError as error:
-            raise DcpError(
-                f"slave {slave.name!r} sent data_id {number} with a wrong payload: {error}",
-                slave=slave.name,
-            ) from None
-
-    # -- waiting -----------------------------------------------------------------------------
-
-    def pump(self, timeout_s: float) -> None:
-        """Take what has come, waiting for at most ``timeout_s`` for the first of it."""
-        for fd, _ in self._poller.poll(timeout_s * 1000):
-            handler = self._handlers.get(fd)
-            if handler is not None:
-                handler()

@@ -62,7 +62,7 @@ def _unit(description: SlaveDescription, variable: Variable) -> Unit | None:
 def _unit_fault(a: Unit | None, b: Unit | None) -> str:
     """Why values in unit ``a`` cannot be read in unit ``b``; empty if they can.
 
-    Data PDUs carry values in the variable's own unit and nobody converts on the way, so
+    Data PDUs carry values in the variable's own unit without conversion, so
     factor and offset must agree too. A unit that is not declared fits every other.
     """
     if a is None or b is None:

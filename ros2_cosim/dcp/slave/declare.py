@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import uuid as uuid_module
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
 from ros2_cosim.dcp.description.model import (
+    TCP_MAX_PDU_SIZE,
+    UDP_MAX_PDU_SIZE,
     ZEROS,
     Capabilities,
     Causality,
+    DataPorts,
     Dimension,
+    IPv4Transport,
     LogCategory,
     LogTemplate,
     NonRealTime,
@@ -26,12 +30,6 @@ from ros2_cosim.dcp.description.model import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.description.transport import (
-    TCP_MAX_PDU_SIZE,
-    UDP_MAX_PDU_SIZE,
-    DataPorts,
-    IPv4Transport,
-)
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.slave.model import Declaration, SlaveModel
 from ros2_cosim.dcp.wire.enums import LogLevel, OpMode
@@ -39,9 +37,29 @@ from ros2_cosim.dcp.wire.errors import DescriptionError
 
 _TYPE_FIELDS = {f.name for f in fields(TypeAttributes)}
 _NAMESPACE = uuid_module.UUID("6f3c1a52-58a5-5d0c-9c1c-0d3f4b1f7a10")
+DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
+"""Operating modes of a slave whose user chooses none."""
 ERROR_LOG_ID = 255
 """Id of the category and template for the text of errors."""
+_ERROR_CATEGORY = LogCategory(ERROR_LOG_ID, "errors")
+_ERROR_TEMPLATE = LogTemplate(ERROR_LOG_ID, ERROR_LOG_ID, LogLevel.ERROR, "%string")
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True)
+class SlaveAddress:
+    """Where a slave is reached, as far as that is known beforehand.
+
+    :ivar host, port: of the control port
+    :ivar data_ports: (from, to) pairs of ports on which the slave receives data; none = any
+    """
+
+    host: str | None = None
+    port: int | None = None
+    data_ports: tuple[tuple[int, int], ...] = ()
+
+
+_ANYWHERE = SlaveAddress()
 
 
 def describe(
@@ -53,14 +71,8 @@ def describe(
     resolutions: Sequence[Fraction | Resolution | ResolutionRange] = (Fraction(1, 1000),),
     steps: NonRealTime | None = None,
     heartbeat: Fraction | None = None,
-    host: str | None = None,
-    port: int | None = None,
-    transports: Sequence[str] = ("UDP_IPv4", "TCP_IPv4"),
-    data_ports: Sequence[tuple[int, int]] = (),
-    can_handle_reset: bool = True,
+    address: SlaveAddress = _ANYWHERE,
     can_handle_variable_steps: bool = True,
-    error_log: bool = True,
-    data_log: bool = True,
     log_categories: Sequence[LogCategory] = (),
     log_templates: Sequence[LogTemplate] = (),
     units: Sequence[Unit] = (),
@@ -68,14 +80,12 @@ def describe(
 ) -> SlaveDescription:
     """Description of a model class (or of ready variables).
 
+    The slave offers TCP and UDP, takes configuration and reset, and logs: beside the given
+    templates the text of errors, and what became of its data over UDP.
+
     :param uuid: a fixed one; by default derived from the content, so that another content
         has another uuid
     :param resolutions: one resolution is fixed; of several the master chooses
-    :param host, port: where the slave's control port is, if that is known beforehand
-    :param data_ports: (from, to) pairs of ports for data PDUs; none = any
-    :param error_log: add a log category and template by which the text of an error reaches
-        the master
-    :param data_log: add those by which a slave tells what became of its data over UDP
     :param more: further fields of ``SlaveDescription``
     :raises DescriptionError: the result breaks a rule of the standard
     """
@@ -86,15 +96,11 @@ def describe(
         else r
         for r in resolutions
     )
-    ports = DataPorts(ranges=tuple(data_ports))
-    if error_log:
-        log_categories = (*log_categories, LogCategory(ERROR_LOG_ID, "errors"))
-        template = LogTemplate(ERROR_LOG_ID, ERROR_LOG_ID, LogLevel.ERROR, "%string")
-        log_templates = (*log_templates, template)
-    if data_log:
-        log_categories = (*log_categories, DATA_CATEGORY)
-        log_templates = (*log_templates, DATA_TEMPLATE)
-    logs = bool(log_categories)
+    ports = DataPorts(ranges=address.data_ports)
+    udp, tcp = (
+        IPv4Transport(size, address.host, address.port, True, ports, ports)
+        for size in (UDP_MAX_PDU_SIZE, TCP_MAX_PDU_SIZE)
+    )
     description = SlaveDescription(
         name=name or (model.__name__ if isinstance(model, type) else "slave"),
         uuid=uuid or _NO_UUID,
@@ -103,24 +109,20 @@ def describe(
         non_real_time=(steps or NonRealTime()) if OpMode.NRT in op_modes else None,
         soft_real_time=OpMode.SRT in op_modes,
         hard_real_time=OpMode.HRT in op_modes,
-        udp=IPv4Transport(UDP_MAX_PDU_SIZE, host, port, True, ports, ports)
-        if "UDP_IPv4" in transports
-        else None,
-        tcp=IPv4Transport(TCP_MAX_PDU_SIZE, host, port, True, ports, ports)
-        if "TCP_IPv4" in transports
-        else None,
+        udp=udp,
+        tcp=tcp,
         capabilities=Capabilities(
             can_accept_config_pdus=True,
-            can_handle_reset=can_handle_reset,
+            can_handle_reset=True,
             can_handle_variable_steps=can_handle_variable_steps,
             can_monitor_heartbeat=heartbeat is not None,
-            can_provide_log_on_request=logs,
-            can_provide_log_on_notification=logs,
+            can_provide_log_on_request=True,
+            can_provide_log_on_notification=True,
         ),
         heartbeat=heartbeat,
         units=tuple(units) or _units(variables),
-        log_categories=tuple(log_categories),
-        log_templates=tuple(log_templates),
+        log_categories=(*log_categories, _ERROR_CATEGORY, DATA_CATEGORY),
+        log_templates=(*log_templates, _ERROR_TEMPLATE, DATA_TEMPLATE),
         **more,
     )
     content = description_bytes(description)
@@ -130,24 +132,16 @@ def describe(
     return description
 
 
-def at_address(
-    description: SlaveDescription,
-    host: str | None = None,
-    port: int | None = None,
-    data_ports: Sequence[tuple[int, int]] = (),
-) -> SlaveDescription:
+def at_address(description: SlaveDescription, address: SlaveAddress) -> SlaveDescription:
     """The same description (also its uuid) with the slave's addresses in it.
 
     Masters and test generators of other makers take them from there.
-
-    :param host, port: of the control port
-    :param data_ports: (from, to) pairs of ports on which the slave receives data
     """
+    host, port, ranges = address.host, address.port, address.data_ports
 
     def placed(transport: IPv4Transport | None) -> IPv4Transport | None:
         if transport is None:
             return None
-        ranges = tuple(data_ports)
         data = DataPorts(host, ranges) if ranges else transport.data
         parameter = DataPorts(host, ranges) if ranges else transport.parameter
         return replace(

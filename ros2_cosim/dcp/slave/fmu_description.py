@@ -23,14 +23,13 @@ from ros2_cosim.dcp.description.model import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED
 
-DEFAULT_STEP = Fraction(1, 100)
-"""Seconds per step where neither user nor FMU name one."""
-DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
+FMU_STEP = Fraction(1, 100)
+"""Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
 MAX_STEPS = 1_000_000
 _UINT32 = 2**32
 _NAMESPACE = uuid.UUID("0f5a0c0e-7b7d-5b0e-9f0a-4f2d1a6b9c33")
@@ -72,11 +71,17 @@ class FmuVariable(NamedTuple):
 def read_fmu(path: str | Path) -> Any:
     """The FMU's own description (FMPy's ``ModelDescription``).
 
-    :raises DescriptionError: no FMU, a wrong one, or none for co-simulation with FMI 2.0 or 3.0
+    :raises DescriptionError: no FMU, a wrong one, or none for co-simulation with FMI 2.0 or 3.0;
+        or the package FMPy is not installed
     """
-    from fmpy import read_model_description
-
     path = Path(path)
+    try:
+        from fmpy import read_model_description
+    except ImportError as error:
+        raise DescriptionError(
+            f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
+            "pip install fmpy==0.3.32"
+        ) from None
     if not path.is_file():
         raise DescriptionError(f"{path}: no such file")
     try:
@@ -158,7 +163,7 @@ def _step_size(model: Any) -> Fraction:
     experiment = model.defaultExperiment
     suggested = experiment.stepSize if experiment is not None else None
     found = internal or suggested
-    return DEFAULT_STEP if not found else Fraction(str(found))
+    return FMU_STEP if not found else Fraction(str(found))
 
 
 def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) -> FmuVariable:

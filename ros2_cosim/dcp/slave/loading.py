@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,13 +12,15 @@ from typing import Any
 
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
-from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import load_module
 
-DEFAULT_MODES = (OpMode.NRT, OpMode.SRT)
-DEFAULT_STEP = Fraction(1, 1000)
+MODEL_STEP = Fraction(1, 1000)
+"""Seconds per resolution of a Python model, if none is given."""
 
 
 def load_model(
@@ -51,7 +51,7 @@ def load_model(
     if found is None:
         raise DescriptionError(f"model {text!r}: {place} has no {name!r}")
     if isinstance(found, type) and issubclass(found, SlaveModel):
-        chosen = DEFAULT_STEP if step is None else step
+        chosen = MODEL_STEP if step is None else step
         description = describe(
             found, op_modes=modes or DEFAULT_MODES, resolutions=(chosen,), **more
         )
@@ -119,20 +119,12 @@ def _make(text: str, what: Any) -> Any:
 
 
 def _import(text: str, place: str, directory: Path) -> ModuleType:
+    if not place.endswith(".py") and str(directory) not in sys.path:
+        sys.path.insert(0, str(directory))
     try:
-        if place.endswith(".py"):
-            path = directory / place
-            spec = importlib.util.spec_from_file_location(path.stem, path)
-            if spec is None or spec.loader is None or not path.is_file():
-                raise DescriptionError(f"model {text!r}: {path}: no such file")
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return module
-        if str(directory) not in sys.path:
-            sys.path.insert(0, str(directory))
-        return importlib.import_module(place)
-    except (ImportError, SyntaxError) as error:
-        raise DescriptionError(f"model {text!r} cannot be loaded: {error}") from None
+        return load_module(place, directory)
+    except ConfigurationError as error:
+        raise DescriptionError(f"model {text!r}: {error}") from error.__cause__
 
 
 def parse_step(text: str | int | float, where: str = "step") -> Fraction:

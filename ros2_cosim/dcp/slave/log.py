@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log entries of a slave: stored until asked for, or sent at once."""
+"""Log entries of a slave: stored until requested, or sent at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_STORED = 10_000
 
 
 class SlaveLog:
-    """Takes the entries that a model writes and hands them out by category.
+    """Takes the entries of a model and returns them by category.
 
     :param now: UNIX time in seconds, for the entries' time stamps
     :param notify: sends a finished NTF_log body (time, template id, arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user writes to make a DCP slave: variables as class attributes, a few callbacks.
+"""The base class of models of DCP slaves: variables as class attributes, a few callbacks.
 
 Example::
 
@@ -11,7 +11,7 @@ Example::
         def do_step(self, step):
             self.y = self.k * self.u
 
-Callbacks run between two PDUs, never at once; an exception in one sends the slave to its
+Callbacks run between two PDUs, one at a time; an exception sends the slave to its
 error state (raise :class:`~ros2_cosim.dcp.wire.errors.SlaveFault` to choose the error code).
 """
 
@@ -152,7 +152,7 @@ class SlaveModel:
     log: Callable[..., None] = staticmethod(lambda template_id, *arguments: None)
     """``log(template_id, *arguments)`` writes a log entry of the description."""
     stop_requested = False
-    """Set it to leave the Run superstate by the slave's own wish."""
+    """Set it to leave the Run superstate without a request."""
 
     def configure(self, parameters: Mapping[str, Value]) -> None:
         """CONFIGURING: all parameters by name are known, inputs are not."""
@@ -170,7 +170,7 @@ class SlaveModel:
         """Tunable parameters have new values (before the next step)."""
 
     def synchronized(self) -> bool:
-        """Asked in SYNCHRONIZING: is the transient over?"""
+        """Called in SYNCHRONIZING: whether the transient is over."""
         return True
 
     def stop(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol side of a slave: takes PDUs, answers them, changes state.
+"""The protocol side of a slave: takes PDUs, checks them and answers.
 
 Checks follow the order of the standard: receiver, sequence id, support, length, state,
 then the meaning of the fields.
@@ -12,17 +12,31 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.slave.checks import length_fits, state_code, supported
-from ros2_cosim.dcp.slave.core import ACK, NACK, SlaveIO, SlaveOptions
+from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.description.properties import PropertyChecks
+from ros2_cosim.dcp.slave.configuration import Configuration
+from ros2_cosim.dcp.slave.data_exchange import DataExchange
+from ros2_cosim.dcp.slave.interfaces import (
+    SlaveContext,
+    SlaveHost,
+    SlaveOptions,
+    SlaveTransport,
+)
+from ros2_cosim.dcp.slave.log import SlaveLog
 from ros2_cosim.dcp.slave.model import SlaveModel
-from ros2_cosim.dcp.slave.time import SlaveTime
-from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, Scope, State
+from ros2_cosim.dcp.slave.registration import ACK_BYTES, Registration
+from ros2_cosim.dcp.slave.request_checks import length_fits, state_code, supported
+from ros2_cosim.dcp.slave.run import SlaveRun
+from ros2_cosim.dcp.slave.state_machine import StateMachine
+from ros2_cosim.dcp.wire.data_path import DataCounters
+from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
+from ros2_cosim.dcp.wire.states import NORMAL_OPERATION
 from ros2_cosim.dcp.wire.ticks import TickPlan
 
 _STATE_ACK = struct.Struct("<BHBB")
 _ERROR_ACK = struct.Struct("<BHBH")
+_LOG_ACK = struct.Struct("<BHB")
 _OK = ErrorCode.NONE
 _P = PduType
 _DATA = frozenset({int(_P.DAT_input_output), int(_P.DAT_parameter)})
@@ -30,32 +44,51 @@ _REGISTER, _INF_STATE = int(_P.STC_register), int(_P.INF_state)
 _REQUESTS = frozenset(int(k) for k in PduType if k < 0xB0)
 
 
-class Slave(SlaveTime):
-    """One DCP slave: give it PDUs with :meth:`receive` and time with :meth:`on_time`."""
+class Slave:
+    """One DCP slave: give it PDUs with :meth:`receive` and time with :meth:`on_time`.
+
+    It is made of a :class:`Registration` (its master), a :class:`StateMachine`, a
+    :class:`Configuration`, a :class:`DataExchange` and a :class:`SlaveRun`; here requests become
+    calls of these.
+
+    :param model: computes; it is bound to the description here
+    :param transport: sockets
+    :param host: clocks, and the thread of the model's callbacks
+    :ivar plan: ticks and overruns of a real-time run
+    """
 
     def __init__(
         self,
         model: SlaveModel,
         description: SlaveDescription,
-        io: SlaveIO,
-        control_ports: dict[int, int],
-        usable_host: Callable[[str], bool],
+        transport: SlaveTransport,
+        host: SlaveHost,
         options: SlaveOptions | None = None,
     ) -> None:
-        super().__init__(model, description, io, control_ports, usable_host, options)
-        self._alternate: int | None = None
-        self._register_seq = 0
-        self._run_state = State.RUNNING
-        self._first_steps: int | None = None
-        self._build_data_path()
-        model.log = self.log.write
-        model.bind(description)
+        self.model = model
+        self.description = description
+        self.options = options or SlaveOptions()
+        self.plan = TickPlan()
+        self._transport = transport
+        self._host = host
+        self._registration = Registration(transport, description.heartbeat)
+        log = SlaveLog(description, host.now, self._registration.notify_log)
+        context = SlaveContext(model, description, self.options, transport, host, log)
+        properties = PropertyChecks(description, self.options.checks)
+        self.configuration = configuration = Configuration(
+            description, transport.control_ports, transport.can_listen, properties
+        )
+        self._machine = machine = StateMachine(context, self._registration)
+        self._data = data = DataExchange(context, configuration, properties, machine, self.plan)
+        self._run = SlaveRun(context, configuration, data, machine, self.plan)
+        self._log = log
+        self._origin: Any = None
         self._handlers: dict[int, Callable[[bytes, int], ErrorCode]] = {
             _P.STC_deregister: self._deregister,
             _P.STC_prepare: self._prepare,
             _P.STC_configure: self._configure,
             _P.STC_initialize: self._initialize,
-            _P.STC_run: self._run,
+            _P.STC_run: self._start,
             _P.STC_do_step: self._do_step,
             _P.STC_send_outputs: self._send_outputs,
             _P.STC_stop: self._stop,
@@ -64,8 +97,42 @@ class Slave(SlaveTime):
             _P.INF_error: self._inf_error,
             _P.INF_log: self._inf_log,
         }
+        self._setters = self._configuration_setters()
+        model.log = log.write
+        data.build()
 
-    # -- receiving -----------------------------------------------------------------------
+    # -- what can be seen of it --------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Current state."""
+        return self._machine.state
+
+    @property
+    def mode(self) -> OpMode:
+        """Operating mode of the registration."""
+        return self._run.mode
+
+    @property
+    def error_code(self) -> int:
+        """Reason of the error state, NONE outside it."""
+        return self._machine.error_code
+
+    @property
+    def error_text(self) -> str:
+        """One line about the error."""
+        return self._machine.error_text
+
+    @property
+    def expected_seq(self) -> int:
+        """Sequence id that the next request must carry."""
+        return self._registration.expected
+
+    def counters(self) -> dict[int, DataCounters]:
+        """Received, lost, duplicated and reordered PDUs by data_id."""
+        return self._data.counters()
+
+    # -- receiving ---------------------------------------------------------------------------
 
     def receive(self, data: bytes, origin: Any) -> None:
         """Take one PDU; answers go to ``origin``. Bytes that are no PDU are dropped."""
@@ -73,42 +140,40 @@ class Slave(SlaveTime):
             return
         kind = data[0]
         if kind in _DATA:
-            self._receive_data(kind, data)
+            if self._data.receive(kind, data):
+                self._run.data_arrived()
             return
         if kind not in _REQUESTS or len(data) < 4:
             return
         seq = data[1] | data[2] << 8
         self._origin = origin
-        if self.state is State.ALIVE:
+        registration, state = self._registration, self._machine.state
+        if state is State.ALIVE:
             self._receive_alive(kind, data, seq)
             return
-        if data[3] != self._id:
+        if data[3] != registration.slave_id:
             return
-        if seq != self._expected and seq != self._alternate:
-            self._nack(seq, ErrorCode.INVALID_SEQUENCE_ID)
+        if not registration.take(seq, origin):
+            registration.nack(origin, seq, ErrorCode.INVALID_SEQUENCE_ID)
             return
-        self._expected = (seq + 1) & 0xFFFF
-        self._alternate = None
-        if self._master is None:
-            self._master = origin  # the former connection is gone; this one takes its place
         if kind == _INF_STATE and len(data) == 4:
-            self._beat()
-            self._io.send(origin, _STATE_ACK.pack(_P.RSP_state_ack, seq, self._id, self.state))
+            registration.beat(self._host.monotonic())
+            answer = _STATE_ACK.pack(_P.RSP_state_ack, seq, registration.slave_id, state)
+            registration.answer(origin, answer)
             return
-        code = self._check(kind, data)
+        code = self._check(kind, data, state)
         if code is _OK:
             handler = self._handlers.get(kind)
-            code = handler(data, seq) if handler else self._configuration(kind, data, seq)
+            code = handler(data, seq) if handler else self._configuration_request(kind, data, seq)
         if code is not _OK:
-            self._nack(seq, code)
+            registration.nack(origin, seq, code)
 
     def _receive_alive(self, kind: int, data: bytes, seq: int) -> None:
         if kind == _INF_STATE:
             code = _OK if len(data) == 4 else ErrorCode.INVALID_LENGTH
             if code is _OK:
-                self._io.send(
-                    self._origin, _STATE_ACK.pack(_P.RSP_state_ack, seq, data[3], State.ALIVE)
-                )
+                answer = _STATE_ACK.pack(_P.RSP_state_ack, seq, data[3], State.ALIVE)
+                self._registration.answer(self._origin, answer)
                 return
         elif kind != _REGISTER:
             code = ErrorCode.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE
@@ -120,17 +185,54 @@ class Slave(SlaveTime):
             self._register(data, seq)
             return
         # There is neither an id nor a last valid sequence id to report yet.
-        self._io.send(self._origin, NACK.pack(_P.RSP_nack, seq, 0, 1, code))
+        self._registration.refuse(self._origin, seq, code, slave_id=0, expected=1)
 
-    def _check(self, kind: int, data: bytes) -> ErrorCode:
+    def _check(self, kind: int, data: bytes, state: State) -> ErrorCode:
         """Support, length and state, in this order; state_id of STC is the first meaning."""
-        if not supported(kind, self.description.capabilities, self.mode):
+        if not supported(kind, self.description.capabilities, self._run.mode):
             return ErrorCode.NOT_SUPPORTED_PDU
-        if not length_fits(kind, data, self.config):
+        if not length_fits(kind, data, self.configuration):
             return ErrorCode.INVALID_LENGTH
-        return state_code(kind, data, self.state, self._busy)
+        return state_code(kind, data, state, self._machine.busy)
 
-    # -- registration --------------------------------------------------------------------
+    def _ack(self, seq: int) -> None:
+        self._registration.ack(self._origin, seq)
+
+    # -- time and the outside ----------------------------------------------------------------
+
+    def deadline(self) -> float | None:
+        """Monotonic time at which :meth:`on_time` must be called, None for never."""
+        heartbeat, tick = self._registration.heartbeat_until, self._run.deadline()
+        if heartbeat is None or tick is None:
+            return heartbeat if tick is None else tick
+        return min(heartbeat, tick)
+
+    def on_time(self) -> None:
+        """Do what is due: notice a missing heartbeat, compute the next tick."""
+        now = self._host.monotonic()
+        if self._registration.missed_heartbeat(now) and self.state in NORMAL_OPERATION:
+            self.fail(ErrorCode.PROTOCOL_ERROR_HEARTBEAT_MISSED, "no heartbeat in time")
+            return
+        self._run.on_time(now)
+
+    def fail(self, code: int, text: str) -> None:
+        """Go to ERRORHANDLING and from there to ERRORRESOLVED."""
+        self._machine.fail(code, text)
+
+    def connection_lost(self, origin: Any, reason: str) -> bool:
+        """A connection is lost; returns True if it was the master's, which is an error."""
+        if origin is not self._registration.master or self.state is State.ALIVE:
+            return False
+        self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, f"the master was lost: {reason}")
+        self._registration.master = None
+        return True
+
+    def leave(self) -> None:
+        """The process is about to end: bring the model to a safe state first."""
+        if self.state in NORMAL_OPERATION:
+            self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, "the program of the slave ends")
+
+    # -- registration ------------------------------------------------------------------------
 
     def _register(self, data: bytes, seq: int) -> None:
         _, _, receiver, state, uuid, mode, major, minor = LAYOUTS[_REGISTER].packer.unpack(data)
@@ -147,141 +249,116 @@ class Slave(SlaveTime):
             code = ErrorCode.INVALID_MINOR_VERSION
         else:
             code = _OK
-        expected = (seq + 1) & 0xFFFF
         if code is not _OK:
-            self._io.send(self._origin, NACK.pack(_P.RSP_nack, seq, receiver, expected, code))
+            expected = (seq + 1) & 0xFFFF
+            self._registration.refuse(self._origin, seq, code, slave_id=receiver, expected=expected)
             return
-        self._id, self._master, self.mode = receiver, self._origin, OpMode(mode)
-        self._register_seq, self._expected, self._alternate = seq, expected, None
+        self._run.mode = OpMode(mode)
+        self._registration.begin(self._origin, receiver, seq)
         self._forget_configuration()
-        self.error_code, self.error_text = _OK, ""
+        self._machine.forget_error()
         self._ack(seq)
-        self._enter(State.CONFIGURATION)
-        self._beat()
+        self._machine.enter(State.CONFIGURATION)
+        self._registration.beat(self._host.monotonic())
 
     def _deregister(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        self._leave_run()
+        self._run.leave()
         self._forget_configuration()
-        self._enter(State.ALIVE)
-        self._id, self._master, self._heartbeat_until = 0, None, None
-        self._io.deregistered()
+        self._machine.enter(State.ALIVE)
+        self._registration.end()
+        self._host.deregistered()
         return _OK
 
     def _forget_configuration(self) -> None:
-        self.config.clear()
-        self.log.clear()
+        self.configuration.clear()
+        self._log.clear()
 
-    def _rewind(self) -> None:
-        """After CFG_clear and STC_reset some masters count on from their STC_register."""
-        alternate = (self._register_seq + 1) & 0xFFFF
-        self._alternate = alternate if alternate != self._expected else None
+    # -- configuration -----------------------------------------------------------------------
 
-    # -- configuration -------------------------------------------------------------------
+    def _configuration_setters(self) -> dict[PduType, Callable[..., ErrorCode]]:
+        """The method that checks and takes the fields of each CFG PDU but CFG_clear."""
+        configuration = self.configuration
+        return {
+            _P.CFG_time_res: configuration.set_time_res,
+            _P.CFG_steps: configuration.set_steps,
+            _P.CFG_input: configuration.set_input,
+            _P.CFG_output: configuration.set_output,
+            _P.CFG_target_network_information: configuration.set_target,
+            _P.CFG_source_network_information: configuration.set_source,
+            _P.CFG_parameter: configuration.set_parameter,
+            _P.CFG_tunable_parameter: configuration.set_tunable,
+            _P.CFG_param_network_information: configuration.set_param_source,
+            _P.CFG_logging: configuration.set_logging,
+            _P.CFG_scope: configuration.set_scope,
+        }
 
     def _clear(self, data: bytes, seq: int) -> ErrorCode:
         self._forget_configuration()
         self._ack(seq)
-        self._rewind()
+        self._registration.rewind()
         return _OK
 
-    def _configuration(self, kind: int, data: bytes, seq: int) -> ErrorCode:
-        """All CFG PDUs but CFG_clear: hand the fields to the method that checks them."""
+    def _configuration_request(self, kind: int, data: bytes, seq: int) -> ErrorCode:
         layout = LAYOUTS[kind]
         fields = layout.packer.unpack_from(data)[3:]
         if layout.tail is not None:
             fields += (data[layout.size :],)
-        config = self.config
-        setters: dict[PduType, Callable[..., ErrorCode]] = {
-            _P.CFG_time_res: config.set_time_res,
-            _P.CFG_steps: config.set_steps,
-            _P.CFG_input: config.set_input,
-            _P.CFG_output: config.set_output,
-            _P.CFG_target_network_information: config.set_target,
-            _P.CFG_source_network_information: config.set_source,
-            _P.CFG_parameter: config.set_parameter,
-            _P.CFG_tunable_parameter: config.set_tunable,
-            _P.CFG_param_network_information: config.set_param_source,
-            _P.CFG_logging: config.set_logging,
-            _P.CFG_scope: config.set_scope,
-        }
-        code = setters[PduType(kind)](*fields)
+        code = self._setters[PduType(kind)](*fields)
         if code is _OK:
-            self.log.modes = config.logging
+            self._log.modes = self.configuration.logging
             self._ack(seq)
         return code
 
-    # -- state changes on request ---------------------------------------------------------
+    # -- state changes on request ------------------------------------------------------------
 
     def _prepare(self, data: bytes, seq: int) -> ErrorCode:
-        code = self.config.check_complete(self.mode)
-        if code is _OK and self.options.data_synchronisation and not self.config.inputs:
+        configuration = self.configuration
+        code = configuration.check_complete(self._run.mode)
+        if code is _OK and self.options.data_synchronisation and not configuration.inputs:
             code = ErrorCode.INCOMPLETE_CONFIGURATION
         if code is not _OK:
             return code
         self._ack(seq)
-        self._enter(State.PREPARING)
-        self._build_data_path()
-        self._first_steps = None
-        self.plan = TickPlan()
-        config = self.config
-        listening = [*config.sources.values(), *config.param_sources.values()]
+        self._machine.enter(State.PREPARING)
+        self._data.build()
+        self._run.prepare()
+        listening = [*configuration.sources.values(), *configuration.param_sources.values()]
         try:
-            self._io.listen(listening)
+            self._transport.listen(listening)
         except OSError as error:
             self.fail(ErrorCode.INVALID_NETWORK_INFORMATION, f"cannot receive data: {error}")
             return _OK
-        self._enter(State.PREPARED)
+        self._machine.enter(State.PREPARED)
         return _OK
 
     def _configure(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        self._enter(State.CONFIGURING)
-        for pdu in self._outputs:
-            for endpoint in self.config.targets[pdu.data_id]:
-                try:
-                    pdu.targets.append(self._io.connect(endpoint))
-                except OSError as error:
-                    self.fail(
-                        ErrorCode.PROTOCOL_ERROR_GENERIC,
-                        f"cannot connect to {endpoint.host}:{endpoint.port}: {error}",
-                    )
-                    return _OK
-        model = self.model
-        names = [
-            v.name for v in self.description.variables if v.causality.value.endswith("Parameter")
-        ]
-        self._configured = True
-        model.resolution = self.config.resolution or Fraction(0)
-        if self._call(model.configure, dict(zip(names, model.parameters, strict=True))):
-            self._enter(State.CONFIGURED)
+        machine, model = self._machine, self.model
+        machine.enter(State.CONFIGURING)
+        if not self._data.connect():
+            return _OK
+        names = [v.name for v in self.description.of(Causality.PARAMETER, Causality.STRUCTURAL)]
+        machine.configured = True
+        model.resolution = self.configuration.resolution or Fraction(0)
+        if machine.call(model.configure, dict(zip(names, model.parameters, strict=True))):
+            machine.enter(State.CONFIGURED)
         return _OK
 
     def _initialize(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        self._enter(State.INITIALIZING)
-        self._take_inputs()
-        if self._call(self.model.initialise):
-            self._enter(State.INITIALIZED)
+        self._machine.enter(State.INITIALIZING)
+        if self._data.initialise():
+            self._machine.enter(State.INITIALIZED)
         return _OK
 
-    def _run(self, data: bytes, seq: int) -> ErrorCode:
-        start = int.from_bytes(data[5:13], "little", signed=True)
-        if self.mode is not OpMode.NRT and start != 0 and start < int(self._io.now()):
+    def _start(self, data: bytes, seq: int) -> ErrorCode:
+        start_time = int.from_bytes(data[5:13], "little", signed=True)
+        past = start_time != 0 and start_time < int(self._host.now())
+        if past and self._run.mode is not OpMode.NRT:
             return ErrorCode.INVALID_START_TIME
         self._ack(seq)
-        first = self.state is State.CONFIGURED
-        self._enter(State.SYNCHRONIZING if first else State.RUNNING)
-        if self.mode is OpMode.NRT:
-            if first:
-                self._enter(State.SYNCHRONIZED)
-            return _OK
-        assert self.config.resolution is not None
-        delay = max(0.0, start - self._io.now()) if start else 0.0
-        if first or delay:
-            self.plan.start(self._io.monotonic() + delay, self.config.resolution)
-        if first and not delay:
-            self._become_synchronized()
+        self._run.start(start_time)
         return _OK
 
     def _do_step(self, data: bytes, seq: int) -> ErrorCode:
@@ -289,78 +366,48 @@ class Slave(SlaveTime):
         offer = self.description.non_real_time
         if offer is not None and not offer.allows(steps):
             return ErrorCode.INVALID_STEPS
-        if self._first_steps is None:
-            self._first_steps = steps
-        elif (
-            steps != self._first_steps
-            and not self.description.capabilities.can_handle_variable_steps
-        ):
+        variable = self.description.capabilities.can_handle_variable_steps
+        if not self._run.repeats(steps) and not variable:
             return ErrorCode.NOT_SUPPORTED_VARIABLE_STEPS
         self._ack(seq)
-        self._run_state = self.state
-        self._enter(State.COMPUTING)
-        if self._step_model(steps):
-            self._enter(State.COMPUTED)
+        self._run.do_step(steps)
         return _OK
 
     def _send_outputs(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        initial = self.state is State.INITIALIZED
-        self._enter(State.SENDING_I if initial else State.SENDING_D)
-        if self._call(self.model.before_sending):
-            excluded = Scope.RUN_NRT if initial else Scope.INITIALIZATION
-            if self._transmit([p for p in self._outputs if p.scope != excluded]):
-                self._enter(State.CONFIGURED if initial else self._run_state)
-                if not initial:
-                    self._check_own_stop()
+        self._run.send_outputs()
         return _OK
 
     def _stop(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        self._begin_stop()
+        self._run.stop()
         return _OK
-
-    def _begin_stop(self) -> None:
-        self._enter(State.STOPPING)
-        self.plan.stop()
-        self._when_idle(self._finish_stop)
-
-    def _finish_stop(self) -> None:
-        configured, self._configured = self._configured, False
-        self._report_data()
-        if not configured or self._call(self.model.stop):
-            self._io.close_data()
-            self._enter(State.STOPPED)
 
     def _reset(self, data: bytes, seq: int) -> ErrorCode:
         self._ack(seq)
-        self._leave_run()
+        self._run.leave()
         self._forget_configuration()
-        self.error_code, self.error_text = _OK, ""
-        if self._call(self.model.reset):
-            self._rewind()
-            self._enter(State.CONFIGURATION)
-            self._beat()
+        self._machine.forget_error()
+        if self._machine.call(self.model.reset):
+            self._registration.rewind()
+            self._machine.enter(State.CONFIGURATION)
+            self._registration.beat(self._host.monotonic())
         return _OK
 
-    def _leave_run(self) -> None:
-        self._io.close_data()
-        self.plan.stop()
-        self._clear_data_path()
-
-    # -- information ----------------------------------------------------------------------
+    # -- information -------------------------------------------------------------------------
 
     def _inf_error(self, data: bytes, seq: int) -> ErrorCode:
-        self._io.send(
-            self._origin, _ERROR_ACK.pack(_P.RSP_error_ack, seq, self._id, self.error_code)
-        )
+        slave_id, code = self._registration.slave_id, self._machine.error_code
+        answer = _ERROR_ACK.pack(_P.RSP_error_ack, seq, slave_id, code)
+        self._registration.answer(self._origin, answer)
         return _OK
 
     def _inf_log(self, data: bytes, seq: int) -> ErrorCode:
-        if not self.log.knows(data[4]):
+        if not self._log.knows(data[4]):
             return ErrorCode.INVALID_LOG_CATEGORY
         transport = self.description.udp or self.description.tcp
-        room = (transport.max_pdu_size if transport else 1000) - ACK.size
-        entries = self.log.take(data[4], data[5], room)
-        self._io.send(self._origin, ACK.pack(_P.RSP_log_ack, seq, self._id) + entries)
+        room = (transport.max_pdu_size if transport else 1000) - ACK_BYTES
+        entries = self._log.take(data[4], data[5], room)
+        head = _LOG_ACK.pack(_P.RSP_log_ack, seq, self._registration.slave_id)
+        self._registration.answer(self._origin, head + entries)
         return _OK

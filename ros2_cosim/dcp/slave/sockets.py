@@ -1,37 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sockets of a slave: control, data in, data out; what the engine asks of them."""
+"""The sockets of a slave: control, data in, data out."""
 
 from __future__ import annotations
 
-import select
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.slave.config import MAX_PDU_BYTES, Endpoint
-from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.slave.configuration import MAX_PDU_BYTES
+from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import (
     MAX_DATAGRAM,
     MAX_DATAGRAMS,
     TcpLink,
+    is_local,
     send_datagrams,
     tcp_connect,
-    tcp_listener,
     udp_socket,
 )
+from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
-_TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+_TCP = TransportProtocol.TCP_IPv4
 CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 64
 _FIRST_ANSWER, _FIRST_DATA = int(PduType.RSP_ack), int(PduType.DAT_input_output)
 _COMPUTING = frozenset({int(PduType.STC_initialize), int(PduType.STC_do_step)})
+
+
+class PduReceiver(Protocol):
+    """The protocol side of a slave, as its sockets need it."""
+
+    def receive(self, data: bytes, origin: Any) -> None:
+        """Take one PDU; answers go to ``origin``."""
+
+    def connection_lost(self, origin: Any, reason: str) -> bool:
+        """A connection is lost; returns True if it was the master's."""
+
+    def fail(self, code: int, text: str) -> None:
+        """Data cannot be sent: go to the error state."""
 
 
 class _UdpPeer(NamedTuple):
@@ -42,20 +56,22 @@ class _UdpPeer(NamedTuple):
 
 
 class SlaveSockets:
-    """Opens, reads, writes and closes every socket of one slave.
+    """Opens, reads, writes and closes every socket of one slave (its ``SlaveTransport``).
 
+    :param reactor: calls back when a socket is readable
     :param host, port: control address; port 0 takes a free one
     :ivar port: the control port in use (the same number on TCP and UDP)
     :raises OSError: the address cannot be used
     """
 
-    slave: Slave
-
-    def __init__(self, description: SlaveDescription, host: str, port: int) -> None:
-        self.description = description
+    def __init__(
+        self, reactor: Reactor, description: SlaveDescription, host: str, port: int
+    ) -> None:
         self.host = host
-        self._handlers: dict[int, Callable[[], None]] = {}
-        self._poller = select.poll()
+        self._reactor = reactor
+        self._description = description
+        limit = description.tcp.max_pdu_size if description.tcp else MAX_PDU_BYTES
+        self._max_frame = min(limit, MAX_PDU_BYTES)
         self._listener: socket.socket | None = None
         self._udp: socket.socket | None = None
         self._bind(port)
@@ -67,21 +83,21 @@ class SlaveSockets:
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
         self._draining = False
         self._peers: dict[tuple[str, int], _UdpPeer] = {}
-
-    def lost_master(self, reason: str) -> None:
-        """The connection of the master is gone (the derived class decides what follows)."""
+        self._receiver: PduReceiver
+        self._master_lost: Callable[[str], None]
 
     def _bind(self, port: int) -> None:
+        """TCP and UDP on the same port; a free TCP port may be taken on UDP, then try others."""
         attempts = 20 if port == 0 else 1
         for attempt in range(attempts):
             try:
-                if self.description.tcp is not None:
-                    self._listener = tcp_listener(self.host, port)
+                if self._description.tcp is not None:
+                    self._listener = open_listener(self.host, port)
                     self.port = int(self._listener.getsockname()[1])
-                if self.description.udp is not None:
+                if self._description.udp is not None:
                     self._udp = udp_socket(self.host, self.port if self._listener else port)
                     self.port = int(self._udp.getsockname()[1])
-                break
+                return
             except OSError as error:
                 if self._listener is not None:
                     self._listener.close()
@@ -89,74 +105,64 @@ class SlaveSockets:
                 if attempt == attempts - 1:
                     raise OSError(
                         error.errno,
-                        f"slave {self.description.name!r}: {error.strerror}: {self.host}:{port}",
+                        f"slave {self._description.name!r}: {error.strerror}: {self.host}:{port}",
                     ) from None
+
+    def serve(self, receiver: PduReceiver, master_lost: Callable[[str], None]) -> None:
+        """From now on hand PDUs to ``receiver``.
+
+        :param master_lost: called with the reason when the master's connection is gone
+        """
+        self._receiver, self._master_lost = receiver, master_lost
         if self._listener is not None:
-            self._register(self._listener, self._accept_control)
+            self._reactor.watch(self._listener, partial(self._accept, self._listener, True))
         if self._udp is not None:
-            udp = self._udp
-            self._register(udp, lambda: self._read_udp(udp))
+            self._reactor.watch(self._udp, partial(self._read_udp, self._udp))
 
     def close(self) -> None:
         """Close every socket."""
         self.close_data()
-        for link in list(self._links):
-            link.close()
-        for sock in (self._listener, self._udp):
+        for sock in (*self._links, self._listener, self._udp):
             if sock is not None:
-                sock.close()
+                self._close(sock)
+        self._links.clear()
 
-    def _serve(self, events: Sequence[tuple[int, int]]) -> None:
-        for fd, _ in events:
-            handler = self._handlers.get(fd)
-            if handler is not None:
-                handler()
-
-    def _register(self, sock: Any, handler: Callable[[], None]) -> None:
-        self._handlers[sock.fileno()] = handler
-        self._poller.register(sock, select.POLLIN)
-
-    def _forget(self, sock: Any) -> None:
-        fd = sock.fileno()
-        if self._handlers.pop(fd, None) is not None:
-            self._poller.unregister(fd)
+    def _close(self, sock: TcpLink | socket.socket) -> None:
+        self._reactor.forget(sock)
         sock.close()
 
-    def _accept_control(self) -> None:
-        assert self._listener is not None
-        self._accept(self._listener, control=True)
+    # -- receiving ---------------------------------------------------------------------------
 
-    def _accept(self, listener: socket.socket, *, control: bool) -> None:
+    def _accept(self, listener: socket.socket, control: bool) -> None:
         with suppress(OSError):
             sock, _ = listener.accept()
             if len(self._links) + len(self._data_links) >= MAX_CONNECTIONS:
                 sock.close()
                 return
-            limit = self.description.tcp.max_pdu_size if self.description.tcp else MAX_PDU_BYTES
-            link = TcpLink(sock, min(limit, MAX_PDU_BYTES))
+            link = TcpLink(sock, self._max_frame)
             if control:
                 self._links.add(link)
             else:
                 self._data_links.append(link)
-            self._register(link, lambda: self._read_tcp(link, control))
+            self._reactor.watch(link, partial(self._read_tcp, link, control))
 
     def _read_tcp(self, link: TcpLink, control: bool) -> None:
         try:
             frames = link.read()
         except DcpPeerLostError as error:
-            self._drop(link, str(error))
+            self.drop(link, str(error))
             return
-        receive = self.slave.receive
+        receive = self._receiver.receive
         for frame in frames:
             if not frame:
                 continue
             if frame[0] in _COMPUTING:
                 self._drain(link)
-            if control or frame[0] >= 0xF0:
+            if control or frame[0] >= _FIRST_DATA:
                 receive(frame, link)
 
-    def _drain(self, current: Any) -> None:
-        """Take what has arrived on other sockets before a computation begins.
+    def _drain(self, current: Descriptor) -> None:
+        """Read all other sockets before a computation begins.
 
         Data that was sent before the request may lie on another connection; without this
         the order in which the sockets are served would decide which inputs are used.
@@ -165,25 +171,22 @@ class SlaveSockets:
             return
         self._draining = True
         try:
-            own = current.fileno()
             for _ in range(MAX_CONNECTIONS):
-                events = [event for event in self._poller.poll(0) if event[0] != own]
-                if not events:
+                if not self._reactor.serve_ready(without=current):
                     return
-                self._serve(events)
         finally:
             self._draining = False
 
-    def _drop(self, link: TcpLink, reason: str) -> None:
+    def drop(self, link: TcpLink, reason: str) -> None:
+        """Close a connection, because it is lost or not wanted any more."""
         self._links.discard(link)
         if link in self._data_links:
             self._data_links.remove(link)
         self._dirty.discard(link)
-        self._forget(link)
-        if link is self.slave.master:
-            self.slave.peer_lost(f"the master was lost: {reason}")
+        self._close(link)
+        if self._receiver.connection_lost(link, reason):
             self._dirty.discard(link)
-            self.lost_master(reason)
+            self._master_lost(reason)
 
     def _read_udp(self, sock: socket.socket) -> None:
         """Control and data; ends with a request, since its sender now waits for an answer."""
@@ -204,11 +207,22 @@ class SlaveSockets:
             kind = data[0]
             if kind in _COMPUTING and (self._links or self._data_sockets):
                 self._drain(sock)
-            self.slave.receive(data, peer)
+            self._receiver.receive(data, peer)
             if kind < _FIRST_ANSWER:
                 return
 
-    # -- what the engine asks for ------------------------------------------------------------
+    def _read_data_udp(self, sock: socket.socket) -> None:
+        for _ in range(MAX_DATAGRAMS):
+            try:
+                data = sock.recv(MAX_DATAGRAM)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue
+            if data and data[0] >= _FIRST_DATA:
+                self._receiver.receive(data, None)
+
+    # -- sending -----------------------------------------------------------------------------
 
     def send(self, peer: Any, data: bytes) -> None:
         """Control PDU to a peer; it leaves at the end of the turn, with those after it."""
@@ -218,27 +232,6 @@ class SlaveSockets:
                 self._dirty.add(peer)
         elif peer is not None:
             self._datagrams.append((peer, data))
-
-    def _flush(self) -> None:
-        while self._datagrams:
-            waiting, self._datagrams = self._datagrams, []
-            for (sock, address), pairs in groupby(waiting, itemgetter(0)):
-                pdus = [data for _, data in pairs]
-                try:
-                    send_datagrams(sock, address, pdus)
-                except BlockingIOError:
-                    continue
-                except OSError as error:
-                    if any(data[0] >= _FIRST_DATA for data in pdus):
-                        self.slave.fail(
-                            ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data to {address}: {error}"
-                        )
-        while self._dirty:
-            link = self._dirty.pop()
-            try:
-                link.flush()
-            except DcpPeerLostError as error:
-                self._drop(link, str(error))
 
     def send_data(self, target: Any, data: bytes) -> None:
         """Data PDU to a connected target."""
@@ -250,6 +243,39 @@ class SlaveSockets:
         else:
             self._datagrams.append((target, data))
 
+    def flush(self) -> None:
+        """Send everything that was queued."""
+        while self._datagrams:
+            waiting, self._datagrams = self._datagrams, []
+            for (sock, address), pairs in groupby(waiting, itemgetter(0)):
+                pdus = [data for _, data in pairs]
+                try:
+                    send_datagrams(sock, address, pdus)
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    if any(data[0] >= _FIRST_DATA for data in pdus):
+                        self._receiver.fail(
+                            ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data to {address}: {error}"
+                        )
+        while self._dirty:
+            link = self._dirty.pop()
+            try:
+                link.flush()
+            except DcpPeerLostError as error:
+                self.drop(link, str(error))
+
+    # -- data connections --------------------------------------------------------------------
+
+    @property
+    def control_ports(self) -> dict[int, int]:
+        """The control port, the same for every transport protocol."""
+        return {int(protocol): self.port for protocol in TransportProtocol}
+
+    def can_listen(self, host: str) -> bool:
+        """Whether this machine has the IPv4 address."""
+        return is_local(host)
+
     def listen(self, endpoints: list[Endpoint]) -> None:
         """Open the data ports that are not the control port."""
         opened: set[Endpoint] = set()
@@ -258,27 +284,13 @@ class SlaveSockets:
                 continue
             opened.add(endpoint)
             if endpoint.protocol == _TCP:
-                self._listen_tcp(endpoint)
+                sock = open_listener(endpoint.host, endpoint.port)
+                on_readable = partial(self._accept, sock, False)
             else:
                 sock = udp_socket(endpoint.host, endpoint.port)
-                self._data_sockets.append(sock)
-                self._register(sock, partial(self._read_data_udp, sock))
-
-    def _listen_tcp(self, endpoint: Endpoint) -> None:
-        listener = tcp_listener(endpoint.host, endpoint.port)
-        self._data_sockets.append(listener)
-        self._register(listener, lambda: self._accept(listener, control=False))
-
-    def _read_data_udp(self, sock: socket.socket) -> None:
-        for _ in range(MAX_DATAGRAMS):
-            try:
-                data = sock.recv(MAX_DATAGRAM)
-            except BlockingIOError:
-                return
-            except OSError:
-                continue
-            if data and data[0] >= 0xF0:
-                self.slave.receive(data, None)
+                on_readable = partial(self._read_data_udp, sock)
+            self._data_sockets.append(sock)
+            self._reactor.watch(sock, on_readable)
 
     def _is_control(self, endpoint: Endpoint) -> bool:
         open_here = self._listener if endpoint.protocol == _TCP else self._udp
@@ -309,8 +321,8 @@ class SlaveSockets:
                 target.close()
         self._outgoing.clear()
         for link in self._data_links:
-            self._forget(link)
+            self._close(link)
         self._data_links.clear()
         for sock in self._data_sockets:
-            self._forget(sock)
+            self._close(sock)
         self._data_sockets.clear()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at DCP traffic, and testing slaves."""
+"""Tools: decoding of DCP traffic, verification of slaves."""

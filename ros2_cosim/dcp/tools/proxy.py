@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands between a master and a slave and shows every PDU that passes.
+"""A proxy between a master and a slave that shows every PDU.
 
 To keep data PDUs on its way the proxy changes the addresses in network information: the slave
 is told to listen on its own port instead of the proxy's, and to send to the proxy.
@@ -7,18 +7,19 @@ is told to listen on its own port instead of the proxy's, and to send to the pro
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import partial
 
 from ros2_cosim.dcp.tools.capture import Captured
 from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
-from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, tcp_listener, udp_socket
+from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
+from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.reactor import Reactor
 
 Address = tuple[str, int]
 _P = PduType
@@ -51,42 +52,35 @@ class Proxy:
         self.host = host
         self._target: Address = (socket.gethostbyname(target_host), target_port)
         self._see = see
-        self._ending = False
-        self._poller = select.poll()
-        self._handlers: dict[int, Callable[[], None]] = {}
-        self._open: list[Any] = []
+        self._reactor = Reactor()
+        self._open: list[TcpLink | socket.socket] = []
         self._clients: dict[Address, socket.socket] = {}
         self._data_targets: dict[int, Address] = {}
-        listener = tcp_listener(host, port)
-        self.port = int(listener.getsockname()[1])
-        self._open.append(listener)
         try:
+            listener = open_listener(host, port)
+            self._watch(listener, partial(self._accept, listener, self._target))
+            self.port = int(listener.getsockname()[1])
             self._udp = udp_socket(host, self.port)
+            self._watch(self._udp, self._from_client)
         except OSError:
-            listener.close()
+            self.close()
             raise
-        self._watch(listener, lambda: self._accept(listener, self._target))
-        self._watch(self._udp, self._from_client)
-        self._wake_in, self._wake_out = socket.socketpair()
-        self._watch(self._wake_in, lambda: None)
 
     def run(self) -> None:
         """Pass PDUs on until :meth:`stop`."""
-        while not self._ending:
-            for fd, _ in self._poller.poll():
-                handler = self._handlers.get(fd)
-                if handler is not None:
-                    handler()
+        self._reactor.run()
 
     def stop(self) -> None:
         """Make :meth:`run` return; may be called from any thread."""
-        self._ending = True
-        self._wake_out.send(b"x")
+        self._reactor.stop()
 
     def close(self) -> None:
         """Close every socket."""
-        for sock in (*self._open, self._wake_out):
+        for sock in self._open:
+            self._reactor.forget(sock)
             sock.close()
+        self._open.clear()
+        self._reactor.close()
 
     def __enter__(self) -> Proxy:
         return self
@@ -94,17 +88,14 @@ class Proxy:
     def __exit__(self, *ignored: object) -> None:
         self.close()
 
-    def _watch(self, sock: Any, handler: Callable[[], None]) -> None:
-        self._handlers[sock.fileno()] = handler
-        self._poller.register(sock, select.POLLIN)
-        if sock not in self._open:
-            self._open.append(sock)
+    def _watch(self, sock: TcpLink | socket.socket, on_readable: Callable[[], None]) -> None:
+        self._open.append(sock)
+        self._reactor.watch(sock, on_readable)
 
     def _drop(self, link: TcpLink) -> None:
-        fd = link.fileno()
-        if fd >= 0 and self._handlers.pop(fd, None) is not None:
-            self._poller.unregister(fd)
+        if link in self._open:
             self._open.remove(link)
+            self._reactor.forget(link)
         link.close()
 
     # -- TCP -----------------------------------------------------------------------------------
@@ -118,8 +109,8 @@ class Proxy:
             except OSError:
                 near.close()
                 return
-            self._watch(near, lambda: self._pass(near, far))
-            self._watch(far, lambda: self._pass(far, near))
+            self._watch(near, partial(self._pass, near, far))
+            self._watch(far, partial(self._pass, far, near))
 
     def _pass(self, source: TcpLink, target: TcpLink) -> None:
         try:
@@ -141,7 +132,7 @@ class Proxy:
             if upstream is None:
                 upstream = udp_socket(self._near_slave(), 0)
                 self._clients[client] = upstream
-                self._watch(upstream, lambda: self._from_slave(client))
+                self._watch(upstream, partial(self._from_slave, client))
             self._tell(client, self._target, "UDP", data)
             data = self._changed(data, TransportProtocol.UDP_IPv4, upstream)
             with suppress(OSError):
@@ -179,7 +170,7 @@ class Proxy:
             if upstream is not None:
                 self._data_targets[data[4] | data[5] << 8] = (host, port)
                 return data[:_HEAD] + encode_address(*upstream.getsockname())
-            listener = tcp_listener(self._near_slave(), 0)
-            self._watch(listener, lambda: self._accept(listener, (host, port)))
+            listener = open_listener(self._near_slave(), 0)
+            self._watch(listener, partial(self._accept, listener, (host, port)))
             return data[:_HEAD] + encode_address(*listener.getsockname())
         return data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows DCP traffic: one line per PDU, with the values of data PDUs where they are known.
+"""Prints DCP traffic: one line per PDU, with values of data PDUs if their types are known.
 
 What is in a data PDU is learned from the configuration that went before: CFG_input names the
 types of its values one by one.
@@ -30,7 +30,7 @@ _DATA = {PduType.DAT_input_output: "data_id", PduType.DAT_parameter: "param_id"}
 
 
 class Finished(Exception):
-    """So many PDUs as asked for have been shown."""
+    """The requested number of PDUs has been shown."""
 
 
 class Printer:
@@ -106,7 +106,7 @@ class Printer:
 
 
 def sniff_file(path: Path, printer: Printer) -> None:
-    """Show what a pcap file holds.
+    """Show the PDUs in a pcap file.
 
     :raises DescriptionError: it is none
     """
@@ -118,7 +118,7 @@ def sniff_file(path: Path, printer: Printer) -> None:
 
 
 def sniff_interface(name: str, printer: Printer) -> None:
-    """Show what passes a network interface, until interrupted.
+    """Show the PDUs on a network interface, until interrupted.
 
     :raises WiringError: there is none of that name, or the rights are missing
     """
@@ -146,7 +146,7 @@ def sniff_interface(name: str, printer: Printer) -> None:
 
 
 def sniff_proxy(text: str, printer: Printer) -> None:
-    """Show what passes a proxy, until interrupted.
+    """Run a proxy and show its PDUs, until interrupted.
 
     :param text: ``LISTEN_PORT=HOST:PORT``
     :raises WiringError: the text is of another form, or the port cannot be used

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.tools.tester_session import Session
+from ros2_cosim.dcp.tools.tester_session import TesterSession
 from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, Procedure
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError, WiringError
@@ -26,7 +26,7 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one procedure; ``transcript`` lists its PDUs."""
+    """Result of one procedure; ``transcript`` lists its PDUs."""
 
     name: str
     about: str
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass
 class Report:
-    """What came of all procedures."""
+    """Results of all procedures."""
 
     slave: str
     uuid: str
@@ -93,7 +93,7 @@ def verify_slave(
     :param only: names of procedures (or their first parts) to restrict the test to
     :param hostile: also try what slaves are known to crash at
     :raises WiringError: transport, port or a name in ``only`` is not there
-    :raises DcpPeerLostError: nobody answers at the address
+    :raises DcpPeerLostError: no answer from the address
     """
     if transport is None:
         tcp = description.tcp is not None
@@ -118,7 +118,7 @@ def verify_slave(
             outcome = Outcome(procedure.name, procedure.about, SKIPPED, reason)
         else:
             try:
-                session = Session(description, host, port, transport, timeout_s)
+                session = TesterSession(description, host, port, transport, timeout_s)
             except DcpPeerLostError as error:
                 if number == 0:
                     raise
@@ -136,13 +136,13 @@ def _wanted(procedure: Procedure, only: Sequence[str]) -> bool:
     )
 
 
-def _run(procedure: Procedure, session: Session) -> Outcome:
+def _run(procedure: Procedure, session: TesterSession) -> Outcome:
     try:
         session.recover()  # a former procedure may have failed half-way
-        session.transcript.clear()
+        session.dialogue.transcript.clear()
         procedure.run(session)
     except CosimError as error:
-        transcript = tuple(session.transcript)
+        transcript = tuple(session.dialogue.transcript)
         try:
             session.recover()
         except CosimError as lost:
@@ -151,5 +151,5 @@ def _run(procedure: Procedure, session: Session) -> Outcome:
             )
         return Outcome(procedure.name, procedure.about, FAILED, str(error), transcript)
     finally:
-        session.close()
+        session.dialogue.close()
     return Outcome(procedure.name, procedure.about, PASSED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tester's side of a conversation with a slave: every PDU by hand, every answer judged."""
+"""The tester's side of a test: every PDU made by hand, every answer judged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 from ros2_cosim.dcp.description.model import (
     Causality,
     Resolution,
+    SlaveDescription,
     element_count,
     start_value,
 )
-from ros2_cosim.dcp.tools.tester_sockets import SLAVE_ID, Conversation, Deviation
+from ros2_cosim.dcp.tools.tester_dialogue import Deviation, Dialogue
 from ros2_cosim.dcp.wire.enums import (
     ErrorCode,
     OpMode,
@@ -22,14 +23,14 @@ from ros2_cosim.dcp.wire.enums import (
     State,
     TransportProtocol,
 )
-from ros2_cosim.dcp.wire.pdu import Pdu, decode, encode_address
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, encode_address
 from ros2_cosim.dcp.wire.states import STOPPABLE
-from ros2_cosim.dcp.wire.transport import tcp_connect
 from ros2_cosim.dcp.wire.values import PayloadCodec
 from ros2_cosim.kernel.errors import CosimError
 
 _P = PduType
-_UDP = TransportProtocol.UDP_IPv4
+SLAVE_ID = 1
+"""The id that the tester gives to the slave."""
 OUTPUTS, INPUTS = 1, 2
 """data_ids that the tester gives to all outputs and to all inputs."""
 _NOT_NOW = (
@@ -39,16 +40,59 @@ _NOT_NOW = (
 )
 
 
-class Session(Conversation):
-    """A conversation with one slave whose every answer is judged."""
+class TesterSession:
+    """One test of a slave: counts requests, follows the state and judges every answer.
+
+    :param description: what the slave says about itself
+    :param host, port: its control address
+    :param protocol: UDP_IPv4 or TCP_IPv4
+    :param timeout_s: longest wait for an answer
+    :ivar dialogue: the connection, with its transcript
+    :ivar seq: sequence id of the next request
+    :ivar state: state in which the slave should be
+    :raises DcpPeerLostError: nothing listens there
+    """
+
+    def __init__(
+        self,
+        description: SlaveDescription,
+        host: str,
+        port: int,
+        protocol: TransportProtocol,
+        timeout_s: float,
+    ) -> None:
+        self.description = description
+        self.timeout_s = timeout_s
+        self.dialogue = Dialogue(host, port, protocol, timeout_s)
+        self.seq = 0
+        self.state = State.ALIVE
+        self.mode = OpMode.NRT
+        self._data_seq = 0
+
+    def make(self, kind: PduType, **fields: Any) -> bytes:
+        """A request with the next sequence id, the slave's id and the expected state."""
+        values: dict[str, Any] = {"pdu_seq_id": self.seq, "receiver": SLAVE_ID, **fields}
+        self.seq = (self.seq + 1) & 0xFFFF
+        if "state_id" in LAYOUTS[kind].names:
+            values.setdefault("state_id", self.state)
+        return Pdu(kind, values).encode()
+
+    def register_fields(self, mode: OpMode) -> dict[str, Any]:
+        """The fields of a right STC_register."""
+        return {
+            "slave_uuid": self.description.uuid_bytes,
+            "op_mode": mode,
+            "major_version": 1,
+            "minor_version": 0,
+        }
 
     # -- judging -------------------------------------------------------------------------------
 
     def answer(self, data: bytes) -> Pdu:
         """Send a request and return its response; notifications before it are a deviation."""
-        self.send_raw(data)
+        self.dialogue.send(data)
         kind, seq = PduType(data[0]), data[1] | data[2] << 8
-        pdu = self.next_control(f"the answer to {kind.name}")
+        pdu = self.dialogue.next_control(f"the answer to {kind.name}")
         if not pdu.kind.name.startswith("RSP_"):
             raise Deviation(f"{pdu} came before the answer to {kind.name}")
         if pdu.resp_seq_id != seq:
@@ -68,7 +112,7 @@ class Session(Conversation):
         """A request that must be acknowledged, with these states notified one after the other."""
         self.expect(kind, _P.RSP_ack, **fields)
         for state in states:
-            pdu = self.next_control(f"NTF_state_changed {state.name}")
+            pdu = self.dialogue.next_control(f"NTF_state_changed {state.name}")
             if pdu.kind is not _P.NTF_state_changed or pdu.state_id != state:
                 raise Deviation(f"NTF_state_changed {state.name} must follow; got {pdu}")
             self.state = state
@@ -116,20 +160,18 @@ class Session(Conversation):
 
     def settings(self) -> list[tuple[PduType, dict[str, Any]]]:
         """The requests of a whole configuration with their fields."""
-        d, udp = self.description, self.protocol is _UDP
+        d = self.description
         numerator, denominator = self.resolution()
         found: list[tuple[PduType, dict[str, Any]]] = [
             (_P.CFG_time_res, {"numerator": numerator, "denominator": denominator})
         ]
         outputs, inputs = d.of(Causality.OUTPUT), d.of(Causality.INPUT)
-        network = {"transport_protocol": self.protocol}
+        network = {"transport_protocol": self.dialogue.protocol}
         for pos, v in enumerate(outputs):
             fields = {"data_id": OUTPUTS, "pos": pos, "source_vr": v.value_reference}
             found.append((_P.CFG_output, fields))
         if outputs:
-            mine = self._udp if udp else self._listener
-            assert mine is not None
-            address = encode_address(self._host, int(mine.getsockname()[1]))
+            address = encode_address(*self.dialogue.receives_at())
             found += [
                 (
                     _P.CFG_target_network_information,
@@ -142,7 +184,7 @@ class Session(Conversation):
             fields = {"data_id": INPUTS, "pos": pos, "target_vr": v.value_reference}
             found.append((_P.CFG_input, {**fields, "source_data_type": v.data_type}))
         if inputs:
-            address = encode_address(self._address[0], self.data_port())
+            address = encode_address(self.dialogue.address[0], self.data_port())
             found += [
                 (
                     _P.CFG_source_network_information,
@@ -162,9 +204,11 @@ class Session(Conversation):
 
     def data_port(self) -> int:
         """A port that the slave offers for data, else its control port."""
-        transport = self.description.transport(self.protocol)
+        transport = self.description.transport(self.dialogue.protocol)
         ports = transport.data if transport is not None else None
-        return ports.ranges[0][0] if ports is not None and ports.ranges else self._address[1]
+        return (
+            ports.ranges[0][0] if ports is not None and ports.ranges else self.dialogue.address[1]
+        )
 
     def to(self, state: State) -> None:
         """From CONFIGURATION (whole configuration made) to a resting state further on."""
@@ -172,10 +216,8 @@ class Session(Conversation):
         self.accepted(_P.STC_prepare, State.PREPARING, State.PREPARED)
         if state is State.PREPARED:
             return
-        if self.protocol is not _UDP and self.description.of(Causality.INPUT):
-            port = self.data_port()
-            if port != self._address[1]:
-                self._data_link = tcp_connect(self._address[0], port, self.timeout_s)
+        if self.description.of(Causality.INPUT):
+            self.dialogue.open_data(self.data_port())
         self.accepted(_P.STC_configure, State.CONFIGURING, State.CONFIGURED)
         if state is State.CONFIGURED:
             return
@@ -202,12 +244,7 @@ class Session(Conversation):
         fields = {"pdu_seq_id": self._data_seq, "data_id": INPUTS, "payload": payload}
         data = Pdu(_P.DAT_input_output, fields).encode()
         self._data_seq = (self._data_seq + 1) & 0xFFFF
-        self.transcript.append(f"-> {decode(data)}")
-        link = self._data_link or self._link
-        if link is not None:
-            link.send(data)
-        elif self._udp is not None:
-            self._udp.sendto(data, (self._address[0], self.data_port()))
+        self.dialogue.send_data(data, self.data_port())
 
     def codec(self, causality: Causality) -> PayloadCodec:
         """Codec of all variables of a kind in the order of the description."""
@@ -222,48 +259,43 @@ class Session(Conversation):
     def stop(self) -> None:
         """A stoppable state to STOPPED."""
         self.accepted(_P.STC_stop, State.STOPPING, State.STOPPED)
-        self._close_data()
+        self.dialogue.close_data()
 
     def deregister(self) -> None:
         """Back to ALIVE."""
         self.accepted(_P.STC_deregister, State.ALIVE)
 
-    def _close_data(self) -> None:
-        if self._data_link is not None:
-            self._data_link.close()
-            self._data_link = None
-
     def recover(self) -> None:
-        """Whatever the state is: to ALIVE, without judging (Appendix E)."""
-        self._close_data()
-        self._others.clear()
+        """From any state to ALIVE, without judging (Appendix E)."""
+        self.dialogue.close_data()
+        self.dialogue.forget_control()
         until = time.monotonic() + self.timeout_s
         while time.monotonic() < until:
-            state = self._look()
+            state = self.follow_state()
             if state is State.ALIVE:
                 break
             self.state = state
             resting = (State.CONFIGURATION, State.STOPPED, State.ERRORRESOLVED)
             if state in resting:
-                self.send_raw(self.make(_P.STC_deregister))
+                self.dialogue.send(self.make(_P.STC_deregister))
             elif state in STOPPABLE:
-                self.send_raw(self.make(_P.STC_stop))
+                self.dialogue.send(self.make(_P.STC_stop))
             with suppress(CosimError):
-                self.silence(0.05, "")
-            self._others.clear()
+                self.dialogue.silence(0.05, "")
+            self.dialogue.forget_control()
         self.state = State.ALIVE
-        self._others.clear()
-        self.data.clear()
+        self.dialogue.forget_control()
+        self.dialogue.forget_data()
 
-    def _look(self) -> State:
-        """State of the slave, following its count of sequence ids."""
-        self.send_raw(self.make(_P.INF_state))
+    def follow_state(self) -> State:
+        """Ask for the slave's state and take over its count of sequence ids."""
+        self.dialogue.send(self.make(_P.INF_state))
         until = time.monotonic() + self.timeout_s
         while time.monotonic() < until:
-            pdu = self.next_control("the answer to INF_state")
+            pdu = self.dialogue.next_control("the answer to INF_state")
             if pdu.kind is _P.RSP_state_ack:
                 return State(pdu.state_id)
             if pdu.kind is _P.RSP_nack and pdu.error_code == ErrorCode.INVALID_SEQUENCE_ID:
                 self.seq = pdu.exp_seq_id
-                self.send_raw(self.make(_P.INF_state))
+                self.dialogue.send(self.make(_P.INF_state))
         raise Deviation("the slave does not tell its state")

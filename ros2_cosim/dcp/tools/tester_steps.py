@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tester tries: one function per procedure, each from ALIVE and back to ALIVE.
+"""The tester's procedures: one function each, from ALIVE back to ALIVE.
 
-A procedure raises :class:`~ros2_cosim.dcp.tools.tester_sockets.Deviation` where the slave departs
+A procedure raises :class:`~ros2_cosim.dcp.tools.tester_dialogue.Deviation` where the slave departs
 from the standard. Procedures that some slaves are known not to survive are ``hostile``.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription
-from ros2_cosim.dcp.tools.tester_session import INPUTS, OUTPUTS, Session
-from ros2_cosim.dcp.tools.tester_sockets import SLAVE_ID, Deviation
+from ros2_cosim.dcp.tools.tester_dialogue import Deviation
+from ros2_cosim.dcp.tools.tester_session import INPUTS, OUTPUTS, SLAVE_ID, TesterSession
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.values import convertible, encode_value
 
@@ -29,7 +29,7 @@ class Procedure:
     """
 
     name: str
-    run: Callable[[Session], None]
+    run: Callable[[TesterSession], None]
     about: str
     needs: Callable[[SlaveDescription], str]
     hostile: bool = False
@@ -59,10 +59,10 @@ def procedure(
     needs: Callable[[SlaveDescription], str] = _always,
     *,
     hostile: bool = False,
-) -> Callable[[Callable[[Session], None]], Callable[[Session], None]]:
+) -> Callable[[Callable[[TesterSession], None]], Callable[[TesterSession], None]]:
     """Register a procedure; its docstring is what reports say about it."""
 
-    def register(function: Callable[[Session], None]) -> Callable[[Session], None]:
+    def register(function: Callable[[TesterSession], None]) -> Callable[[TesterSession], None]:
         about = (function.__doc__ or "").strip().rstrip(".")
         PROCEDURES.append(Procedure(name, function, about, needs, hostile))
         return function
@@ -78,12 +78,12 @@ def first_mode(description: SlaveDescription) -> OpMode:
     raise Deviation("the description offers no operating mode")
 
 
-def _registered(s: Session) -> None:
+def _registered(s: TesterSession) -> None:
     s.register(first_mode(s.description))
 
 
 @procedure("alive")
-def alive(s: Session) -> None:
+def alive(s: TesterSession) -> None:
     """In ALIVE the slave tells its state and refuses other requests."""
     pdu = s.answer(s.make(_P.INF_state))
     if pdu.kind is not _P.RSP_state_ack or pdu.state_id != _S.ALIVE:
@@ -94,7 +94,7 @@ def alive(s: Session) -> None:
 
 
 @procedure("registration.refusals")
-def registration_refusals(s: Session) -> None:
+def registration_refusals(s: TesterSession) -> None:
     """Wrong state, uuid, operating mode and versions, each with its own error code."""
     mode = first_mode(s.description)
     right = s.register_fields(mode)
@@ -114,7 +114,7 @@ def registration_refusals(s: Session) -> None:
 
 
 @procedure("registration")
-def registration(s: Session) -> None:
+def registration(s: TesterSession) -> None:
     """Registration and deregistration, twice, and in every operating mode offered."""
     for mode in sorted(s.description.op_modes):
         for _ in range(2):
@@ -124,7 +124,7 @@ def registration(s: Session) -> None:
 
 
 @procedure("sequence")
-def sequence(s: Session) -> None:
+def sequence(s: TesterSession) -> None:
     """A wrong sequence id is refused, tells the right one and changes nothing."""
     _registered(s)
     right = s.seq
@@ -145,18 +145,18 @@ def _not_now() -> tuple[ErrorCode, ...]:
 
 
 @procedure("receiver")
-def receiver(s: Session) -> None:
+def receiver(s: TesterSession) -> None:
     """A request to another slave's id is ignored."""
     _registered(s)
-    s.send_raw(s.make(_P.INF_state, receiver=SLAVE_ID + 1))
-    s.silence(0.2, "INF_state to another slave")
+    s.dialogue.send(s.make(_P.INF_state, receiver=SLAVE_ID + 1))
+    s.dialogue.silence(0.2, "INF_state to another slave")
     s.seq = (s.seq - 1) & 0xFFFF
     s.ask_state(_S.CONFIGURATION)
     s.deregister()
 
 
 @procedure("length")
-def length(s: Session) -> None:
+def length(s: TesterSession) -> None:
     """A request that is too long or too short is refused with INVALID_LENGTH."""
     _registered(s)
     for longer in (True, False):
@@ -169,7 +169,7 @@ def length(s: Session) -> None:
 
 
 @procedure("configuration.not_allowed")
-def configuration_not_allowed(s: Session) -> None:
+def configuration_not_allowed(s: TesterSession) -> None:
     """CONFIGURATION refuses what belongs to other states."""
     _registered(s)
     kinds = (_P.STC_configure, _P.STC_initialize, _P.STC_run, _P.STC_send_outputs, _P.STC_stop)
@@ -180,7 +180,7 @@ def configuration_not_allowed(s: Session) -> None:
 
 
 @procedure("configuration.refusals", _flag("can_accept_config_pdus"))
-def configuration_refusals(s: Session) -> None:
+def configuration_refusals(s: TesterSession) -> None:
     """Wrong resolutions, value references, types and transports are refused."""
     _registered(s)
     for numerator, denominator in ((0, 1000), (1, 0), (0, 0)):
@@ -208,7 +208,7 @@ def configuration_refusals(s: Session) -> None:
 
 
 @procedure("configuration.incomplete", _flag("can_accept_config_pdus"))
-def configuration_incomplete(s: Session) -> None:
+def configuration_incomplete(s: TesterSession) -> None:
     """STC_prepare names what is missing, in the order of the standard."""
     outputs = s.description.of(Causality.OUTPUT)
     inputs = s.description.of(Causality.INPUT)
@@ -234,7 +234,7 @@ def configuration_incomplete(s: Session) -> None:
 
 
 @procedure("states")
-def states(s: Session) -> None:
+def states(s: TesterSession) -> None:
     """Every state that can be stopped is reached and left by STC_stop."""
     mode = first_mode(s.description)
     reached = [_S.PREPARED, _S.CONFIGURED, _S.INITIALIZED, _S.SYNCHRONIZED, _S.RUNNING]
@@ -253,7 +253,7 @@ def states(s: Session) -> None:
 
 
 @procedure("initialization", _has(Causality.OUTPUT))
-def initialization(s: Session) -> None:
+def initialization(s: TesterSession) -> None:
     """Two initialization loops with inputs and outputs."""
     _registered(s)
     s.configure()
@@ -267,9 +267,9 @@ def initialization(s: Session) -> None:
     s.deregister()
 
 
-def _check_outputs(s: Session, what: str) -> int:
+def _check_outputs(s: TesterSession, what: str) -> int:
     """One data PDU with all outputs; returns its sequence id."""
-    pdu = s.collect_data(1, what)[0]
+    pdu = s.dialogue.collect_data(1, what)[0]
     if pdu.kind is not _P.DAT_input_output or pdu.data_id != OUTPUTS:
         raise Deviation(f"{what}: data_id {OUTPUTS} must be sent; got {pdu}")
     s.codec(Causality.OUTPUT).unpack(pdu.payload, 0)
@@ -277,7 +277,7 @@ def _check_outputs(s: Session, what: str) -> int:
 
 
 @procedure("nrt", _mode(OpMode.NRT))
-def non_real_time(s: Session) -> None:
+def non_real_time(s: TesterSession) -> None:
     """Five steps in NRT: states, outputs after each, their sequence ids."""
     s.register(OpMode.NRT)
     s.configure()
@@ -301,7 +301,7 @@ def non_real_time(s: Session) -> None:
 
 
 @procedure("srt", _mode(OpMode.SRT))
-def soft_real_time(s: Session) -> None:
+def soft_real_time(s: TesterSession) -> None:
     """In SRT the outputs come by themselves; a start in the past is refused."""
     s.register(OpMode.SRT)
     s.configure()
@@ -318,7 +318,7 @@ def soft_real_time(s: Session) -> None:
 
 
 @procedure("reset", _flag("can_handle_reset"))
-def reset(s: Session) -> None:
+def reset(s: TesterSession) -> None:
     """STC_reset leads from STOPPED to CONFIGURATION, and everything can be done again."""
     _registered(s)
     for _ in range(2):
@@ -326,12 +326,12 @@ def reset(s: Session) -> None:
         s.to(_S.RUNNING)
         s.stop()
         s.accepted(_P.STC_reset, _S.CONFIGURATION)
-        s._look()  # the slave may count on from STC_register now
+        s.follow_state()  # the slave may count on from STC_register now
     s.deregister()
 
 
 @procedure("parameters", _has(Causality.PARAMETER))
-def parameters(s: Session) -> None:
+def parameters(s: TesterSession) -> None:
     """CFG_parameter takes a right value and refuses unknown parameters."""
     _registered(s)
     for v in s.description.of(Causality.PARAMETER)[:8]:
@@ -346,7 +346,7 @@ def parameters(s: Session) -> None:
 
 
 @procedure("logging", _flag("can_provide_log_on_request"))
-def logging(s: Session) -> None:
+def logging(s: TesterSession) -> None:
     """CFG_logging and INF_log; an unknown category is refused."""
     _registered(s)
     category = s.description.log_categories[0].id
@@ -360,7 +360,7 @@ def logging(s: Session) -> None:
 
 
 @procedure("heartbeat", _flag("can_monitor_heartbeat"))
-def heartbeat(s: Session) -> None:
+def heartbeat(s: TesterSession) -> None:
     """Without INF_state the slave goes to its error state and says why."""
     _registered(s)
     interval = float(s.description.heartbeat or 1)
@@ -368,7 +368,7 @@ def heartbeat(s: Session) -> None:
     time.sleep(interval / 2)
     s.ask_state(_S.CONFIGURATION)
     for state in (_S.ERRORHANDLING, _S.ERRORRESOLVED):
-        pdu = s.next_control(f"NTF_state_changed {state.name}", interval + s.timeout_s)
+        pdu = s.dialogue.next_control(f"NTF_state_changed {state.name}", interval + s.timeout_s)
         if pdu.kind is not _P.NTF_state_changed or pdu.state_id != state:
             raise Deviation(f"NTF_state_changed {state.name} must follow; got {pdu}")
         s.state = state
@@ -379,18 +379,18 @@ def heartbeat(s: Session) -> None:
 
 
 @procedure("hostile.unknown", hostile=True)
-def hostile_unknown(s: Session) -> None:
+def hostile_unknown(s: TesterSession) -> None:
     """Unknown PDU types, responses and scraps are dropped silently."""
     _registered(s)
     for data in (b"\x55" + bytes(20), b"\xb0\0\0\1", b"\xe0\1\1", b"\x80", b"\xf0\1"):
-        s.send_raw(data)
-    s.silence(0.2, "garbage")
+        s.dialogue.send(data)
+    s.dialogue.silence(0.2, "garbage")
     s.ask_state(_S.CONFIGURATION)
     s.deregister()
 
 
 @procedure("hostile.fields", _flag("can_accept_config_pdus"), hostile=True)
-def hostile_fields(s: Session) -> None:
+def hostile_fields(s: TesterSession) -> None:
     """Scopes and step counts outside their ranges are refused."""
     _registered(s)
     s.refused(_P.CFG_scope, _E.INVALID_SCOPE, data_id=OUTPUTS, scope=3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data PDUs as both sides use them: packing, unpacking, counting what the network lost."""
+"""Data PDUs of both sides: packing, unpacking, counting of losses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Missing(Enum):
 
 @dataclass
 class DataCounters:
-    """What the sequence ids of one data_id have told so far.
+    """Counts that follow from the sequence ids of one data_id.
 
     ``held`` and ``extrapolated`` count steps for which nothing had come, by what was done about
     it; ``first_missing`` is the number of the first of them, from 1 (0: none).
@@ -44,7 +44,7 @@ class DataCounters:
     first_missing: int = 0
 
     def miss(self, step: int, *, extrapolated: bool) -> None:
-        """Count a step for which nothing had come."""
+        """Count a step for which no data PDU had arrived."""
         self.first_missing = self.first_missing or step
         if extrapolated:
             self.extrapolated += 1
@@ -133,7 +133,7 @@ class InputPdu:
         self.pending = values
 
     def apply(self, target: list[Value]) -> None:
-        """Move the pending values to where they belong."""
+        """Move the pending values to their places in ``target``."""
         values = self.pending
         if values is None:
             return
@@ -192,7 +192,7 @@ class OutputPdu:
         self._kind = int(self.kind)
 
     def encode(self, values: Sequence[Value]) -> bytes:
-        """The next PDU with values from ``values``; counts the sequence id up.
+        """The next PDU with values from ``values``; increments the sequence id.
 
         :raises PduError: a value does not fit its type
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ticks of a real-time run: when the next one is due, and how many came too late."""
+"""The ticks of a real-time run: time of the next one, number of late ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class TickPlan:
     """
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """No ticks, and none counted."""
         self.due: float | None = None
         self.overruns = 0
         self.worst_s = 0.0
@@ -41,7 +45,7 @@ class TickPlan:
         return True
 
     def deviation(self, now: float) -> float | None:
-        """How far ``now`` is from the nearest tick in seconds, negative before it; None without
+        """Distance of ``now`` from the nearest tick in seconds, negative before it; None without
         ticks.
         """
         if self.due is None:

@@ -7,14 +7,13 @@ one datagram is one PDU.
 
 from __future__ import annotations
 
-import select
 import socket
 import struct
 import sys
-import time
 from contextlib import suppress
 
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.sockets.endpoints import open_udp, send_all
 
 PREFIX = struct.Struct("<I")
 READ_SIZE = 65536
@@ -25,6 +24,7 @@ MAX_DATAGRAMS = 64
 """Datagrams read in one go, so that other sockets get their turn."""
 MAX_SEGMENTS, MAX_SEGMENT = 16, 1200
 """Datagrams sent with one call, and their greatest size (a path's usual limit is above)."""
+_RECEIVE_BUFFER = 1 << 20
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 _SEGMENT = struct.Struct("=H")
 _can_segment = sys.platform == "linux"
@@ -115,31 +115,10 @@ class TcpLink:
         if not self.alive:
             raise DcpPeerLostError("the connection is closed")
         try:
-            sent = self.sock.send(data)
-            if sent == len(data):
-                return
-        except BlockingIOError:
-            sent = 0
+            send_all(self.sock, data, SEND_TIMEOUT_S)
         except OSError as error:
             self.alive = False
             raise DcpPeerLostError(error.strerror or str(error)) from None
-        self._write_rest(memoryview(data)[sent:])
-
-    def _write_rest(self, rest: memoryview) -> None:
-        poller = select.poll()
-        poller.register(self.sock, select.POLLOUT)
-        until = time.monotonic() + SEND_TIMEOUT_S
-        while rest:
-            if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
-                self.alive = False
-                raise DcpPeerLostError(f"the other side has not read for {SEND_TIMEOUT_S:g} s")
-            try:
-                rest = rest[self.sock.send(rest) :]
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                self.alive = False
-                raise DcpPeerLostError(error.strerror or str(error)) from None
 
     def read(self) -> list[bytes]:
         """PDUs that have arrived.
@@ -169,45 +148,20 @@ class TcpLink:
             self.sock.close()
 
 
-def tcp_listener(host: str, port: int) -> socket.socket:
-    """A listening TCP socket; port 0 takes a free one.
-
-    :raises OSError: the address cannot be used
-    """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-        sock.listen(16)
-        sock.setblocking(False)
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
 def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:
     """Connect to a listener.
 
-    :raises OSError: nobody listens there, or not in time
+    :raises OSError: nothing listens there, or it does not answer in time
     """
     return TcpLink(socket.create_connection((host, port), timeout_s))
 
 
 def udp_socket(host: str, port: int) -> socket.socket:
-    """A bound UDP socket that never blocks; port 0 takes a free one.
+    """A bound UDP socket that never blocks, with room for a burst; port 0 takes a free one.
 
     :raises OSError: the address cannot be used
     """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        sock.bind((host, port))
-        sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    except OSError:
-        sock.close()
-        raise
-    return sock
+    return open_udp(host, port, receive_buffer=_RECEIVE_BUFFER)
 
 
 def send_datagrams(sock: socket.socket, address: tuple[str, int], pdus: list[bytes]) -> None:

@@ -8,10 +8,7 @@ those of any other distribution. Whatever else names a law, a class with a metho
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,6 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import load_module
 from ros2_cosim.kernel.model import check_names, public_names
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
@@ -184,16 +182,9 @@ def _find_class(spec: str, base_directory: Path | None) -> type:
     if not colon or not place or not class_name:
         raise ConfigurationError(f"control law: found '{spec}'; {_allowed()}")
     try:
-        if place.endswith(".py"):
-            module = _load_file(spec, (base_directory or Path()) / place)
-        else:
-            module = importlib.import_module(place)
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        raise ConfigurationError(
-            f"control law '{spec}': loading {place} failed: {type(error).__name__}: {error}"
-        ) from error
+        module = load_module(place, base_directory)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"control law '{spec}': {error}") from error.__cause__
     law_class = getattr(module, class_name, None)
     if not isinstance(law_class, type):
         classes = [
@@ -206,20 +197,3 @@ def _find_class(spec: str, base_directory: Path | None) -> type:
             f" it has {', '.join(classes) or 'none'}"
         )
     return law_class
-
-
-def _load_file(spec: str, path: Path) -> Any:
-    if not path.is_file():
-        raise ConfigurationError(f"control law '{spec}': there is no file {path}")
-    name = f"ros2_cosim_law_{path.stem}"
-    module_spec = importlib.util.spec_from_file_location(name, path)
-    if module_spec is None or module_spec.loader is None:
-        raise ConfigurationError(f"control law '{spec}': {path} is no Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    try:
-        module_spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module

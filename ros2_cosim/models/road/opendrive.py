@@ -32,7 +32,7 @@ _SPEED_UNITS = {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704}
 
 
 class RoadLink(NamedTuple):
-    """The road met at one end; ``at_start`` tells which end of that road touches."""
+    """The road met at one end; ``at_start``: its start touches, otherwise its end."""
 
     road_id: int
     at_start: bool

@@ -35,7 +35,7 @@ Frame = tuple[float, float, float, float, float]
 Foot = tuple[float, float, float]
 
 _MAX_ITERATIONS = 20
-# Nearer to the centre of the curve (as a share of its radius) the foot is not told from others.
+# Nearer to the centre of the curve (as a share of its radius) the foot is ambiguous.
 _LEAST_SHRINK = 0.1
 
 

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of a master: initialization, steps, tuning, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
+from ros2_cosim.dcp.description.data_report import tells_data
+from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
+from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.master.requests import Requests
+from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
+from ros2_cosim.dcp.wire.enums import OpMode, PduType, State, TransportProtocol
+from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError, WiringError
+from ros2_cosim.dcp.wire.states import ERROR, RUN, STOPPABLE
+from ros2_cosim.dcp.wire.ticks import TickPlan
+from ros2_cosim.dcp.wire.values import Value
+
+_UDP = TransportProtocol.UDP_IPv4
+_ALL_ENTRIES = 255
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Choices about the run; :class:`~ros2_cosim.dcp.master.master.Master` explains them."""
+
+    op_mode: OpMode = OpMode.NRT
+    stepping: str = "parallel"
+    data_synchronisation: bool = False
+    missing: Missing = Missing.HOLD
+    data_wait_s: float = 0.2
+    acceptable_loss: float | None = None
+
+
+class MasterRun:
+    """Steps configured slaves together.
+
+    :ivar plan: ticks and overruns of a real-time run
+    :ivar steps_done: master steps since :meth:`start`
+    """
+
+    def __init__(self, requests: Requests, options: RunOptions) -> None:
+        self.plan = TickPlan()
+        self.steps_done = 0
+        self._requests = requests
+        self._sockets = requests.sockets
+        self._options = options
+        self._coupling = CouplingPlan([], [], Fraction(0))
+
+    def use(self, coupling: CouplingPlan) -> None:
+        """The slaves are configured by this plan now."""
+        self._coupling = coupling
+
+    def _all(self) -> list[RemoteSlave]:
+        return list(self._requests.slaves.values())
+
+    def initialise(self, loops: int) -> None:
+        """Initialization loop: afterwards ``outputs`` hold static data and initial state."""
+        for _ in range(loops):
+            for slave in self._all():
+                self._send_inputs(slave)
+                self._requests.stc(slave, PduType.STC_initialize)
+            self._requests.await_state(self._all(), State.INITIALIZED)
+            self._collect(self._all(), State.CONFIGURED, initial=True)
+
+    def start(self, start_time: int) -> None:
+        """From CONFIGURED to RUNNING.
+
+        :param start_time: UNIX time in whole seconds at which real-time slaves start, 0 for
+            at once
+        """
+        # The start time belongs to the first STC_run; at the second it has passed.
+        for state, start in ((State.SYNCHRONIZED, start_time), (State.RUNNING, 0)):
+            for slave in self._all():
+                self._requests.stc(slave, PduType.STC_run, start.to_bytes(8, "little", signed=True))
+            self._await_run(state, start_time)
+        self.steps_done = 0
+        self.plan.clear()
+        if self._options.op_mode is not OpMode.NRT:
+            delay = max(0.0, start_time - time.time()) if start_time else 0.0
+            self.plan.start(time.monotonic() + delay, self._coupling.step)
+
+    def do_step(self, count: int) -> None:
+        """``count`` master steps: inputs out, compute, outputs in."""
+        for _ in range(count):
+            if self._options.data_synchronisation:
+                self._step_by_data()
+            elif self._options.op_mode is not OpMode.NRT:
+                self._step_by_clock()
+            else:
+                self._step_by_request()
+            self.steps_done += 1
+
+    def tune(self, slave: RemoteSlave, changes: Mapping[str, Value]) -> None:
+        """New values of tunable parameters, which take effect with the slave's next step.
+
+        :raises WiringError: a parameter is not tunable
+        """
+        names = tunable_names(slave)
+        for parameter in changes:
+            if parameter not in names:
+                known = ", ".join(names) or "none"
+                raise WiringError(
+                    f"slave {slave.name!r}: {parameter!r} is not tunable, only {known}"
+                )
+        slave.tuned.update(changes)
+        known_values = slave.parameters | slave.tuned
+        current = [known_values.get(n, slave.description.variable(n).start) for n in names]
+        self._requests.send_data(slave, slave.param_pdus[0], current)
+        self._sockets.flush(slave)
+        if any(self._is_structural(slave, parameter) for parameter in changes):
+            resize_data_path(slave, self._coupling.groups)
+
+    def _is_structural(self, slave: RemoteSlave, parameter: str) -> bool:
+        return slave.description.variable(parameter).causality is Causality.STRUCTURAL
+
+    def stop(self) -> None:
+        """Bring every slave that can be stopped to STOPPED."""
+        self.plan.stop()
+        chosen = [s for s in self._all() if s.state in STOPPABLE]
+        for slave in chosen:
+            self._requests.stc(slave, PduType.STC_stop)
+        self._requests.await_state(chosen, State.STOPPED)
+        for slave in chosen:
+            if slave.protocol is _UDP and tells_data(slave.description):
+                self._requests.request_log(slave, DATA_CATEGORY.id, _ALL_ENTRIES)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _await_run(self, state: State, start_time: int) -> None:
+        """Before the start time, wait for SYNCHRONIZED without limit; then the timeout begins."""
+        if start_time and state is State.SYNCHRONIZED and self._options.op_mode is not OpMode.NRT:
+            rest = start_time - time.time()
+            while rest > 0 and any(s.state is not state for s in self._all()):
+                for slave in self._all():
+                    self._sockets.flush(slave)
+                self._sockets.pump(min(rest, self._requests.idle(time.monotonic())))
+                rest = start_time - time.time()
+        self._requests.await_state(self._all(), state)
+
+    def _send_inputs(self, slave: RemoteSlave) -> None:
+        if self._coupling.relayed:
+            self._pass_on(slave)
+        for pdu in slave.sent_pdus:
+            self._requests.send_data(slave, pdu, slave.inputs)
+
+    def _step_by_request(self) -> None:
+        number = self.steps_done + 1
+        active = [s for s in self._requests.slaves.values() if number % s.every == 0]
+        if self._options.stepping == "parallel":
+            self._step_slaves(active)
+        else:
+            for slave in active:
+                self._step_slaves([slave])
+
+    def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
+        for slave in slaves:
+            self._send_inputs(slave)
+            self._requests.stc(slave, PduType.STC_do_step, slave.steps.to_bytes(4, "little"))
+            self._sockets.flush(slave)
+        self._requests.await_state(slaves, State.COMPUTED)
+        self._collect(slaves, State.RUNNING, initial=False)
+
+    def _collect(self, slaves: Sequence[RemoteSlave], state: State, *, initial: bool) -> None:
+        """Send STC_send_outputs to all; wait for their outputs and for ``state``."""
+        for slave in slaves:
+            for pdu in slave.init_pdus if initial else slave.run_pdus:
+                pdu.pending = None
+            self._requests.stc(slave, PduType.STC_send_outputs)
+            self._sockets.flush(slave)
+        self._requests.await_state(list(slaves), state)
+        self._await_outputs(slaves, initial=initial)
+
+    def _await_outputs(self, slaves: Sequence[RemoteSlave], *, initial: bool) -> None:
+        expected = [p for s in slaves for p in (s.init_pdus if initial else s.run_pdus)]
+        on_udp = any(s.protocol is _UDP for s in slaves)
+
+        def complete() -> bool:
+            return all(pdu.pending is not None for pdu in expected)
+
+        if not complete():
+            limit = self._options.data_wait_s if on_udp else None
+            try:
+                self._requests.wait(
+                    list(slaves), complete, "its outputs", timeout_s=limit, leaving=not initial
+                )
+            except DcpTimeoutError:
+                if not on_udp or self._options.missing is Missing.STOP:
+                    raise
+        for slave in slaves:
+            self._take_outputs(slave, slave.init_pdus if initial else slave.run_pdus)
+
+    def _take_outputs(self, slave: RemoteSlave, pdus: Sequence[InputPdu]) -> None:
+        for pdu in pdus:
+            if pdu.pending is not None:
+                pdu.apply(slave.outputs)
+                continue
+            guess = pdu.extrapolated() if self._options.missing is Missing.EXTRAPOLATE else None
+            pdu.watch.counters.miss(self.steps_done + 1, extrapolated=guess is not None)
+            if guess is not None:
+                pdu.put(guess, slave.outputs)
+        self._check_loss(slave)
+
+    def _check_loss(self, slave: RemoteSlave) -> None:
+        limit = self._options.acceptable_loss
+        if limit is None:
+            return
+        for data_id, counters in slave.counters().items():
+            if counters.loss_rate > limit:
+                raise DcpError(
+                    f"slave {slave.name!r}: {counters.loss_rate:.3f} of the PDUs of data_id "
+                    f"{data_id} were lost, {limit} are acceptable",
+                    slave=slave.name,
+                )
+
+    def _pass_on(self, slave: RemoteSlave) -> None:
+        """Copy the newest outputs of other slaves to inputs that the master sends."""
+        for wire in self._coupling.relayed:
+            if wire.target == slave.name:
+                value = self._requests.slaves[wire.source].output(wire.output)
+                slave.set_inputs({wire.input: value})
+
+    def _step_by_data(self) -> None:
+        slaves = self._all()
+        parallel = self._options.stepping == "parallel"
+        for batch in [slaves] if parallel else [[slave] for slave in slaves]:
+            for slave in batch:
+                for pdu in slave.run_pdus:
+                    pdu.pending = None
+                self._send_inputs(slave)
+            for slave in batch:
+                self._sockets.flush(slave)
+            self._await_outputs(batch, initial=False)
+
+    def _step_by_clock(self) -> None:
+        due = self.plan.due
+        if due is None:
+            raise DcpError("do_step needs run() first")
+        slaves = self._all()
+        while True:
+            now = time.monotonic()
+            rest = due - now
+            self._sockets.pump(max(0.0, min(rest, self._requests.idle(now))))
+            for slave in slaves:
+                if slave.state in ERROR:
+                    raise self._requests.error_of(slave)
+                if slave.state is not None and slave.state not in RUN:
+                    raise self._requests.left(slave)
+            if rest <= 0:
+                break
+        for slave in slaves:
+            for pdu in slave.run_pdus:
+                pdu.apply(slave.outputs)
+            self._check_loss(slave)
+            self._send_inputs(slave)
+            self._sockets.flush(slave)
+        self.plan.advance(time.monotonic())

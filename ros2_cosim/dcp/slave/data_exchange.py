@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data of a slave: receiving, taking effect, computing a step, sending."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from fractions import Fraction
+
+from ros2_cosim.dcp.description.data_report import TEMPLATE, log_arguments, tells_data
+from ros2_cosim.dcp.description.model import Causality, Variable
+from ros2_cosim.dcp.description.properties import DataWatch, PropertyChecks
+from ros2_cosim.dcp.slave.configuration import Configuration
+from ros2_cosim.dcp.slave.interfaces import SlaveContext
+from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.slave.state_machine import StateMachine
+from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, OutputPdu
+from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, TransportProtocol
+from ros2_cosim.dcp.wire.errors import PduError, SlaveFault
+from ros2_cosim.dcp.wire.states import ALLOWED, INITIALIZATION, RUN
+from ros2_cosim.dcp.wire.ticks import TickPlan
+
+_DAT_IO, _DAT_PARAM = int(PduType.DAT_input_output), int(PduType.DAT_parameter)
+_USED = ALLOWED[PduType.DAT_input_output]
+
+
+class DataExchange:
+    """Data PDUs in and out, and the model's values between them.
+
+    Received values wait until the next computation begins, so that none changes under a
+    running callback; in which order sockets are served does not matter then.
+
+    :param plan: ticks of a real-time run, with which arrivals are compared
+    :ivar ticks: resolutions computed since the start of the run
+    """
+
+    def __init__(
+        self,
+        context: SlaveContext,
+        configuration: Configuration,
+        properties: PropertyChecks,
+        machine: StateMachine,
+        plan: TickPlan,
+    ) -> None:
+        self.ticks = 0
+        self._context = context
+        self._model = context.model
+        self._options = context.options
+        self._transport = context.transport
+        self._configuration = configuration
+        self._properties = properties
+        self._machine = machine
+        self._plan = plan
+        self._inputs: dict[int, InputPdu] = {}
+        self._params: dict[int, InputPdu] = {}
+        self._outputs: list[OutputPdu] = []
+        self._arrived: list[InputPdu] = []
+        self._arrived_params: list[InputPdu] = []
+        self._watch: DataWatch | None = None
+
+    # -- building ----------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """At STC_prepare: all values at their start, codecs for the configured PDUs."""
+        configuration, model = self._configuration, self._model
+        model.bind(self._context.description, configuration.structural, configuration.parameters)
+        self._inputs = configuration.input_pdus(model.index)
+        self._params = configuration.parameter_pdus(model.index)
+        self._outputs = configuration.output_pdus(model.index)
+        self._arrived = []
+        self._arrived_params = []
+        self.ticks = 0
+        self._watch = self._fresh_watch() if self._properties.any else None
+
+    def _fresh_watch(self) -> DataWatch:
+        configuration = self._configuration
+        received: dict[Hashable, list[Variable]] = {
+            (_DAT_IO, number): configuration.received_in(number) for number in configuration.inputs
+        }
+        for number in configuration.tunables:
+            received[_DAT_PARAM, number] = configuration.variables_of(number)
+        sent: dict[Hashable, list[Variable]] = {
+            number: configuration.sent_in(number) for number in configuration.outputs
+        }
+        return DataWatch(self._properties, received, sent)
+
+    def clear(self) -> None:
+        """No data PDUs any more."""
+        self._inputs, self._params, self._outputs = {}, {}, []
+
+    def connect(self) -> bool:
+        """Open the connections of all outputs; False when that ended in the error state."""
+        for pdu in self._outputs:
+            for endpoint in self._configuration.targets[pdu.data_id]:
+                try:
+                    pdu.targets.append(self._transport.connect(endpoint))
+                except OSError as error:
+                    self._machine.fail(
+                        ErrorCode.PROTOCOL_ERROR_GENERIC,
+                        f"cannot connect to {endpoint.host}:{endpoint.port}: {error}",
+                    )
+                    return False
+        return True
+
+    # -- receiving ---------------------------------------------------------------------------
+
+    def receive(self, kind: int, data: bytes) -> bool:
+        """Take one data PDU; whether it has brought values for the next computation."""
+        if len(data) < 5:
+            return False
+        number = data[3] | data[4] << 8
+        pdu = (self._inputs if kind == _DAT_IO else self._params).get(number)
+        machine = self._machine
+        state = machine.state
+        if pdu is None or state not in _USED:
+            return False
+        initial = state in INITIALIZATION
+        if pdu.scope and (pdu.scope == Scope.INITIALIZATION) != initial:
+            return False
+        missed = pdu.watch.take(data[1] | data[2] << 8)
+        if missed < 0 and self._options.newest_only:
+            return False
+        try:
+            pdu.take(data)
+        except PduError:
+            pdu.watch.counters.refused += 1
+            return False
+        if self._watch is not None and self._violates_on_arrival(self._watch, kind, pdu):
+            return False
+        arrived = self._arrived if kind == _DAT_IO else self._arrived_params
+        if pdu not in arrived:
+            arrived.append(pdu)
+        if missed > 0:
+            self._check_loss(pdu, missed)
+        if kind == _DAT_PARAM and not machine.busy and self._sizes_hang_on(number):
+            # What is received after it already has the new sizes.
+            machine.guard(self.take_inputs)
+        return True
+
+    def _violates_on_arrival(self, watch: DataWatch, kind: int, pdu: InputPdu) -> bool:
+        assert pdu.pending is not None
+        deviation = None
+        in_run = self._machine.state in RUN
+        if kind == _DAT_IO and in_run and not self._options.data_synchronisation:
+            deviation = self._plan.deviation(self._context.host.monotonic())
+        text = watch.arrived((kind, pdu.data_id), pdu.pending, deviation)
+        if text is not None:
+            pdu.pending = None
+            self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+        return text is not None
+
+    def _check_loss(self, pdu: InputPdu, missed: int) -> None:
+        limit = self._options.acceptable_loss
+        rate = pdu.watch.counters.loss_rate
+        if pdu.max_missed is not None and missed > pdu.max_missed:
+            text = f"data_id {pdu.data_id}: {missed} PDUs missed, {pdu.max_missed} allowed"
+        elif limit is not None and rate > limit:
+            text = f"data_id {pdu.data_id}: {rate:.3f} of the PDUs lost, {limit} allowed"
+        else:
+            return
+        self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+
+    def _sizes_hang_on(self, param_id: int) -> bool:
+        variables = self._configuration.variables_of(param_id)
+        return any(v.causality is Causality.STRUCTURAL for v in variables)
+
+    # -- taking effect -----------------------------------------------------------------------
+
+    def take_inputs(self) -> None:
+        """Move arrived values to the model; inputs first, they still have the old sizes.
+
+        :raises SlaveFault: a value changes too fast, or a size does not fit any more
+        """
+        for pdu in self._arrived:
+            self._check_rate(_DAT_IO, pdu)
+            pdu.apply(self._model.inputs)
+        self._arrived.clear()
+        if self._arrived_params:
+            self._take_parameters()
+
+    def _check_rate(self, kind: int, pdu: InputPdu) -> None:
+        """Raise a SlaveFault if what is about to take effect changes a value too fast."""
+        if self._watch is None or pdu.pending is None:
+            return
+        key = (kind, pdu.data_id)
+        text = self._watch.used(key, pdu.pending, self.ticks, self._resolution())
+        if text is not None:
+            raise SlaveFault(text, ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED)
+
+    def _resolution(self) -> Fraction:
+        return self._configuration.resolution or Fraction(0)
+
+    def _take_parameters(self) -> None:
+        structural = self._configuration.structural
+        names: list[str] = []
+        resize = False
+        for pdu in self._arrived_params:
+            self._check_rate(_DAT_PARAM, pdu)
+            pdu.apply(self._model.parameters)
+            for variable in self._configuration.variables_of(pdu.data_id):
+                names.append(variable.name)
+                value = self._model.get(variable.name)
+                if variable.value_reference in structural:
+                    resize = resize or structural[variable.value_reference] != value
+                    structural[variable.value_reference] = max(1, value)
+        self._arrived_params.clear()
+        if resize:
+            self._resize()
+        self._model.parameters_changed(names)
+
+    def _resize(self) -> None:
+        """Arrays whose size hangs on a structural parameter that has just changed."""
+        configuration, index = self._configuration, self._model.index
+        if configuration.check_sizes() is not ErrorCode.NONE:
+            raise SlaveFault(
+                "a structural parameter makes a data PDU too large",
+                ErrorCode.NOT_SUPPORTED_PDU_SIZE,
+            )
+        self._model.resize(self._context.description, configuration.structural)
+        fresh_in = configuration.input_pdus(index)
+        fresh_params = configuration.parameter_pdus(index)
+        for old, new in ((self._inputs, fresh_in), (self._params, fresh_params)):
+            for number, pdu in old.items():
+                new[number].watch = pdu.watch
+        for sent, fresh in zip(self._outputs, configuration.output_pdus(index), strict=True):
+            sent.codec = fresh.codec
+        self._inputs, self._params = fresh_in, fresh_params
+
+    # -- computing ---------------------------------------------------------------------------
+
+    def due_inputs(self) -> list[InputPdu]:
+        """Inputs of the run for which nothing new has come."""
+        return [
+            pdu
+            for pdu in self._inputs.values()
+            if pdu.pending is None and pdu.scope != Scope.INITIALIZATION
+        ]
+
+    def initialise(self) -> bool:
+        """One computation of the initialization; False when the state changed meanwhile."""
+        machine = self._machine
+        return machine.guard(self.take_inputs) and machine.call(self._model.initialise)
+
+    def step(self, steps: int) -> bool:
+        """One computation step of the model; False when the state changed meanwhile."""
+        options, machine = self._options, self._machine
+        cares = options.input_wait_s > 0 or options.missing is not Missing.HOLD
+        if cares and not machine.guard(self._handle_missing):
+            return False
+        if not machine.guard(self.take_inputs):
+            return False
+        assert self._configuration.resolution is not None
+        info = StepInfo(self.ticks, steps, self._configuration.resolution)
+        if not machine.call(self._model.do_step, info):
+            return False
+        self.ticks += steps
+        return True
+
+    def _handle_missing(self) -> None:
+        """Apply the policy for data_ids without anything new for this step."""
+        missing = self.due_inputs()
+        if missing and self._options.input_wait_s > 0:
+            self._context.host.await_input(lambda: not self.due_inputs())
+            missing = self.due_inputs()
+        policy = self._options.missing
+        for pdu in missing:
+            if policy is Missing.STOP:
+                raise SlaveFault(
+                    f"data_id {pdu.data_id} brought no new data for the step",
+                    ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED,
+                )
+            guess = pdu.extrapolated() if policy is Missing.EXTRAPOLATE else None
+            pdu.watch.counters.miss(self.ticks + 1, extrapolated=guess is not None)
+            if guess is not None:
+                pdu.put(guess, self._model.inputs)
+
+    # -- sending -----------------------------------------------------------------------------
+
+    def send_initial(self) -> bool:
+        """Outputs of SENDING_I; False when that ended in the error state."""
+        return self._send(p for p in self._outputs if p.scope != Scope.RUN_NRT)
+
+    def send_step(self) -> bool:
+        """Outputs of SENDING_D, and of a step that data PDUs have driven."""
+        return self._send(p for p in self._outputs if p.scope != Scope.INITIALIZATION)
+
+    def send_tick(self) -> bool:
+        """Outputs that are due at this tick of the clock (CFG_steps)."""
+        ticks = self.ticks
+        return self._send(
+            p for p in self._outputs if p.scope != Scope.INITIALIZATION and ticks % p.steps == 0
+        )
+
+    def _send(self, pdus: Iterable[OutputPdu]) -> bool:
+        values = self._model.outputs
+        for pdu in pdus:
+            if self._watch is not None:
+                sent = [values[index] for index in pdu.indices]
+                text = self._watch.sent(pdu.data_id, sent, self.ticks, self._resolution())
+                if text is not None:
+                    self._machine.fail(ErrorCode.PROTOCOL_ERROR_PROPERTY_VIOLATED, text)
+                    return False
+            try:
+                data = pdu.encode(values)
+                for target in pdu.targets:
+                    self._transport.send_data(target, data)
+            except (PduError, OSError) as error:
+                self._machine.fail(
+                    ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data_id {pdu.data_id}: {error}"
+                )
+                return False
+        return True
+
+    # -- counting ----------------------------------------------------------------------------
+
+    def counters(self) -> dict[int, DataCounters]:
+        """Received, lost, duplicated and reordered PDUs by data_id."""
+        return {number: pdu.watch.counters for number, pdu in self._inputs.items()}
+
+    def report(self) -> None:
+        """Log what became of the inputs on their way over UDP."""
+        if not tells_data(self._context.description):
+            return
+        for number, counters in self.counters().items():
+            if self._configuration.sources[number].protocol == TransportProtocol.UDP_IPv4:
+                self._context.log.write(TEMPLATE.id, *log_arguments(number, counters))

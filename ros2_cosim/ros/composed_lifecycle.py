@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The participants of a composed run as managed nodes: their states and services on ROS.
+
+Each participant has a node of its own name beside that of the process, so that an observer
+sees the same participants in shapes ``composed`` and ``ros``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
+from ros2_cosim.kernel.errors import LifecycleError
+from ros2_cosim.kernel.lifecycle import Change, Operation, State
+from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.kernel.participant import Host
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
+from ros2_cosim.ros.lifecycle_services import LifecycleServices
+from ros2_cosim.ros.session import Session, data_qos
+
+
+class RosLifecycle(LifecycleGroup):
+    """The lifecycles of all participants of one process, visible on ROS.
+
+    :param session: the ROS node of the process
+    :param behaviours: participant name -> model
+    :param scheduler: runs them
+    :param wait: handles what arrives, for so many seconds, while a step or a handler is open
+    :param run_id: names this run in every message
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        behaviours: Mapping[str, Any],
+        scheduler: SequentialScheduler,
+        wait: Callable[[float], None],
+        run_id: str,
+        operations: Mapping[str, Operation] | None = None,
+    ) -> None:
+        latched = data_qos(latched=True)
+        self._states = session.writer(
+            topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, latched
+        )
+        self._systems = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
+        self._run_id = run_id
+        self._scheduler = scheduler
+        nodes = {name: session.add_node(name) for name in behaviours}
+        super().__init__(
+            behaviours,
+            operations=operations,
+            on_change=self._publish_change,
+            on_system=self._publish_system,
+            host=lambda name: Host(wait, session.wake, nodes[name]),
+        )
+        self._services = {
+            name: LifecycleServices(node, self._state_of(name), self._wish(name))
+            for name, node in nodes.items()
+        }
+
+    def require(self, names: Collection[str]) -> None:
+        """Derive the state of the system from these participants, and publish their names."""
+        super().require(names)
+        self._publish_system(self.system, f"required: {', '.join(sorted(names))}")
+
+    def leave(self) -> None:
+        """Wait until all readers have the last messages."""
+        self._states.flush()
+        self._systems.flush()
+
+    def _state_of(self, name: str) -> Callable[[], State]:
+        return lambda: self.of[name].state
+
+    def _wish(self, name: str) -> Callable[[LifecycleRequest, str], None]:
+        life, runtime = self.of[name], self._scheduler.runtimes[name]
+
+        def grant(wish: LifecycleRequest, reason: str) -> None:
+            if wish is LifecycleRequest.PAUSE:
+                life.pause(reason)
+                return
+            if life.state is State.PAUSED:
+                life.resume(reason)
+            if wish is LifecycleRequest.STOP:
+                if runtime.stop_reason is not None:
+                    raise LifecycleError(
+                        f"a stop has been asked for already: {runtime.stop_reason}"
+                    )
+                # The next activation asks for it.
+                runtime.stop_reason = reason
+
+        return grant
+
+    def _publish_change(self, change: Change) -> None:
+        self._states.send(ParticipantState(change.participant, int(change.state), change.reason))
+        self._services[change.participant].changed(change)
+        # No participant goes on while one is paused.
+        self._scheduler.suspended = bool(self.paused)
+
+    def _publish_system(self, state: State, reason: str) -> None:
+        self._systems.send(
+            SystemState(int(state), reason, self._run_id, tuple(sorted(self.required)))
+        )

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private topics between an adapter and its foreign node, and the barrier.
+
+The barrier is a call of the node's parameter service. A node that runs its callbacks one
+after the other answers it only when the callback of every message handed over before has
+returned: executors take subscriptions before services, or both in order of arrival.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import rclpy
+from rclpy.duration import Duration
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import ReliabilityPolicy
+
+from ros2_cosim.ros.session import ClockWriter, data_qos, message_class
+
+_POLL_S = 0.1
+_REPEAT_S = 0.5
+#: Larger messages are cut to pieces on the wire: a small request could overtake them.
+_LARGE = 32_768
+#: Topics that every node reads or writes.
+_COMMON = ("/parameter_events", "/rosout")
+
+
+class Received(NamedTuple):
+    """A message of the foreign node: its bytes, DDS number and wall time of publication."""
+
+    data: bytes
+    number: int
+    published_ns: int
+
+
+class ForeignTopics:
+    """Publishers, subscriptions and the barrier towards one foreign node.
+
+    :param name: the participant
+    :param node_name: full name of the foreign node
+    :param inputs: port -> ROS type
+    :param outputs: port -> (ROS type, whether it is sent once, to readers of any time)
+    :param check: called while waiting; raises if waiting makes no sense any more
+    """
+
+    def __init__(
+        self,
+        name: str,
+        node_name: str,
+        inputs: Mapping[str, str],
+        outputs: Mapping[str, tuple[str, bool]],
+        *,
+        barrier: bool,
+        clock: bool,
+        check: Callable[[], None],
+    ) -> None:
+        self._name = name
+        self._node_name = node_name
+        self._check = check
+        self.node = Node(
+            f"{name}_gate",
+            enable_rosout=False,
+            start_parameter_services=False,
+            use_global_arguments=False,
+        )
+        self.received: dict[str, list[Received]] = {port: [] for port in outputs}
+        # First the readers, then the client: the foreign node learns of them in this order.
+        # Its answer to a request therefore shows that it knows all readers.
+        for port, (type_name, latched) in outputs.items():
+            receive: Any = self._receiver(port)  # rclpy's types know no message information
+            self.node.create_subscription(
+                message_class(type_name),
+                output_topic(name, port),
+                receive,
+                data_qos(latched=latched),
+                raw=True,
+            )
+        self._writers = {
+            port: self.node.create_publisher(
+                message_class(type_name), input_topic(name, port), data_qos(latched=True)
+            )
+            for port, type_name in inputs.items()
+        }
+        self._clock = ClockWriter(self.node, clock_topic(name)) if clock else None
+        self._client = None
+        if barrier:
+            from rcl_interfaces.srv import GetParameters
+
+            self._request = GetParameters.Request()
+            self._client = self.node.create_client(GetParameters, f"{node_name}/get_parameters")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+
+    def missing(self) -> list[str]:
+        """What of the foreign node has not been found yet."""
+        missing = [
+            f"a subscription of {writer.topic_name}"
+            for writer in self._writers.values()
+            if not writer.get_subscription_count()
+        ]
+        if self._clock is not None and not self._clock.readers:
+            missing.append(f"a subscription of {self._clock.topic}")
+        missing += [
+            f"a publisher of {output_topic(self._name, port)}"
+            for port in self.received
+            if not self.node.count_publishers(output_topic(self._name, port))
+        ]
+        if self._client is not None and not self._client.service_is_ready():
+            missing.append(f"the service {self._node_name}/get_parameters")
+        return missing
+
+    def greet(self) -> None:
+        """First barrier: repeated until answered, for the answer may get lost at the start."""
+        if self._client is None:
+            # There is no service to ask; let both sides find each other. A loss is detected.
+            self.wait_until(_after(time.monotonic() + _REPEAT_S))
+            return
+        answered = False
+        while not answered:
+            future = self._client.call_async(self._request)
+            late = _after(time.monotonic() + _REPEAT_S)
+            self.wait_until(partial(_either, future.done, late))
+            answered = future.done()
+            if not answered:
+                self._client.remove_pending_request(future)
+        for messages in self.received.values():
+            messages.sort(key=lambda message: message.number)
+
+    def publishers(self, port: str) -> int:
+        """How many publishers write to an output port."""
+        return int(self.node.count_publishers(output_topic(self._name, port)))
+
+    def best_effort(self, port: str) -> bool:
+        """Whether a reader of an input port does without reliable delivery."""
+        readers = self.node.get_subscriptions_info_by_topic(input_topic(self._name, port))
+        return any(r.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for r in readers)
+
+    def undeclared(self, allowed: Iterable[str]) -> list[str]:
+        """Topics that the foreign node reads beside its inputs and its clock."""
+        name, _, base = self._node_name.rpartition("/")
+        try:
+            found = self.node.get_subscriber_names_and_types_by_node(base, name or "/")
+        except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
+            return []
+        known = {*_COMMON, *allowed, clock_topic(self._name)}
+        own = input_topic(self._name, "")
+        known |= {topic for topic, _ in found if topic.startswith(own)}
+        return sorted(topic for topic, _ in found if topic not in known)
+
+    def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:
+        """Hand one message over."""
+        writer = self._writers[port]
+        writer.publish(data)
+        if acknowledge or len(data) > _LARGE:
+            while not writer.wait_for_all_acked(Duration(seconds=_POLL_S)):
+                self._check()
+
+    def show_time(self, time_ns: int) -> None:
+        """Set the foreign node's clock."""
+        assert self._clock is not None
+        self._clock.show(time_ns)
+
+    def barrier(self) -> None:
+        """Return when the callbacks of all that was handed over have run."""
+        assert self._client is not None
+        future = self._client.call_async(self._request)
+        self.wait_until(future.done)
+        future.result()
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Handle what arrives until the condition holds; ``check`` may end the waiting."""
+        while not condition():
+            self._check()
+            try:
+                self._executor.spin_once(timeout_sec=_POLL_S)
+            except ExternalShutdownException:
+                raise KeyboardInterrupt from None
+
+    def close(self) -> None:
+        """Leave the ROS graph."""
+        if rclpy.ok():
+            self._executor.shutdown(timeout_sec=0.5)
+            self.node.destroy_node()
+
+    def _receiver(self, port: str) -> Callable[[bytes, dict[str, Any]], None]:
+        messages = self.received[port]
+
+        def receive(data: bytes, info: dict[str, Any]) -> None:
+            number = int(info["publication_sequence_number"] or 0)
+            messages.append(Received(data, number, int(info["source_timestamp"])))
+
+        return receive
+
+
+def input_topic(participant: str, port: str) -> str:
+    """The private topic that stands for an input topic of the foreign node."""
+    return f"/gate/{participant}/in/{port}"
+
+
+def output_topic(participant: str, port: str) -> str:
+    """The private topic that stands for an output topic of the foreign node."""
+    return f"/gate/{participant}/out/{port}"
+
+
+def clock_topic(participant: str) -> str:
+    """The foreign node's own ``/clock``."""
+    return f"/gate/{participant}/clock"
+
+
+def _either(one: Callable[[], bool], other: Callable[[], bool]) -> bool:
+    return one() or other()
+
+
+def _after(deadline: float) -> Callable[[], bool]:
+    return lambda: time.monotonic() >= deadline

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the ports of a run: data and promises, and what comes from outside of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.protocol import Completion
+from ros2_cosim.interfaces.raw import CarrierCodec
+from ros2_cosim.interfaces.wiring import Wiring, wire_codec
+from ros2_cosim.kernel.channel import Channel, Promise, SequenceNumbers
+from ros2_cosim.kernel.engine import Engine
+from ros2_cosim.kernel.graph import Connection, Graph
+from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.unsynchronised import KEPT, Inbox, received_port
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session, data_qos
+
+#: Turns the bytes of a message into stamp [ns], sequence number (None: not carried) and value.
+Decode = Callable[[bytes], tuple[int, int | None, Any]]
+
+# Whatever its writer offers: a best-effort reader is served by reliable writers, too.
+_ANY_WRITER = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=KEPT, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+
+
+def read_port(
+    session: Session,
+    wiring: Wiring,
+    source: str,
+    port: str,
+    take: Callable[[Sample], None],
+    *,
+    received: Callable[[], int],
+    membership: MembershipView | None = None,
+    decode: Decode | None = None,
+) -> None:
+    """Call ``take`` with the sample of each message of an output port.
+
+    :param source: the writing participant
+    :param received: gives the number of messages taken so far; it numbers those of a type
+        without a sequence number whose stamps are irregular
+    :param membership: what the reader knows of the presence of the writer; None: the writer is
+        there from the start to the end, and so is the reader
+    :param decode: what to make of a message; None: its record
+    """
+    topic = wiring.topics[source, port]
+    sequence = SequenceNumbers(wiring.graph, source, port)
+    decoded = decode or topic.codec.decode
+
+    def receive(data: bytes) -> None:
+        stamp, seq, value = decoded(data)
+        if seq is None:
+            seq = sequence.number(stamp, received())
+        take(Sample(stamp, seq, value))
+
+    kept = membership is not None and wiring.graph.is_kept(source, port)
+    session.reader(
+        topics.edge(topic.name, topic.codec),
+        topic.codec.type_name,
+        data_qos(latched=kept),
+        receive if membership is None else membership.guard(source, sequence, receive),
+    )
+
+
+class ChannelReader:
+    """Reads output ports for one synchronised reader: data, promises and the writers' presence.
+
+    :param session: the ROS node
+    :param wiring: the system and its topics
+    :param membership: what the reader knows of the presence of the writers
+    """
+
+    def __init__(self, session: Session, wiring: Wiring, membership: MembershipView) -> None:
+        self._session = session
+        self._wiring = wiring
+        self._membership = membership
+        #: Writer -> its ports with promises -> the channels that they are for.
+        self._promised: dict[str, dict[str, Sequence[Channel]]] = {}
+
+    def read(
+        self,
+        source: str,
+        port: str,
+        channels: Sequence[Channel],
+        take: Callable[[Sample], None],
+        decode: Decode | None = None,
+    ) -> None:
+        """Subscribe to an output port.
+
+        :param channels: the receiving ends, at least one, which ``take`` gives each sample to
+        """
+        first = channels[0]
+        read_port(
+            self._session,
+            self._wiring,
+            source,
+            port,
+            take,
+            received=lambda: first.received,
+            membership=self._membership,
+            decode=decode,
+        )
+        for channel in channels:
+            self._membership.watch(source, port, channel)
+        if first.needs_promises:
+            if source not in self._promised:
+                self._read_promises(source)
+            self._promised[source][port] = channels
+
+    def _read_promises(self, source: str) -> None:
+        ports = self._promised[source] = {}
+
+        def receive(completion: Completion) -> None:
+            for name, count, time in completion.ports:
+                for channel in ports.get(name, ()):
+                    channel.promised(Promise(count, time))
+
+        self._session.record_reader(
+            topics.completion(source),
+            topics.COMPLETION_TYPE,
+            data_qos(latched=self._wiring.graph.has_late),
+            receive,
+        )
+
+
+def read_inputs(
+    session: Session, wiring: Wiring, engine: Engine, membership: MembershipView
+) -> None:
+    """Subscribe to everything that a participant reads.
+
+    :param engine: of the participant
+    :param membership: what it knows of the presence of its writers
+    """
+    reader = ChannelReader(session, wiring, membership)
+    for (source, port), indices in by_writer(engine.runtime.channels).items():
+        channels = [engine.channels[index] for index in indices]
+        reader.read(source, port, channels, _to_all([partial(engine.receive, i) for i in indices]))
+
+
+def by_writer(connections: Iterable[Connection]) -> dict[tuple[str, str], list[int]]:
+    """(writing participant, output port) -> places of the connections that come from there."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for index, connection in enumerate(connections):
+        found.setdefault((connection.source, connection.source_port), []).append(index)
+    return found
+
+
+def _to_all(takers: Sequence[Callable[[Sample], None]]) -> Callable[[Sample], None]:
+    if len(takers) == 1:
+        return takers[0]
+
+    def take(sample: Sample) -> None:
+        for taker in takers:
+            taker(sample)
+
+    return take
+
+
+def read_unsynchronised(
+    session: Session, graph: Graph, runtime: ParticipantRuntime, names: Mapping[str, str]
+) -> None:
+    """Put what arrives from outside of the simulated time into the inboxes of a participant.
+
+    :param names: unsynchronised input port -> topic
+    """
+    for inbox in runtime.inboxes:
+        codec = wire_codec(graph.output(runtime.name, received_port(inbox.port)))
+        _read_into(session, names[inbox.port], codec, inbox)
+
+
+def _read_into(session: Session, topic: str, codec: WireCodec, inbox: Inbox) -> None:
+    plain = codec.inner if isinstance(codec, CarrierCodec) else codec
+
+    def receive(data: bytes) -> None:
+        inbox.receive(plain.decode(data)[2])
+
+    session.reader(topic, plain.type_name, _ANY_WRITER, receive)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bring-up of a run, one for all that start runs.
+
+A request goes through these stages: the scenario is *adjusted* and *checked*, the output directory
+and the ROS domain are *locked*, ports are chosen and the processes *planned*, and the directory is
+*prepared*. What is wrong shows before anything is locked, and what is taken before anything in
+the directory is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.run.channel import CHANNEL, Channel
+from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
+from ros2_cosim.run.domain_lock import domain_lock
+from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.processes import commands_by_hand
+from ros2_cosim.scenario.adjust import adjusted
+from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.plan import (
+    RESOLVED_SCENARIO,
+    Process,
+    RunOptions,
+    make_plan,
+    resolve_ports,
+)
+from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.scenario.without import without as leave_out
+
+SHAPES = ("ros", "composed", "inproc")
+SIMULATORS = ("headless", "carla")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run that is wanted; every field but the first may be left out.
+
+    ``scenario`` is a file, to which the changes ``set`` (``dotted.key=value``) apply, or a scenario
+    that is there already. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
+    it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
+    real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
+    is repeated. ``by_hand`` names processes that the user starts. ``out`` is the output directory,
+    None: ``out/NAME`` of the scenario.
+    """
+
+    scenario: Path | Scenario
+    set: tuple[str, ...] = ()
+    shape: str = "ros"
+    simulator: str | None = None
+    host: str | None = None
+    port: int | None = None
+    rate: float | None = None
+    hard: bool = False
+    arrivals: Path | None = None
+    out: Path | None = None
+    seed: int | None = None
+    controllers: str | None = None
+    without: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+    record: bool = True
+    visualise: bool = False
+    rviz: bool = False
+    paused: bool = False
+    repeat: int = 1
+
+
+#: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
+Planner = Callable[[Scenario, RunOptions], list[Process]]
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that can be started: nothing is in its way.
+
+    ``plan`` lists its processes, ``environment`` is theirs and ``channel`` connects them with the
+    starter. In shape ``inproc`` there are none.
+    """
+
+    scenario: Scenario
+    options: RunOptions
+    directory: OutputDirectory
+    plan: list[Process]
+    environment: dict[str, str]
+    channel: Channel | None
+
+    @property
+    def output(self) -> Path:
+        """The output directory."""
+        return self.options.output
+
+    def commands_by_hand(self) -> list[tuple[str, str]]:
+        """(name, command line) of the processes that the user starts."""
+        return commands_by_hand(self.scenario, self.options) if self.options.by_hand else []
+
+
+def adjusted_scenario(request: RunRequest) -> Scenario:
+    """The scenario of a request, with the changes that it asks for.
+
+    :raises ConfigurationError: it cannot be read, or a change is not allowed
+    """
+    scenario = request.scenario
+    if isinstance(scenario, Path):
+        scenario = load_scenario(scenario, request.set)
+    elif request.set:
+        raise ConfigurationError("set: changes by key are made to scenario files only")
+    return adjusted(
+        leave_out(scenario, request.without),
+        seed=request.seed,
+        simulator=request.simulator,
+        host=request.host,
+        port=request.port,
+        controllers=request.controllers,
+    )
+
+
+def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario, RunOptions]:
+    """The scenario and the options of a request; nothing on the machine is changed.
+
+    :raises ConfigurationError: something is wrong with them
+    """
+    if request.shape not in SHAPES:
+        raise ConfigurationError(f"shape: found '{request.shape}'; allowed are {', '.join(SHAPES)}")
+    if request.simulator not in (None, *SIMULATORS):
+        raise ConfigurationError(
+            f"simulator: found '{request.simulator}'; allowed are {' and '.join(SIMULATORS)}"
+        )
+    if request.repeat < 1:
+        raise ConfigurationError(f"repeat: found {request.repeat}; allowed is 1 or more")
+    if request.hard and request.rate is None:
+        raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
+    scenario = adjusted_scenario(request)
+    _check_shape(request, scenario)
+    options = RunOptions(
+        Path(request.out or Path("out") / scenario.name).absolute(),
+        shape=request.shape,
+        rate=request.rate,
+        hard=request.hard,
+        arrivals=None if request.arrivals is None else request.arrivals.absolute(),
+        record=request.record,
+        visualise=request.visualise or request.rviz,
+        rviz=request.rviz,
+        paused=request.paused,
+        repeat=request.repeat,
+        by_hand=request.by_hand,
+    )
+    check_scenario(scenario, request.shape)
+    if request.shape != "inproc" or request.by_hand:
+        planner(scenario, options)
+    if request.shape != "inproc":  # which makes all models in the starting process
+        try_models(scenario, request.shape)
+    if request.arrivals is not None:
+        read_arrivals(request.arrivals)
+    return scenario, options
+
+
+def _check_shape(request: RunRequest, scenario: Scenario) -> None:
+    if request.shape != "inproc":
+        if find_spec("rclpy") is None:
+            raise ConfigurationError(
+                f"shape {request.shape} needs rclpy, which is not installed; run 'make setup', or "
+                "source a ROS installation, or use --shape inproc"
+            )
+        return
+    if (
+        scenario.simulator.kind == "carla"
+        or request.visualise
+        or request.rviz
+        or request.paused
+        or request.repeat > 1
+    ):
+        raise ConfigurationError(
+            "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
+            "--rviz, --paused and --repeat need --shape ros or composed"
+        )
+
+
+@contextmanager
+def bring_up(
+    request: RunRequest,
+    *,
+    clear: bool = True,
+    domains: Sequence[int] | None = None,
+    planner: Planner = make_plan,
+) -> Iterator[PreparedRun]:
+    """Prepare a run; directory and domain are held until the body of the statement ends.
+
+    :param clear: the directory is the run's alone: results of an earlier run in it are deleted.
+        Without it other files may lie there
+    :param domains: ROS domains of which the first that is free is taken; None: that of this
+        process
+    :param planner: lists the processes
+    :raises ConfigurationError: the request is wrong, or another run holds the directory or the
+        domain
+    """
+    scenario, options = checked(request, planner)
+    owner = f"run '{scenario.name}'"
+    with ExitStack() as stack:
+        directory = OutputDirectory(options.output, owner)
+        if not clear:
+            directory = OutputDirectory(options.output, owner, marker=None)
+        stack.enter_context(directory)
+        plan: list[Process] = []
+        environment = dict(os.environ)
+        channel: Channel | None = None
+        if options.shape != "inproc":
+            settings = dds_settings(dds_environment(os.environ, options.output))
+            domain = stack.enter_context(
+                domain_lock(scenario.name, options.output, settings, domains)
+            )
+            scenario = resolve_ports(scenario)
+            plan = planner(scenario, options)
+            channel = stack.enter_context(Channel(directory))
+            environment |= {"ROS_DOMAIN_ID": str(domain), CHANNEL: channel.address}
+        if clear:
+            directory.clear()
+        save_scenario(scenario, options.output / RESOLVED_SCENARIO)
+        if plan:
+            environment = loopback_environment(environment, options.output)
+        yield PreparedRun(scenario, options, directory, plan, environment, channel)

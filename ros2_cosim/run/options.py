@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a run, declared once for the command line and for launch files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.realtime.pacing import parse_rate
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"{name}: found '{text}'; allowed is a whole number") from None
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConfigurationError(f"{name}: found '{text}'; allowed are true and false")
+    return text.lower() == "true"
+
+
+def _words(name: str, text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: found '{text}'; {str(error).lower()}") from None
+
+
+def _text(name: str, text: str) -> str:
+    return text
+
+
+def _path(name: str, text: str) -> Path:
+    return Path(text).absolute()
+
+
+def _rate(name: str, text: str) -> float | None:
+    return parse_rate(text)
+
+
+class RunOption(NamedTuple):
+    """One option of a run.
+
+    ``name`` is that of the launch argument and of the field of ``RunRequest``, ``flag`` the one of
+    ``cosim run``. ``default`` is the text of the launch argument; empty leaves the thing as the
+    scenario has it.
+    """
+
+    name: str
+    flag: str
+    read: Callable[[str, str], Any]
+    default: str
+    help: str
+
+
+#: In the order of the help. The scenario itself is an argument of ``cosim run``, no option.
+OPTIONS = {
+    option.name: option
+    for option in (
+        RunOption("shape", "--shape", _text, "ros", "Run shape: ros, composed or inproc."),
+        RunOption("simulator", "--simulator", _text, "", "Which simulator: headless or carla."),
+        RunOption("host", "--host", _text, "", "Host of the CARLA server."),
+        RunOption(
+            "port", "--port", _whole, "", "Port of the CARLA server; 0: any free one (headless)."
+        ),
+        RunOption("rate", "--rate", _rate, "max", "Real-time factor, or max."),
+        RunOption("hard", "--hard", _truth, "false", "Hard real time where the system permits it."),
+        RunOption(
+            "arrivals",
+            "--arrivals",
+            _path,
+            "",
+            "Arrival record of an earlier run (its arrivals.json), which is repeated.",
+        ),
+        RunOption("out", "--out", _path, "", "Output directory (out/NAME of the scenario)."),
+        RunOption(
+            "set",
+            "--set",
+            _words,
+            "",
+            "Change one value of the scenario: dotted.key=value (several are allowed).",
+        ),
+        RunOption("seed", "--seed", _whole, "", "Seed of the run."),
+        RunOption(
+            "controllers",
+            "--controllers",
+            _text,
+            "",
+            "Control law of all controllers: a name, module:Class or file.py:Class. Or a "
+            "controller node of your own: script.py or package/executable.",
+        ),
+        RunOption(
+            "without",
+            "--without",
+            _words,
+            "",
+            "Leave out a participant that is not required (several are allowed).",
+        ),
+        RunOption(
+            "by_hand",
+            "--by-hand",
+            _words,
+            "",
+            "You start the process of this participant yourself (several are allowed).",
+        ),
+        RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
+        RunOption(
+            "visualise",
+            "--visualise",
+            _truth,
+            "false",
+            "Publish markers for RViz; implied by rviz.",
+        ),
+        RunOption("rviz", "--rviz", _truth, "false", "Start RViz with the view of this package."),
+        RunOption(
+            "paused", "--paused", _truth, "false", "Begin paused; cosim control lets the run go on."
+        ),
+        RunOption(
+            "repeat",
+            "--repeat",
+            _whole,
+            "1",
+            "Number of repetitions of the run, in the same processes.",
+        ),
+    )
+}
+
+
+def read_options(values: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of a ``RunRequest`` from texts.
+
+    :param values: texts by the names of options; an empty one leaves the default
+    :raises ConfigurationError: a text is not understood
+    """
+    return {name: OPTIONS[name].read(name, text) for name, text in values.items() if text}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running what has been brought up, in every shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.run.inproc import InprocRun
+from ros2_cosim.run.ros import run_processes
+
+
+def start(
+    prepared: PreparedRun,
+    *,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    on_line: Callable[[str, str], None] = lambda name, line: None,
+    on_started: Callable[[dict[str, int]], None] = lambda pids: None,
+    on_poll: Callable[[], None] = lambda: None,
+) -> Summary:
+    """Run what is prepared to its end.
+
+    :param progress: called with the simulated time [ns] about once per simulated second
+    :param on_line: called with (process name, line) of everything its processes print
+    :param on_started: called with the process ids by name
+    :param on_poll: called again and again; what it raises ends the run
+    :raises CosimError: a participant or a process failed; it is named. The bag is readable.
+    """
+    if prepared.options.shape == "inproc":
+
+        def advanced(time_ns: int) -> None:
+            on_poll()
+            progress(time_ns)
+
+        with InprocRun(prepared, progress=advanced) as run:
+            return run.finish()
+    run_processes(
+        prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
+    )
+    return read_summary(prepared.output)
+
+
+def run_request(
+    request: RunRequest,
+    *,
+    clear: bool = True,
+    domains: Sequence[int] | None = None,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    on_line: Callable[[str, str], None] = lambda name, line: None,
+    on_started: Callable[[dict[str, int]], None] = lambda pids: None,
+    on_poll: Callable[[], None] = lambda: None,
+) -> Summary:
+    """Bring a run up and run it to its end; see :func:`bring_up` and :func:`start`.
+
+    :raises CosimError: the request is wrong, or the run failed
+    """
+    with bring_up(request, clear=clear, domains=domains) as prepared:
+        return start(
+            prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
+        )

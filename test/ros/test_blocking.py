@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is granted to where, who waits for which promise of whom, since when."""
+
+from __future__ import annotations
+
+from ros2_cosim.interfaces.protocol import Completion, Heartbeat, ParticipantState, PortPromise
+from ros2_cosim.kernel.activation import Count
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.kernel.time import FOREVER, NEVER
+from ros2_cosim.ros.blocking import HORIZON, AwaitedPromise, BlockingTable
+
+SECOND = 1_000_000_000
+NAMES = ("plant", "sensor", "controller", "recorder")
+
+
+def graph() -> Graph:
+    """plant (10) -> sensor (data, sparse, 3 later) -> controller (20) -> plant (delayed)."""
+    return Graph(
+        [
+            ParticipantSpec(
+                "plant",
+                period_ns=10,
+                inputs=(InputPort("command", delayed=True),),
+                outputs=(OutputPort("state"), OutputPort("road", schedule="once")),
+            ),
+            ParticipantSpec(
+                "sensor",
+                activation=Count("state", 1),
+                inputs=(InputPort("state"), InputPort("road")),
+                outputs=(OutputPort("seen", Latency(3), "sparse"),),
+            ),
+            ParticipantSpec(
+                "controller",
+                period_ns=20,
+                inputs=(InputPort("seen"),),
+                outputs=(OutputPort("command"),),
+            ),
+        ],
+        [
+            Connection("plant", "state", "sensor", "state"),
+            Connection("plant", "road", "sensor", "road"),
+            Connection("sensor", "seen", "controller", "seen"),
+            Connection("controller", "command", "plant", "command"),
+        ],
+    )
+
+
+def table(**bounds: int) -> BlockingTable:
+    """Everybody running, with these bounds, heard of at wall time 0."""
+    found = BlockingTable(graph(), NAMES, 0)
+    for name in NAMES:
+        found.on_state(ParticipantState(name, int(State.RUNNING), "first activation"), 0)
+    for name, bound in bounds.items():
+        found.on_completion(Completion(name, 1, bound, FOREVER, "", ()), 0)
+    return found
+
+
+def test_who_has_reached_the_horizon_waits_for_it() -> None:
+    found = table(plant=100, sensor=105, controller=100, recorder=100)
+    for name in NAMES:
+        assert found.needs(name, 100) == (AwaitedPromise(HORIZON, 100),)
+    assert found.blocking(100, 9 * SECOND, SECOND) == ("", "")
+
+
+def test_a_participant_waits_for_promises_that_do_not_reach_its_activation() -> None:
+    found = table(plant=30, sensor=20, controller=40, recorder=23)
+    # A message that may still be stamped 23 is needed by an activation at 40.
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 23),)
+    # A delayed input has to be settled before 30 only, and is promised up to 40.
+    assert found.needs("plant", 100) == ()
+    # The sensor's own messages up to its bound are there; its road came once and for all.
+    assert found.needs("sensor", 100) == ()
+
+
+def test_explicit_promises_and_first_stamps_count() -> None:
+    found = table(plant=30, sensor=20, controller=40, recorder=20)
+    promises = (PortPromise("seen", 2, 45),)
+    found.on_completion(Completion("sensor", 2, 20, FOREVER, "", promises), 0)
+    assert found.needs("controller", 100) == ()
+    fresh = BlockingTable(graph(), NAMES, 0)
+    fresh.on_completion(Completion("plant", 0, 0, FOREVER, "", ()), 0)
+    # Nothing is known of the controller but that it cannot send before 0: enough for a
+    # delayed input at 0.
+    assert fresh.needs("plant", 100) == ()
+
+
+def test_a_state_that_does_not_exist_changes_nothing() -> None:
+    found = BlockingTable(graph(), NAMES, 0)
+    found.on_state(ParticipantState("sensor", int(State.RUNNING), "started"), 5)
+    found.on_state(ParticipantState("sensor", 200, "from another version"), 9)
+    entry = found.entries["sensor"]
+    assert (entry.state, entry.reason, entry.heard) == (State.RUNNING, "started", 5)
+
+
+def test_the_own_word_of_a_participant_counts_until_it_advances() -> None:
+    found = table(plant=30, sensor=20, controller=40, recorder=20)
+    found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (25,)), SECOND)
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 25),)
+    assert found.entries["controller"].activations == 3
+    found.on_completion(Completion("controller", 4, 60, FOREVER, "", ()), SECOND)
+    assert found.needs("controller", 100) == (AwaitedPromise("sensor.seen", 23),)
+
+
+def test_the_chain_leads_to_the_one_that_all_wait_for() -> None:
+    found = table(plant=60, sensor=20, controller=40, recorder=20)
+    found.on_heartbeat(Heartbeat("controller", 3, 40, ("sensor.seen",), (23,)), 5 * SECOND)
+    found.on_heartbeat(Heartbeat("recorder", 0, 20, ("sensor.seen",), (23,)), 5 * SECOND)
+    assert [name for name, _ in found.chain(100)] == ["recorder", "sensor"]
+    assert found.blocking(100, 6 * SECOND, 5 * SECOND) == (
+        "sensor",
+        "no sign of life for 6.0 s",
+    )
+    assert found.blocking(100, 6 * SECOND, 9 * SECOND) == (
+        "sensor",
+        "runs its activation, for 6.0 s",
+    )
+
+
+def test_a_dead_end_is_told_as_a_cycle() -> None:
+    found = table(plant=30, sensor=30, controller=30, recorder=40)
+    found.on_heartbeat(Heartbeat("plant", 3, 30, ("controller.command",), (30,)), SECOND)
+    found.on_heartbeat(Heartbeat("controller", 3, 30, ("sensor.seen",), (30,)), SECOND)
+    found.on_heartbeat(Heartbeat("sensor", 3, 30, ("plant.state",), (30,)), SECOND)
+    name, why = found.blocking(100, SECOND, SECOND)
+    assert name == "plant"
+    assert why.startswith("waits for controller.command: controller -> sensor -> plant")
+
+
+def test_silence_is_noticed_of_those_who_should_have_said_something() -> None:
+    found = table(plant=60, sensor=20, controller=100, recorder=100)
+    found.on_heartbeat(Heartbeat("plant", 6, 60, ("controller.command",), (60,)), 8 * SECOND)
+    found.on_heartbeat(Heartbeat("controller", 5, 100, (HORIZON,), (100,)), SECOND)
+    assert found.silent(200, 9 * SECOND, 5 * SECOND) == ["sensor", "controller", "recorder"]
+    # Who has reached the end writes its results, which may take time.
+    assert found.silent(100, 9 * SECOND, 5 * SECOND) == ["sensor"]
+    found.on_state(ParticipantState("sensor", int(State.STOPPED), "done"), 0)
+    assert found.silent(100, 9 * SECOND, 5 * SECOND) == []
+
+
+def test_a_standstill_is_explained_with_the_time_since_when() -> None:
+    found = table(plant=30, sensor=20, controller=40)
+    text = found.explain(100, 4 * SECOND)
+    assert text.split("; ") == [
+        "plant at 30ns for 4.0 s",
+        "sensor at 20ns for 4.0 s",
+        "controller at 40ns for 4.0 s waits for sensor.seen (promised up to 23ns)",
+        "recorder at 0s for 4.0 s",
+    ]
+
+
+def test_words_of_strangers_are_ignored() -> None:
+    found = table()
+    found.on_state(ParticipantState("nobody", int(State.ERROR), ""), 0)
+    found.on_completion(Completion("nobody", 1, 10, FOREVER, "", ()), 0)
+    found.on_heartbeat(Heartbeat("nobody", 1, 10, (), ()), 0)
+    assert found.entries.keys() == set(NAMES)
+    assert found.entries["plant"].bound == NEVER

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified ROS nodes as participants: the same results as a model in their place, always."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import gate_scenarios as scenarios
+
+from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.schema import make_scenario
+
+pytest.importorskip("rclpy")
+messages = pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+Run = Callable[..., Summary]
+
+
+@pytest.fixture
+def run(
+    ros_domain: int,
+    nothing_left: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    """Runs a scenario in a shape and gives its summary."""
+    # The settings of a run, not those of a test, decide about transports.
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
+    paths = [str(scenarios.ROOT), str(scenarios.ROOT / "test"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+
+    def execute(data: dict[str, Any], shape: str = "ros") -> Summary:
+        output = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
+        output.mkdir()
+        scenario = make_scenario(data, data["name"])
+        if shape == "inproc":
+            return run_inproc(scenario, output)
+        return run_request(RunRequest(scenario, out=output, shape=shape))
+
+    return execute
+
+
+@pytest.fixture
+def busy() -> Iterator[Callable[[], None]]:
+    """Called, it keeps the processors busy until the test ends."""
+    burners: list[subprocess.Popen[bytes]] = []
+
+    def burn() -> None:
+        for _ in range((os.cpu_count() or 1) + 1):
+            burners.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+
+    yield burn
+    for burner in burners:
+        burner.kill()
+        burner.wait()
+
+
+def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):
+    model = {"model": "support.gate_models:Relay"}
+    expected = run(scenarios.relay(model), "inproc").trace_sha256
+    assert run(scenarios.relay()).trace_sha256 == expected
+    busy()
+    slow = {"ros_parameters": {"slowest": 0.01}}
+    assert run(scenarios.relay(**slow), "composed").trace_sha256 == expected
+    assert run(scenarios.relay(**slow)).trace_sha256 == expected
+
+
+@pytest.mark.parametrize("executor", ["single", "events"])
+def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
+    model = {"model": "support.gate_models:Fold"}
+    expected = run(scenarios.fold(model), "inproc").trace_sha256
+    busy()
+    found = run(scenarios.fold(arguments=[executor]), "composed").trace_sha256
+    assert found == expected
+
+
+def test_timer_of_simulated_time_fires_at_each_activation(run, busy):
+    # stamp: header also checks that the node's clock shows the activation's time.
+    first = run(scenarios.timer(stamp="header"))
+    busy()
+    assert run(scenarios.timer(stamp="header"), "composed").trace_sha256 == first.trace_sha256
+
+
+def test_node_drives_a_vehicle_of_the_platoon(run, busy):
+    first = run(scenarios.platoon("3s"))
+    busy()
+    second = run(scenarios.platoon("3s"))
+    assert second.trace_sha256 == first.trace_sha256
+    acc = next(p for p in first.participants if p.name == "acc2")
+    assert acc.activations == 300
+
+
+def test_one_input_needs_no_barrier(run):
+    model = {"model": "support.gate_models:Relay"}
+    expected = run(scenarios.relay(model), "inproc").trace_sha256
+    assert run(scenarios.relay(barrier="none"), "composed").trace_sha256 == expected
+
+
+def test_dead_node_is_named_with_its_last_words(run):
+    with pytest.raises(RunError) as caught:
+        run(scenarios.relay(ros_parameters={"dies_after": 20}))
+    text = str(caught.value)
+    assert "participant 'relay', activation at 190ms" in text
+    assert "exit code 3; its last line: relay: out of fuel" in text
+
+
+def test_silent_node_ends_the_run_and_the_missing_output_is_named(run):
+    with pytest.raises(RunError) as caught:
+        run(scenarios.relay(ros_parameters={"silent_after": 20}, patience_s=1), "composed")
+    assert "participant 'relay', activation at 200ms" in str(caught.value)
+    assert "Missing: output 'sum': 0 of 1 messages came on sum" in str(caught.value)
+
+
+def test_node_that_never_publishes_what_is_declared_is_refused(run):
+    data = scenarios.relay()
+    data["watchdog_s"] = 4.5
+    data["participants"]["relay"]["parameters"]["outputs"]["sum"] = "total"
+    with pytest.raises(RunError, match="at the start.*a publisher of /gate/relay/out/sum"):
+        run(data, "composed")
+
+
+def test_undeclared_input_is_refused(run):
+    data = scenarios.fold()
+    fold = data["participants"]["fold"]
+    fold["activation"] = {"any": ["add"]}
+    del fold["inputs"]["take"], fold["parameters"]["inputs"]["take"]
+    with pytest.raises(RunError, match="the node also reads /take"):
+        run(data, "composed")
+
+
+def test_shape_without_ros_is_refused(run):
+    with pytest.raises(ConfigurationError, match="participant 'relay'.*--shape ros or composed"):
+        run(scenarios.relay(), "inproc")

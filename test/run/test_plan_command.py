@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim plan`` shows the processes of a run, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from runs.cosim_process import PLATOON
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+
+
+def printed(*words: str) -> str:
+    result = CliRunner().invoke(app, ["plan", *words])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_json_says_what_the_lines_say(tmp_path: Path) -> None:
+    ports = ("simulator.port=20000", "participants.world.parameters.dcp.port=20002")
+    words = [str(PLATOON), *(word for setting in ports for word in ("--set", setting))]
+    lines = printed(*words).splitlines()
+    found = json.loads(printed(*words, "--json"))
+    assert [f"{p['name']}: {shlex.join(p['command'])}" for p in found] == lines
+    by_name = {process["name"]: process for process in found}
+    assert list(by_name)[0] == "simulator" and list(by_name)[-1] == "clock"
+    assert not by_name["simulator"]["ros_node"]
+    assert by_name["cacc1"]["participants"] == ["cacc1"]
+    assert all(process["required"] for process in found)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model whose step takes until a file is there: a run that ends when the test wants it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from support.control_scenarios import Counter
+
+from ros2_cosim.kernel.participant import ModelContext, Step
+
+MODEL = "support.waiting_models:make_waiting"
+
+
+class Waiting(Counter):
+    """Counts; its first step waits for the file."""
+
+    def __init__(self, context: ModelContext) -> None:
+        super().__init__(list(context.output_types), 0.0, 0)
+        self._file = Path(context.parameters["file"])
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        while not self._file.exists():
+            time.sleep(0.02)
+        return super().activate(step)
+
+
+def make_waiting(context: ModelContext) -> Waiting:
+    return Waiting(context)
