@@ -182,7 +182,9 @@ _SHARED = tuple(
 
 
 class DcpMaster(Model):
-    """A DCP master as a participant; the example of this module shows its parameters.
+    """Any DCP slaves, coupled to the ports of a participant by configuration.
+
+    The example of this module shows the parameters.
 
     :raises ConfigurationError: slaves, wiring or mapping are wrong
     """

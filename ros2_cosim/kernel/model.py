@@ -270,7 +270,7 @@ class Model(ABC):
 
     @classmethod
     def declared_repeatability(cls, context: ModelContext, parameters: Any) -> Repeatability:
-        """How far two runs of a participant agree; what the traits say, or less."""
+        """How far two runs of a participant agree; by default as the traits say."""
         return cls.traits.repeatable
 
     @classmethod

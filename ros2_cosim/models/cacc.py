@@ -116,6 +116,7 @@ class CaccController(Model):
     or ``waiting`` (no odometry yet, pedals released).
 
     :param law: drives instead of the law that the parameters name
+    :param fallback: drives instead of the fall-back law that they name
     :raises ConfigurationError: no law, or its parameters are wrong
     """
 
@@ -155,6 +156,7 @@ class CaccController(Model):
         parameters: ControllerParameters,
         *,
         law: LongitudinalLaw | None = None,
+        fallback: LongitudinalLaw | None = None,
     ) -> None:
         directory = context.base_directory
         vehicle = VEHICLES[parameters.vehicle]
@@ -166,8 +168,10 @@ class CaccController(Model):
         )
         self._needs_predecessor = "predecessor" in self._law.needs
         self._needs_leader = "leader" in self._law.needs
-        fallback = parameters.fallback or "rajamani_acc"
-        self._fallback = adapted(make_law(fallback, base_directory=directory), context.name)
+        without_v2v = parameters.fallback or "rajamani_acc"
+        self._fallback = adapted(
+            fallback or make_law(without_v2v, base_directory=directory), context.name
+        )
         self._cruise = parameters.cruise
         self._limits = parameters.limits
         self._emergency = parameters.emergency

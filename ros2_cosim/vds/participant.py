@@ -33,7 +33,7 @@ from typing_extensions import Self
 from ros2_cosim.documents.settings import Host, Number, PositiveDuration, Section, Whole
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
-from ros2_cosim.kernel.model import Model, Port, Repeatability, Report
+from ros2_cosim.kernel.model import Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.frames import quaternion_from_rpy
@@ -179,7 +179,9 @@ class _Remote:
 
 
 class VdsPlant(Model):
-    """The participant; the example of this module shows its parameters and ports.
+    """One vehicle, of a simulator behind the protocol or of this process.
+
+    The example of this module shows parameters and ports.
 
     Activation k steps the vehicle from the time before to the present one, with the newest
     command; the first one reports the state at the start.
@@ -188,6 +190,7 @@ class VdsPlant(Model):
     """
 
     Parameters = VdsPlantParameters
+    traits = Traits(repeatable=Repeatability.SAME_MACHINE)
     input_ports = (Port("control", CONTROL, required=False, description="default: idle"),)
     output_ports = (
         Port("odometry", ODOMETRY, required=False),
