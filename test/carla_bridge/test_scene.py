@@ -180,7 +180,7 @@ def test_errors_of_the_set_up_name_the_cause() -> None:
 def test_commands_for_others_are_refused() -> None:
     scene = _started(platoon())
     command = VehicleCommand(0.0, 0.0, 0.0)
-    for name in ("leader", "nobody"):
+    for name in ("leader", "stranger"):
         with pytest.raises(ConfigurationError, match=f"no vehicle '{name}' takes commands"):
             scene.step({name: command})
 

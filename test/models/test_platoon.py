@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
+from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_OBSTACLE,
     ControlCommand,
@@ -25,7 +26,6 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.models.cacc import CaccController
-from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.lane_frame import LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.referee import PlatoonReferee

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.models import made, scene_of
 
+from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_OBSTACLE,
     CollisionEvent,
@@ -18,7 +19,6 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.lane_frame import LaneBoxes
 from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork

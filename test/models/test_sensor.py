@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models import made, scene_of
 
+from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
@@ -22,7 +23,6 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.road import RoadNetwork
@@ -181,7 +181,7 @@ def test_another_object_changes_no_draw_and_another_seed_changes_all() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"ego": "nobody"},
+        {"ego": "stranger"},
         {"detection_range": 0.0},
         {"field_of_view": 7.0},
         {"detection_probability": 1.2},

@@ -134,7 +134,7 @@ def test_losses_in_their_other_forms() -> None:
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ([("leader", "nobody")], "found vehicle 'nobody'; allowed are follower1, follower2"),
+        ([("leader", "stranger")], "found vehicle 'stranger'; allowed are follower1, follower2"),
         ([["leader", 3]], "links.0.1: found 3"),
         (["leader"], "links.0: found 'leader'; allowed is a list"),
         ([("leader", "leader")], "to itself"),
