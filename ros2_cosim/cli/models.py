@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ros2_cosim.cli.console import clear_errors
@@ -49,13 +50,13 @@ def _plain(page: ModelPage) -> dict[str, object]:
 def _print_list(pages: list[ModelPage]) -> None:
     table = Table("Model", "Repeatable", "What it computes")
     for page in pages:
-        table.add_row(page.name, page.repeatable.replace("_", " "), page.summary)
+        table.add_row(page.name, page.repeatable.replace("_", " "), escape(page.summary))
     Console().print(table)
 
 
 def _print_page(page: ModelPage) -> None:
     console = Console()
-    console.print(f"{page.name}: {page.summary}", highlight=False)
+    console.print(f"{page.name}: {page.summary}", highlight=False, markup=False)
     console.print(
         f"Repeatable: {page.repeatable.replace('_', ' ')}; shapes: {', '.join(page.shapes)}",
         highlight=False,
@@ -64,12 +65,13 @@ def _print_page(page: ModelPage) -> None:
         table = Table("Port", "Direction", "Message type", "Required", "")
         for port in page.ports:
             needed = "yes" if port.required else "no"
-            table.add_row(port.name, port.direction, port.type, needed, port.description)
+            cells = (port.name, port.direction, port.type, needed, port.description)
+            table.add_row(*map(escape, cells))
         console.print(table)
     if page.other_ports:
         console.print("Further ports of any type are allowed.")
     if page.parameters:
         table = Table("Parameter", "Type", "Default", "Limits", "Unit", "")
         for row in page.parameters:
-            table.add_row(row.name, row.type, row.default, row.limits, row.unit, row.description)
+            table.add_row(*map(escape, row))
         console.print(table)

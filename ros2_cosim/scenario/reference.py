@@ -191,7 +191,7 @@ def _plain(number: Any) -> Any:
 
 def _summary(kind: type[Model]) -> str:
     lines = (kind.__doc__ or "").strip().splitlines()
-    return lines[0].strip() if lines else ""
+    return lines[0].strip().replace("``", "") if lines else ""
 
 
 def _port_row(direction: str, port: Port) -> PortRow:
