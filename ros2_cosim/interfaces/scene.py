@@ -25,27 +25,30 @@ class DriverSettings(Section):
     """A driver on the simulator's side: holds the initial speed, stops before an obstacle."""
 
     stop_gap: Annotated[Number, Field(ge=0)] = Field(
-        7.0, description="gap to the obstacle at standstill, bumper to bumper [m]"
+        default=7.0, description="gap to the obstacle at standstill, bumper to bumper [m]"
     )
-    deceleration: _Positive = Field(2.5, description="usual deceleration [m/s^2]")
+    deceleration: _Positive = Field(default=2.5, description="usual deceleration [m/s^2]")
 
 
 class SceneVehicleSettings(Section):
     """One vehicle: identity and size, for models, and its start, for the simulator."""
 
-    id: _Identity | None = Field(None, description="identity; default: position from 1")
-    length: _Positive | None = Field(None, description="of the footprint [m]")
-    width: _Positive | None = Field(None, description="of the footprint [m]")
-    lane: Whole | None = Field(None, description="OpenDRIVE lane that it starts in")
-    s: Number | None = Field(None, description="station of its centre on the road [m]")
+    id: _Identity | None = Field(default=None, description="identity; default: position from 1")
+    length: _Positive | None = Field(default=None, description="of the footprint [m]")
+    width: _Positive | None = Field(default=None, description="of the footprint [m]")
+    lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
+    s: Number | None = Field(default=None, description="station of its centre on the road [m]")
     speed: Annotated[Number, Field(ge=0, le=100)] | None = Field(
-        None, description="initial speed [m/s]"
+        default=None, description="initial speed [m/s]"
     )
-    road: Whole | None = Field(None, description="OpenDRIVE road that it starts on; default: 1")
-    blueprint: str | None = Field(None, pattern=r"^vehicle\.", description="kind in CARLA")
-    dynamics: str | None = Field(None, description="vehicle parameters that drivers assume")
+    road: Whole | None = Field(
+        default=None, description="OpenDRIVE road that it starts on; default: 1"
+    )
+    blueprint: str | None = Field(default=None, pattern=r"^vehicle\.", description="kind in CARLA")
+    dynamics: str | None = Field(default=None, description="vehicle parameters that drivers assume")
     driver: DriverSettings | None = Field(
-        None, description="driver of the simulator; without one the pedals come from outside"
+        default=None,
+        description="driver of the simulator; without one the pedals come from outside",
     )
 
 
@@ -54,9 +57,11 @@ class ObjectSettings(Section):
 
     lane: Whole = Field(description="OpenDRIVE lane")
     s: Number = Field(description="station of its centre [m]")
-    offset: Number = Field(0.0, description="to the left of the lane's centre [m]")
-    blueprint: str | None = Field(None, description="kind in CARLA; default: a street barrier")
-    road: Whole = Field(1, description="OpenDRIVE road")
+    offset: Number = Field(default=0.0, description="to the left of the lane's centre [m]")
+    blueprint: str | None = Field(
+        default=None, description="kind in CARLA; default: a street barrier"
+    )
+    road: Whole = Field(default=1, description="OpenDRIVE road")
 
 
 class RoadblockSettings(Section):
@@ -64,9 +69,11 @@ class RoadblockSettings(Section):
 
     lane: Whole = Field(description="OpenDRIVE lane")
     s: Number = Field(description="station [m]")
-    road: Whole = Field(1, description="OpenDRIVE road")
-    count: Annotated[Whole, Field(ge=1, le=100)] = Field(3, description="number of barriers")
-    spacing: _Positive = Field(1.25, description="from centre to centre [m]")
+    road: Whole = Field(default=1, description="OpenDRIVE road")
+    count: Annotated[Whole, Field(ge=1, le=100)] = Field(
+        default=3, description="number of barriers"
+    )
+    spacing: _Positive = Field(default=1.25, description="from centre to centre [m]")
 
 
 def _none_is_empty(value: object) -> object:
@@ -76,16 +83,20 @@ def _none_is_empty(value: object) -> object:
 class SceneSettings(Section):
     """Road, vehicles and fixed objects."""
 
-    map: str = Field("", description="OpenDRIVE file (.xodr), or a map that the simulator has")
-    weather: str = Field("ClearNoon", description="weather preset of CARLA")
+    map: str = Field(
+        default="", description="OpenDRIVE file (.xodr), or a map that the simulator has"
+    )
+    weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"
     )
     objects: Annotated[dict[str, ObjectSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="static objects, name: settings"
     )
-    roadblock: RoadblockSettings | None = Field(None, description="barriers across a lane")
-    platoon: tuple[str, ...] = Field((), description="vehicles of the platoon, front to rear")
+    roadblock: RoadblockSettings | None = Field(default=None, description="barriers across a lane")
+    platoon: tuple[str, ...] = Field(
+        default=(), description="vehicles of the platoon, front to rear"
+    )
     extra: dict[str, Any] = Field(default_factory=dict, description="for models of users")
 
     def identity(self, name: str) -> int:

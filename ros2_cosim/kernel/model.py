@@ -52,7 +52,8 @@ class Port:
 
     ``type`` is the message type (``package/msg/Name``), None if any will do. A ``required``
     input must be in the scenario (and a required output, which the model always sends).
-    ``schedule`` says when an output sends; a scenario may declare that or ``sparse``.
+    ``schedule`` says when an output sends; a scenario may declare that or ``sparse``, and
+    anything if it is None.
     ``open`` says whether something may sit between the port and its peer, as the injection of
     faults does. An output that passes on ``whole`` messages, with the header that another program
     has written, may be ``header_stamped``: its latency then follows from that header.
@@ -62,7 +63,7 @@ class Port:
     type: str | None = None
     required: bool = True
     description: str = ""
-    schedule: Schedule = "every"
+    schedule: Schedule | None = "every"
     open: bool = True
     whole: bool = False
     header_stamped: bool = False
@@ -266,6 +267,11 @@ class Model(ABC):
 
         :raises ConfigurationError: something is wrong; the message names its place
         """
+
+    @classmethod
+    def declared_repeatability(cls, context: ModelContext, parameters: Any) -> Repeatability:
+        """How far two runs of a participant agree; by default as the traits say."""
+        return cls.traits.repeatable
 
     @classmethod
     def drawn_sectors(cls, context: ModelContext, parameters: Any) -> tuple[Sector, ...]:

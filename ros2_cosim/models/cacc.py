@@ -47,7 +47,7 @@ class ControllerParameters(Section):
         gt=0, description="speed on a free road, never exceeded on purpose [m/s]"
     )
     law: str = Field(
-        "path_cacc",
+        default="path_cacc",
         min_length=1,
         description="control law: a name, package.module:Class, path/to/file.py:Class, or the "
         "script of a controller node",
@@ -56,32 +56,34 @@ class ControllerParameters(Section):
         default_factory=dict, description="the law's own parameters"
     )
     vehicle: Literal["sedan", "van", "truck"] = Field(
-        "sedan", description="vehicle parameters that the pedals are computed for"
+        default="sedan", description="vehicle parameters that the pedals are computed for"
     )
-    time_gap: Number = Field(0.6, gt=0, description="h of the spacing policy r + h v [s]")
-    standstill_gap: Number = Field(2.0, ge=0, description="r of the spacing policy [m]")
+    time_gap: Number = Field(default=0.6, gt=0, description="h of the spacing policy r + h v [s]")
+    standstill_gap: Number = Field(default=2.0, ge=0, description="r of the spacing policy [m]")
     fallback: str | None = Field(
-        None,
+        default=None,
         min_length=1,
         description="law without V2V; default: rajamani_acc (path_acc brakes too gently for the "
         "gaps of a platoon)",
     )
-    fallback_time_gap: Number = Field(1.1, gt=0, description="time gap while V2V is lost [s]")
-    time_gap_rate: Number = Field(
-        0.1, gt=0, description="how fast the time gap may change [s per s]"
+    fallback_time_gap: Number = Field(
+        default=1.1, gt=0, description="time gap while V2V is lost [s]"
     )
-    v2v_timeout: Number = Field(0.25, gt=0, description="oldest usable V2V message [s]")
+    time_gap_rate: Number = Field(
+        default=0.1, gt=0, description="how fast the time gap may change [s per s]"
+    )
+    v2v_timeout: Number = Field(default=0.25, gt=0, description="oldest usable V2V message [s]")
     lane_half_width: Number = Field(
-        1.75, gt=0, description="lateral distance within which an object is ahead [m]"
+        default=1.75, gt=0, description="lateral distance within which an object is ahead [m]"
     )
     nominal_period: Number = Field(
-        0.04, gt=0, description="time step assumed at the first activation [s]"
+        default=0.04, gt=0, description="time step assumed at the first activation [s]"
     )
     hold_brake: Number = Field(
-        0.5, ge=0, description="brake pedal at standstill, 0..1; more counts as 1 [1]"
+        default=0.5, ge=0, description="brake pedal at standstill, 0..1; more counts as 1 [1]"
     )
     integral_gain: Number = Field(
-        0.3, ge=0, description="on the acceleration's error, 0: feed-forward only [1/s]"
+        default=0.3, ge=0, description="on the acceleration's error, 0: feed-forward only [1/s]"
     )
     limits: Annotated[CommandLimits, BeforeValidator(_none_is_empty)] = Field(
         CommandLimits(), description="bounds of the demand"
@@ -114,6 +116,7 @@ class CaccController(Model):
     or ``waiting`` (no odometry yet, pedals released).
 
     :param law: drives instead of the law that the parameters name
+    :param fallback: drives instead of the fall-back law that they name
     :raises ConfigurationError: no law, or its parameters are wrong
     """
 
@@ -153,6 +156,7 @@ class CaccController(Model):
         parameters: ControllerParameters,
         *,
         law: LongitudinalLaw | None = None,
+        fallback: LongitudinalLaw | None = None,
     ) -> None:
         directory = context.base_directory
         vehicle = VEHICLES[parameters.vehicle]
@@ -164,8 +168,10 @@ class CaccController(Model):
         )
         self._needs_predecessor = "predecessor" in self._law.needs
         self._needs_leader = "leader" in self._law.needs
-        fallback = parameters.fallback or "rajamani_acc"
-        self._fallback = adapted(make_law(fallback, base_directory=directory), context.name)
+        without_v2v = parameters.fallback or "rajamani_acc"
+        self._fallback = adapted(
+            fallback or make_law(without_v2v, base_directory=directory), context.name
+        )
         self._cruise = parameters.cruise
         self._limits = parameters.limits
         self._emergency = parameters.emergency

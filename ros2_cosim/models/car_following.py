@@ -64,14 +64,14 @@ class TrafficParameters(Section):
 
     front: Motion = Field(description="motion of the front vehicle")
     rear: Motion = Field(description="motion of the rear vehicle")
-    start: Number = Field(0.0, description="x of the ego vehicle's centre at the start [m]")
-    speed: Number = Field(25.0, ge=0, description="of the ego vehicle at the start [m/s]")
+    start: Number = Field(default=0.0, description="x of the ego vehicle's centre at the start [m]")
+    speed: Number = Field(default=25.0, ge=0, description="of the ego vehicle at the start [m/s]")
     lag: Number = Field(
-        0.3,
+        default=0.3,
         gt=0,
         description="of the ego vehicle's acceleration, at least the period [s]",
     )
-    length: Number = Field(4.5, gt=0, description="of all vehicles [m]")
+    length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
 
 
 class Traffic(Model):
@@ -156,10 +156,10 @@ class RangeSensorParameters(Section):
     """Parameters of a range sensor."""
 
     target_id: Whole = Field(ge=0, le=2**32 - 1, description="identity reported for the target")
-    length: Number = Field(4.5, gt=0, description="of all vehicles [m]")
-    width: Number = Field(1.8, gt=0, description="of the target [m]")
-    distance_noise: Number = Field(0.05, ge=0, description="standard deviation [m]")
-    speed_noise: Number = Field(0.05, ge=0, description="standard deviation [m/s]")
+    length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
+    width: Number = Field(default=1.8, gt=0, description="of the target [m]")
+    distance_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
+    speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
 
 
 class RangeSensor(Model):
@@ -208,11 +208,16 @@ class RangeSensor(Model):
 class DrivingParameters(Section):
     """Parameters of the driving function."""
 
-    set_speed: Number = Field(25.0, gt=0, description="wanted speed without other vehicles [m/s]")
-    gain: Number = Field(0.3, gt=0, description="on the shift from the middle [1/s^2]")
-    damping: Number = Field(0.9, gt=0, description="on the mean relative speed [1/s]")
+    set_speed: Number = Field(
+        default=25.0, gt=0, description="wanted speed without other vehicles [m/s]"
+    )
+    gain: Number = Field(default=0.3, gt=0, description="on the shift from the middle [1/s^2]")
+    damping: Number = Field(default=0.9, gt=0, description="on the mean relative speed [1/s]")
     smoothing: Number = Field(
-        0.5, gt=0, le=1, description="share of the new demand taken over at each activation [1]"
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of the new demand taken over at each activation [1]",
     )
 
 

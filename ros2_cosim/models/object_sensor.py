@@ -33,31 +33,35 @@ class SensorParameters(Section):
 
     ego: str = Field(description="name of the vehicle that carries it")
     detection_range: Number = Field(
-        150.0, gt=0, description="from the sensor to the nearest corner that it sees [m]"
+        default=150.0, gt=0, description="from the sensor to the nearest corner that it sees [m]"
     )
     field_of_view: Number = Field(
-        1.0, gt=0, le=TWO_PI, description="full opening angle about the vehicle's x axis [rad]"
+        default=1.0,
+        gt=0,
+        le=TWO_PI,
+        description="full opening angle about the vehicle's x axis [rad]",
     )
     visible_fraction: Number = Field(
-        0.2,
+        default=0.2,
         ge=0,
         le=1,
         description="share of an object's width that must not be hidden [1]",
     )
     max_lateral_offset: Number = Field(
-        5.5,
+        default=5.5,
         gt=0,
         description="objects further to the side are not reported [m]; the default covers the "
         "own lane and its neighbours",
     )
     detection_probability: Number = Field(
-        1.0, ge=0, le=1, description="of a visible object at one activation [1]"
+        default=1.0, ge=0, le=1, description="of a visible object at one activation [1]"
     )
-    distance_noise: Number = Field(0.05, ge=0, description="standard deviation [m]")
-    speed_noise: Number = Field(0.05, ge=0, description="standard deviation [m/s]")
-    lateral_noise: Number = Field(0.05, ge=0, description="standard deviation [m]")
+    distance_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
+    speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
+    lateral_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
     mounting_offset: Number | None = Field(
-        None, description="of the sensor ahead of the vehicle's centre [m]; default: front bumper"
+        default=None,
+        description="of the sensor ahead of the vehicle's centre [m]; default: front bumper",
     )
 
 

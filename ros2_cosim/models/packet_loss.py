@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Annotated, Protocol
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import Self
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.kernel.random_streams import RandomStream
@@ -13,29 +16,45 @@ from ros2_cosim.kernel.random_streams import RandomStream
 Probability = Annotated[Number, Field(ge=0, le=1)]
 
 
-class BernoulliSettings(Section):
-    """Each packet is lost with the same probability."""
-
-    bernoulli: Probability = Field(description="probability of a loss [1]")
-
-
 class GilbertElliottParameters(Section):
     """A channel that loses more while it is bad."""
 
     p_gb: Probability = Field(description="probability to turn bad, per packet [1]")
     p_bg: Probability = Field(description="probability to turn good, per packet [1]")
-    loss_good: Probability = Field(0.0, description="probability of a loss while good [1]")
-    loss_bad: Probability = Field(1.0, description="probability of a loss while bad [1]")
+    loss_good: Probability = Field(default=0.0, description="probability of a loss while good [1]")
+    loss_bad: Probability = Field(default=1.0, description="probability of a loss while bad [1]")
 
 
-class GilbertElliottSettings(Section):
-    """Losses in bursts."""
+class LossSettings(Section):
+    """Which packets are lost: each with the same probability, or in bursts."""
 
-    gilbert_elliott: GilbertElliottParameters
+    bernoulli: Probability | None = Field(default=None, description="probability of a loss [1]")
+    gilbert_elliott: GilbertElliottParameters | None = Field(
+        default=None, description="losses in bursts"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.bernoulli is None) == (self.gilbert_elliott is None):
+            raise ValueError("allowed is one of bernoulli and gilbert_elliott")
+        return self
 
 
-#: Which packets are lost, as scenarios say it.
-Loss = Probability | BernoulliSettings | GilbertElliottSettings
+def _loss(value: object) -> object:
+    """A number stands for independent losses."""
+    if isinstance(value, (LossSettings, Mapping)):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return {"bernoulli": value}
+    raise ValueError(
+        f"found {json.dumps(value, default=repr)}; allowed are a probability, {{bernoulli: p}} and "
+        "{gilbert_elliott: {p_gb, p_bg, loss_good, loss_bad}}"
+    )
+
+
+#: A :class:`LossSettings`, also written as a probability.
+Loss = Annotated[LossSettings, BeforeValidator(_loss, json_schema_input_type=float | LossSettings)]
+NO_LOSS = LossSettings(bernoulli=0.0)
 
 
 class PacketLoss(Protocol):
@@ -81,10 +100,8 @@ class GilbertElliottLoss:
         return self._stream.bernoulli(self._loss_bad if self._bad else self._loss_good)
 
 
-def make_loss(settings: Loss, stream: RandomStream) -> PacketLoss:
+def make_loss(settings: LossSettings, stream: RandomStream) -> PacketLoss:
     """Make a loss model."""
-    if isinstance(settings, GilbertElliottSettings):
+    if settings.gilbert_elliott is not None:
         return GilbertElliottLoss(stream, settings.gilbert_elliott)
-    if isinstance(settings, BernoulliSettings):
-        return BernoulliLoss(stream, settings.bernoulli)
-    return BernoulliLoss(stream, settings)
+    return BernoulliLoss(stream, settings.bernoulli or 0.0)

@@ -25,16 +25,17 @@ class RefereeParameters(Section):
     """Parameters of the referee."""
 
     min_gap_limit: Number = Field(
-        0.5, ge=0, description="smallest gap allowed between two vehicles [m]"
+        default=0.5, ge=0, description="smallest gap allowed between two vehicles [m]"
     )
     time_limit: PositiveDuration = Field(
-        120_000_000_000, description="simulated time by which all must stand still [ns or text]"
+        default=120_000_000_000,
+        description="simulated time by which all must stand still [ns or text]",
     )
     standstill_speed: Number = Field(
-        0.02, gt=0, description="below this a vehicle stands still [m/s]"
+        default=0.02, gt=0, description="below this a vehicle stands still [m/s]"
     )
     standstill_time: Duration = Field(
-        1_000_000_000, description="for how long all must stand still [ns or text]"
+        default=1_000_000_000, description="for how long all must stand still [ns or text]"
     )
 
 

@@ -14,19 +14,36 @@ from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
 
+def scene_road(context: ModelContext) -> RoadNetwork:
+    """The road of the scene, read once for all models of a process.
+
+    :raises ConfigurationError: no map is named, or it cannot be read
+    """
+    return _read_road(_road_file(context))
+
+
 def scene_boxes(context: ModelContext) -> LaneBoxes:
     """The road of the scene with the boxes on it, shared by all models of a process.
 
     :raises ConfigurationError: no map is named, or it cannot be read
     """
+    return _boxes_on(_road_file(context))
+
+
+def _road_file(context: ModelContext) -> Path:
     name = scene_settings(context).map
     if not name.endswith(".xodr"):
         raise ConfigurationError(f"scene.map: found {name!r}; allowed is the path of a .xodr file")
-    return _read_road(context.base_directory / name)
+    return context.base_directory / name
 
 
 @lru_cache(maxsize=4)
-def _read_road(path: Path) -> LaneBoxes:
+def _boxes_on(path: Path) -> LaneBoxes:
+    return LaneBoxes(_read_road(path))
+
+
+@lru_cache(maxsize=4)
+def _read_road(path: Path) -> RoadNetwork:
     # A network does not change once it is read.
     try:
         text = path.read_text(encoding="utf-8")
@@ -34,7 +51,7 @@ def _read_road(path: Path) -> LaneBoxes:
         raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"scene.map: {path}: {error}") from None
-    return LaneBoxes(RoadNetwork.from_xodr(text, f"scene.map: {path}"))
+    return RoadNetwork.from_xodr(text, f"scene.map: {path}")
 
 
 def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:

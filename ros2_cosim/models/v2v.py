@@ -21,7 +21,7 @@ from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
-from ros2_cosim.models.packet_loss import Loss, PacketLoss, make_loss
+from ros2_cosim.models.packet_loss import NO_LOSS, Loss, PacketLoss, make_loss
 from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -38,10 +38,10 @@ class ChannelParameters(Section):
     """Parameters of a V2V channel."""
 
     links: tuple[Annotated[tuple[str, str], Field(description="[sender, receiver]")], ...] = Field(
-        (), description="pairs [sender, receiver] of vehicles"
+        default=(), description="pairs [sender, receiver] of vehicles"
     )
     loss: Loss = Field(
-        0.0,
+        default=NO_LOSS,
         description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
         "loss_bad}}; each link has its own state",
     )

@@ -9,13 +9,12 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
-from ros2_cosim.carla_bridge.dcp_plant import missing_policy
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.carla_bridge.scene_settings import DcpSettings, scene_parameters, scene_sizes
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
@@ -43,25 +42,25 @@ def _serve(started: Started) -> None:
     session, scenario = started.session, started.scenario
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
-    context = declare(scenario, name).context
-    parameters = scene_parameters(context, plant_step_ns(context))
-    dcp = context.parameters["dcp"]
+    declared = declare(scenario, name)
+    context, parameters = declared.context, declared.parameters
+    scene = scene_parameters(context, parameters)
+    dcp = parameters.dcp or DcpSettings()
     slave = SceneSlave(
-        parameters,
+        scene,
         lambda: _client(simulator),
         scene_sizes(context),
         context,
         _reporter(session, name),
     )
-    host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
         options = SlaveOptions(
-            input_wait_s=INPUT_WAIT_S, missing=missing_policy(context), newest_only=True
+            input_wait_s=INPUT_WAIT_S, missing=Missing(dcp.missing), newest_only=True
         )
-        serve(slave, scene_description(context, parameters), host, port, options=options)
+        serve(slave, scene_description(parameters, scene), dcp.host, dcp.port, options=options)
     except OSError as error:
         raise ConfigurationError(
-            f"DCP port {port} on {host} cannot be used: {error.strerror or error}"
+            f"DCP port {dcp.port} on {dcp.host} cannot be used: {error.strerror or error}"
         ) from None
     except DcpPeerLostError as error:
         if slave.failure is None:

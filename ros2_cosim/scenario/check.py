@@ -179,7 +179,7 @@ def _port_faults(
         place = f"participants.{name}.outputs.{port.name}"
         if port.type is not None and output.type != port.type:
             yield f"{place}.type: found {output.type}; allowed is {port.type}"
-        if output.schedule not in (port.schedule, "sparse"):
+        if port.schedule is not None and output.schedule not in (port.schedule, "sparse"):
             allowed = " or ".join(dict.fromkeys((port.schedule, "sparse")))
             yield (
                 f"{place}.schedule: found {output.schedule}; model {model} sends "

@@ -65,7 +65,7 @@ class Declaration:
     @property
     def repeatability(self) -> Repeatability:
         """How far two runs of the participant agree."""
-        return self.traits.repeatable
+        return self.model.kind.declared_repeatability(self.context, self.parameters)
 
     @property
     def sectors(self) -> tuple[Sector, ...]:
