@@ -11,14 +11,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
-
-#: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
-SIZE_TOLERANCE = 0.05
 
 
 class SceneRun:
@@ -41,13 +39,11 @@ class SceneRun:
         """
         self._scene.initialise()
         for name, (length, width, _) in self._scene.dimensions().items():
-            stated = self._sizes.get(name, (length, width))
-            if max(abs(length - stated[0]), abs(width - stated[1])) > SIZE_TOLERANCE:
+            try:
+                check_size(name, self._sizes.get(name), (length, width))
+            except ConfigurationError:
                 self._scene.dismantle()
-                raise ConfigurationError(
-                    f"scene.vehicles.{name}: length and width are given as {stated[0]:g} m x "
-                    f"{stated[1]:g} m; in the simulator they are {length:.3f} m x {width:.3f} m"
-                )
+                raise
 
     def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
         """One step. Lane keeping steers: the ``steer`` of commands is not used."""

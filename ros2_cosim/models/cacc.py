@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
@@ -145,10 +145,7 @@ class CaccController(Model):
             ("fallback", parameters.fallback, {}),
         ):
             if law is not None:
-                try:
-                    check_law(law, given, base_directory=directory)
-                except ConfigurationError as error:
-                    raise ConfigurationError(f"{where}.{key}: {error}") from None
+                check_law(law, given, f"{where}.{key}", base_directory=directory)
 
     def __init__(
         self,
