@@ -8,8 +8,11 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
+from ros2_cosim.carla_bridge.parameters import SceneParameters, check_size
 from ros2_cosim.carla_bridge.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
@@ -18,6 +21,7 @@ from ros2_cosim.carla_bridge.simulator import (
     Motion,
     Pose,
 )
+from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.carla_headless.world import CallError, World
@@ -25,6 +29,25 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
 
 _VECTOR = struct.Struct("<3f")
+
+
+def check_blueprints(scene: SceneParameters, sizes: Mapping[str, tuple[float, float]]) -> None:
+    """See whether the headless world has the vehicles of a scene, as large as it says.
+
+    :param sizes: (length, width) [m] of the vehicles for which the scenario states them
+    :raises ConfigurationError: it does not
+    """
+    for spec in scene.vehicles:
+        blueprint = LIBRARY.get(spec.blueprint)
+        if blueprint is None:
+            known = sorted(name for name in LIBRARY if name.startswith("vehicle."))
+            near = get_close_matches(spec.blueprint, known, n=3) or known[:3]
+            raise ConfigurationError(
+                f"scene.vehicles.{spec.name}.blueprint: found '{spec.blueprint}'; the headless "
+                f"simulator has {len(known)} vehicles, among them {', '.join(near)}"
+            )
+        extent = blueprint.extent
+        check_size(spec.name, sizes.get(spec.name), (2.0 * extent.x, 2.0 * extent.y))
 
 
 class InProcessWorld:
