@@ -21,6 +21,22 @@ from ros2_cosim.kernel.participant import Step
 SIZE_TOLERANCE = 0.05
 
 
+def check_sizes(
+    found: Mapping[str, tuple[float, float]], stated: Mapping[str, tuple[float, float]]
+) -> None:
+    """Compare length and width [m] of vehicles in the simulator with those of the scenario.
+
+    :raises ConfigurationError: one is not as large as the scenario says
+    """
+    for name, (length, width) in found.items():
+        given = stated.get(name, (length, width))
+        if max(abs(length - given[0]), abs(width - given[1])) > SIZE_TOLERANCE:
+            raise ConfigurationError(
+                f"scene.vehicles.{name}: length and width are given as {given[0]:g} m x "
+                f"{given[1]:g} m; in the simulator they are {length:.3f} m x {width:.3f} m"
+            )
+
+
 class SceneRun:
     """A scene driven step by step, with its events in the order in which they are reported.
 
@@ -40,14 +56,12 @@ class SceneRun:
         :raises ConfigurationError: a vehicle is not as large as the scenario says
         """
         self._scene.initialise()
-        for name, (length, width, _) in self._scene.dimensions().items():
-            stated = self._sizes.get(name, (length, width))
-            if max(abs(length - stated[0]), abs(width - stated[1])) > SIZE_TOLERANCE:
-                self._scene.dismantle()
-                raise ConfigurationError(
-                    f"scene.vehicles.{name}: length and width are given as {stated[0]:g} m x "
-                    f"{stated[1]:g} m; in the simulator they are {length:.3f} m x {width:.3f} m"
-                )
+        found = {name: size[:2] for name, size in self._scene.dimensions().items()}
+        try:
+            check_sizes(found, self._sizes)
+        except ConfigurationError:
+            self._scene.dismantle()
+            raise
 
     def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
         """One step. Lane keeping steers: the ``steer`` of commands is not used."""

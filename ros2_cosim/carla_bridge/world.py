@@ -12,9 +12,9 @@ from ros2_cosim.carla_bridge.dcp_world import (
     world_description,
     world_mapping,
 )
-from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun, check_sizes
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
@@ -115,6 +115,10 @@ class CarlaWorld(Model):
         scene = _scene(context, parameters)
         if scene.map.opendrive:
             check_places(scene, scene_road(context))
+        if context.shape == "inproc" or context.simulator.get("kind") == "headless":
+            vehicles = {spec.name: spec.blueprint for spec in scene.vehicles}
+            objects = {spec.name: spec.blueprint for spec in scene.objects}
+            check_sizes(check_blueprints(vehicles, objects), scene_sizes(context))
         if context.shape != "inproc":
             description = world_description(context, parameters, scene)
             world_mapping(slave_name(context), description, scene)

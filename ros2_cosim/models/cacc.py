@@ -139,16 +139,18 @@ class CaccController(Model):
 
         :raises ConfigurationError: one is not, or does not
         """
-        where, directory = context.where, context.base_directory
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
             ("fallback", parameters.fallback, {}),
         ):
             if law is not None:
+                place = f"{context.where}.{key}_parameters"
                 try:
-                    check_law(law, given, base_directory=directory)
+                    check_law(law, given, base_directory=context.base_directory, place=place)
                 except ConfigurationError as error:
-                    raise ConfigurationError(f"{where}.{key}: {error}") from None
+                    placed = str(error).startswith(place)
+                    text = str(error) if placed else f"{context.where}.{key}: {error}"
+                    raise ConfigurationError(text) from None
 
     def __init__(
         self,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from support.control_scenarios import chain
 
-from ros2_cosim.interfaces.foreign import FOREIGN_MODEL
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.watch import RunWatch
@@ -148,8 +147,8 @@ def test_a_name_has_to_be_one() -> None:
         (platoon("cacc1", "left", node="some/where.py"), "node 'some/where.py'"),
         (platoon("v2v", "left", node="gate"), "node 'gate'"),
         (
-            platoon("v2v", "left", model=FOREIGN_MODEL, node="participant"),
-            f"model '{FOREIGN_MODEL}'",
+            platoon("v2v", "left", model="foreign_node", node="participant"),
+            "a foreign node",
         ),
         (platoon("v2v", "left", model="dcp_master"), "model 'dcp_master', which has DCP slaves"),
     ],

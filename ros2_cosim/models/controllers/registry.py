@@ -114,10 +114,15 @@ def make_law(
 
 
 def check_law(
-    spec: str, parameters: Mapping[str, Any], *, base_directory: Path | None = None
+    spec: str,
+    parameters: Mapping[str, Any],
+    *,
+    base_directory: Path | None = None,
+    place: str = "",
 ) -> type | None:
     """Find the class of a control law and check its parameters; nothing is made.
 
+    :param place: how messages call the place of the parameters
     :returns: the class; None for the script of a controller node
     :raises ConfigurationError: as :func:`make_law`
     """
@@ -128,9 +133,9 @@ def check_law(
     law_class = _find_class(spec, base_directory)
     where = f"control law '{spec}'"
     if issubclass(law_class, Section):
-        read_section(law_class, dict(parameters), place=where)
+        read_section(law_class, dict(parameters), place=place or where)
     else:
-        _check_arguments(where, law_class, dict(parameters))
+        _check_arguments(place or where, law_class, dict(parameters))
     return law_class
 
 
