@@ -199,8 +199,7 @@ def make_environment() -> None:
     run_logged(
         "making the virtual environment .venv", [base_interpreter(), "-m", "venv", str(VENV)]
     )
-    # Byte code is made for the modules that are used: of all others it takes longer than the
-    # rest of the installation.
+    # Most modules are never imported: byte code is made for those that are, see make_byte_code.
     install = ("install", "--no-compile", "--require-hashes", "--no-deps", "--no-build-isolation")
     with tempfile.TemporaryDirectory() as scratch:
         wheels, sources = Path(scratch) / "wheels.txt", Path(scratch) / "sources.txt"

@@ -30,6 +30,19 @@ function(_repair_include_directories)
   endforeach()
 endfunction()
 
+# The type supports in C++ are many small files that all read the same large headers. Compiled as a
+# few files they take a fifth of the time, and export the same symbols. Not so introspection_cpp,
+# whose specialisations need their order, nor generated C files, which define the same static names.
+function(_compile_together)
+  get_directory_property(own BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS own)
+    if(target MATCHES "__rosidl_typesupport_(cpp|fastrtps_c|fastrtps_cpp)$")
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    endif()
+  endforeach()
+endfunction()
+
 if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
   cmake_language(DEFER CALL _repair_include_directories)
+  cmake_language(DEFER CALL _compile_together)
 endif()

@@ -185,7 +185,7 @@ class VehicleBody:
         self._take_velocity()
 
     def _take_velocity(self) -> None:
-        """Work out the velocity in the map frame, once for all who ask for it."""
+        """Work out the velocity in the map frame, once for all callers."""
         vehicle, road = self._vehicle, self._on_road
         vx, vy = vehicle.vx, vehicle.vy
         if road.pitch == 0.0 and road.roll == 0.0:

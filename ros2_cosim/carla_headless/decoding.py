@@ -164,7 +164,7 @@ def _fixed_step(value: Any) -> float | None:
     step = optional(real)(value)
     if step is not None and not 0.0 <= step <= 1.0:
         raise ArgumentError(f"fixed_delta_seconds must lie in 0..1, found {step}")
-    return step or None  # the client also says "variable" by a step of 0
+    return step or None  # a client also sends 0 for a variable step
 
 
 episode_settings = structure(

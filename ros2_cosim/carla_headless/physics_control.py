@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the protocol tells of a vehicle's physics: parameters and telemetry of four wheels.
+"""A vehicle's physics in the protocol: parameters and telemetry of four wheels.
 
 The vehicle model has no gearbox, clutch or suspension; where the protocol has a field for
 such a thing, a value is given that describes the model's behaviour best (one gear, the torque

@@ -22,7 +22,7 @@ _RESPONSE = 1
 
 
 class RpcRequest(NamedTuple):
-    """One remote call; nobody waits for the answer of an ``asynchronous`` one."""
+    """One remote call; an ``asynchronous`` one gets no answer."""
 
     id: int
     method: str

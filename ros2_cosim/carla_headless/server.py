@@ -21,7 +21,7 @@ from ros2_cosim.carla_headless.rpc_channel import (
 from ros2_cosim.carla_headless.simulation import Simulation
 from ros2_cosim.carla_headless.streaming import StreamServer
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
-from ros2_cosim.sockets.endpoints import Connection, Listener
+from ros2_cosim.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.sockets.reactor import Reactor
 
 _STUCK_CHECK_NS = 1_000_000_000
@@ -35,7 +35,7 @@ class _RpcClient:
         self._server = server
         self._decoder = RpcDecoder()
         self._pending: deque[RpcRequest] = deque()
-        self.connection = Connection(reactor, sock, self._data, self._closed)
+        self.connection = TcpConnection(reactor, sock, self._data, self._closed)
 
     def _data(self, data: bytes) -> None:
         try:

@@ -40,7 +40,7 @@ class Simulation:
         """Load the first map.
 
         :param publish: called with (stream id, message) for everything that is streamed
-        :param wanted: tells whether a stream has a listener
+        :param wanted: whether a stream has a listener
         """
         self.maps = maps
         self.settings = EpisodeSettings()

@@ -52,7 +52,7 @@ def stream_token(stream_id: int, port: int) -> bytes:
 
 
 class ActorState(NamedTuple):
-    """What a snapshot says of one actor, in CARLA's frame and units.
+    """One actor in a snapshot, in CARLA's frame and units.
 
     Velocity [m/s] and acceleration [m/s^2] are world vectors, angular velocity is in deg/s.
     """

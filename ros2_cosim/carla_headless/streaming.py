@@ -19,7 +19,7 @@ import struct
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
 
-from ros2_cosim.sockets.endpoints import Connection, Listener
+from ros2_cosim.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.sockets.reactor import Reactor
 
 CONGESTED_BYTES = 4 * 1024 * 1024
@@ -39,7 +39,7 @@ class _Subscriber:
         self.stream_id: int | None = None
         self.congested_since: float | None = None
         self.unread_then = 0
-        self.connection = Connection(reactor, sock, self._data, self._closed, self._drained)
+        self.connection = TcpConnection(reactor, sock, self._data, self._closed, self._drained)
 
     def _data(self, data: bytes) -> None:
         self._received += data

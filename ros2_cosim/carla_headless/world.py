@@ -53,8 +53,8 @@ class World:
     """Actors on an OpenDRIVE road network.
 
     ``collisions`` holds what the actors report of their contacts in the last frame, by actor
-    id: at most one contact per actor and frame. Who touches several others at once reports
-    them in the following frames, in turn. So a sensor's stream never has more messages than
+    id: at most one contact per actor and frame. An actor that touches several others at once
+    reports them in the following frames, in turn. So a sensor's stream never has more messages than
     the snapshot stream, and a client that takes messages in turn never falls behind with it.
     """
 

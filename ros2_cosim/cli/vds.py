@@ -20,12 +20,12 @@ from ros2_cosim.cli.console import clear_errors
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 
-if TYPE_CHECKING:  # loaded by the commands themselves: every other command does without
+if TYPE_CHECKING:  # imported by the commands themselves, to keep the other commands fast
+    from ros2_cosim.vds.fleet import VehicleOutput
     from ros2_cosim.vds.fleet_settings import FleetSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
-    from ros2_cosim.vds.session import Output
 
 app = typer.Typer(
     name="vds",
@@ -48,21 +48,21 @@ def serve(
     rate: Annotated[int, typer.Option(help="Steps per simulated second.")] = 200,
     vx0: Annotated[float, typer.Option(help="Speed at the start [m/s].")] = 0.0,
     cmd_timeout: Annotated[
-        float, typer.Option(help="Fail-safe after so long without command [s]; 0: never.")
+        float, typer.Option(help="Fail-safe after this time without command [s]; 0: never.")
     ] = 0.1,
     http_port: Annotated[
         int | None, typer.Option(help="Port of the JSON data port and dashboard; 0: any free one.")
     ] = None,
     http_host: Annotated[str, typer.Option(help="Address of the data port.")] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(help="Token of the data port (made up if it is not loopback).")
+        str | None, typer.Option(help="Token of the data port (generated unless it is loopback).")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to receive commands at.")] = "127.0.0.1",
     vehicle: Annotated[Literal["sedan", "van", "truck"], typer.Option(help="Type.")] = "sedan",
-    vehicles: Annotated[int, typer.Option(help="How many, one behind the other.")] = 1,
+    vehicles: Annotated[int, typer.Option(help="Number of vehicles, in a row.")] = 1,
     spacing: Annotated[float, typer.Option(help="Distance of their centres [m].")] = 30.0,
     fleet: Annotated[
-        Path | None, typer.Option(help="YAML file with step and vehicles instead.")
+        Path | None, typer.Option(help="YAML file with step and vehicles, used instead.")
     ] = None,
     factor: Annotated[str, typer.Option(help="Real-time factor, or max.")] = "1",
     lockstep: Annotated[
@@ -72,15 +72,15 @@ def serve(
         Path | None, typer.Option(help="Write the commands to a file for cosim vds replay.")
     ] = None,
     duration: Annotated[
-        float | None, typer.Option(help="End after so long, simulated [s].")
+        float | None, typer.Option(help="End after this simulated time [s].")
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the figures of the run as JSON.")
     ] = None,
 ) -> None:
     """Serve vehicles until interrupted."""
+    from ros2_cosim.vds.free_run import FreeRunSettings
     from ros2_cosim.vds.ports import read_address
-    from ros2_cosim.vds.run_modes import FreeRunSettings
     from ros2_cosim.vds.server import ServerSettings, VdsServer
 
     with clear_errors():
@@ -102,7 +102,7 @@ def serve(
         )
         dt = settings.fleet.dt
         steps = None if duration is None else -(-_seconds(duration, "--duration") // dt)
-        # A thread that computes may keep the pacing one waiting for so long: 5 ms by default.
+        # A computing thread may delay the pacing thread by this time: 5 ms by default.
         sys.setswitchinterval(0.0005)
         server = VdsServer(settings)
         try:
@@ -119,7 +119,9 @@ def serve(
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(help="Recorded or written scenario (JSON lines).")],
+    file: Annotated[
+        Path, typer.Argument(help="Scenario file (JSON lines): a recorded run or your own.")
+    ],
     out: Annotated[Path | None, typer.Option(help="CSV file of the states.")] = None,
 ) -> None:
     """Run a file of commands as fast as possible; the same file gives the same states."""
@@ -142,7 +144,7 @@ def _read_fleet(path: Path) -> FleetSettings:
 
 
 def _row(kind: str, count: int, spacing: float, rate: int, speed: float) -> FleetSettings:
-    """Vehicles behind each other along x, the first one at 0."""
+    """Vehicles in a row along x, the first one at 0."""
     from ros2_cosim.vds.fleet_settings import MAX_VEHICLES, read_settings
 
     if not 1 <= rate <= 10_000 or SECOND % rate:
@@ -197,7 +199,7 @@ def _table(stream: IO[str]) -> Any:
     corners = [f"{name}_{corner}" for name in wheels for corner in ("fl", "fr", "rl", "rr")]
     writer.writerow(["time_s", "vehicle", *plain, *corners])
 
-    def write(outputs: Mapping[str, Output]) -> None:
+    def write(outputs: Mapping[str, VehicleOutput]) -> None:
         for name, output in outputs.items():
             s = output.state
             values = [getattr(s, field) for field in plain]
@@ -210,7 +212,7 @@ def _table(stream: IO[str]) -> Any:
 def _stopping(server: VdsServer) -> Iterator[None]:
     """SIGINT and SIGTERM end the run in order."""
     numbers = (signal.SIGINT, signal.SIGTERM)
-    # A thread of its own: the handler runs between any two instructions, locks included.
+    # In its own thread: a handler runs between any two instructions, also inside a lock.
     former = {
         number: signal.signal(number, lambda *_: threading.Thread(target=server.stop).start())
         for number in numbers

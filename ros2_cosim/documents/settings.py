@@ -224,6 +224,7 @@ _ALLOWED = {
     "string_too_long": "a text of at most {max_length} characters",
     "literal_error": "{expected}",
     "enum": "{expected}",
+    "invalid_key": "a text as key",
     "none_required": "null",
     "list_type": "a list",
     "tuple_type": "a list",
@@ -239,6 +240,8 @@ def _allowed(fault: Any) -> str:
     text = _ALLOWED.get(fault["type"])
     if text is None:
         message = fault["msg"].removeprefix("Value error, ")
+        if message.startswith("Input should be "):
+            return "allowed is " + message.removeprefix("Input should be ")
         return f"{message[:1].lower()}{message[1:]}"
     limits = {
         name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit

@@ -54,7 +54,7 @@ class AbortOrigin(Enum):
     ELSEWHERE = "elsewhere"
 
 
-class Aborted(RunError):  # noqa: N818 - raised by models, too, that end a run on purpose
+class Aborted(RunError):
     """The run is aborted for all participants; passes through an activation that is open.
 
     A model raises it, in an activation or a handler, to abort the whole run.
@@ -71,7 +71,7 @@ class Aborted(RunError):  # noqa: N818 - raised by models, too, that end a run o
 RunAbortedError = Aborted
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: the process or job was asked to end
+class Cancelled(Exception):
     """This process, or this job, was asked to end; passes through an activation that is open.
 
     Not a ``RunError``: a handler of failures must not take it for one.

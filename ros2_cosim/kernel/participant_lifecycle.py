@@ -8,7 +8,6 @@ exception in a handler is the participant's failure, as in an activation.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -48,7 +47,8 @@ class ParticipantLifecycle:
         self._model = model
         self._lifecycle = Lifecycle(participant, on_change)
         self._ready_called = False
-        self._ready = threading.Event()
+        #: Set by any thread.
+        self._ready = False
         if host:
             model.attach(host)
 
@@ -86,7 +86,7 @@ class ParticipantLifecycle:
             if not self._ready_called:
                 self._ready_called = True
                 self._call_ready()
-            if self._ready.is_set():
+            if self._ready:
                 enter(State.READY_TO_RUN, "ready")
         if self.state is State.READY_TO_RUN and self._reached(system, self.state):
             self._call("on_starting", self._model.on_starting)
@@ -95,11 +95,11 @@ class ParticipantLifecycle:
     @property
     def waits_for_completion(self) -> bool:
         """Whether an asynchronous communication-ready handler has yet to be completed."""
-        return self._ready_called and not self._ready.is_set()
+        return self._ready_called and not self._ready
 
     def complete_communication_ready(self) -> None:
         """End an asynchronous communication-ready handler; any thread may call it."""
-        self._ready.set()
+        self._ready = True
 
     def pause(self, reason: str) -> None:
         """Stop advancing for a while.

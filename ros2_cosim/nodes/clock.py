@@ -11,7 +11,7 @@ from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.clock_node import ClockNode
+from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
 from ros2_cosim.ros.recorder_node import NAME as RECORDER
 
 
@@ -24,10 +24,9 @@ def main() -> int:
 def _coordinate(controls: list[RunControl], started: Started) -> bool:
     session, scenario, graph, starter = started
     realtime = realtime_of(session)
-    names = [*graph.order, RECORDER]
     specs = graph.participants
     coordinator = Coordinator(
-        names,
+        [*graph.order, RECORDER],
         duration_ns=scenario.duration,
         run_ahead_ns=scenario.run_ahead,
         stop_latency_ns=scenario.stop_latency,
@@ -49,25 +48,24 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         control.required = controls[-1].required
     controls.append(control)
     repeat = int(session.parameter("repeat", "1"))
-    return ClockNode(
-        session,
-        names,
-        coordinator,
-        graph=graph,
-        control=control,
-        membership=Membership(graph, coordinator, control.required),
-        early_leaves=lambda: starter.early_leaves,
-        on_required=starter.require,
-        on_progress=starter.progress,
-        late=graph.has_late,
-        run_id=started.run_id(),
-        again=session.repetition + 1 < repeat,
+    settings = ClockSettings(
+        started.run_id(),
+        startup_s=scenario.startup_s,
         watchdog_s=scenario.watchdog_s,
         warn_s=scenario.watchdog_warn_s,
-        startup_s=scenario.startup_s,
-        observers=[RECORDER],
-        timer=time.perf_counter_ns,
+        observers=(RECORDER,),
+        again=session.repetition + 1 < repeat,
         hard=realtime.hard,
+    )
+    return ClockNode(
+        session,
+        graph,
+        coordinator,
+        control,
+        Membership(graph, coordinator, control.required),
+        settings,
+        starter=starter,
+        timer=time.perf_counter_ns,
     ).run()
 
 

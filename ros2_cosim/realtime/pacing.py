@@ -99,7 +99,7 @@ class TimeScale:
         """Wall time [ns] at which a simulated time [ns] is due; FOREVER without a rate."""
         if self._rate is None:
             return FOREVER
-        return self._wall + self.wall(time - self._simulated)
+        return saturating_add(self._wall, self.wall(time - self._simulated))
 
     def limit(self, now: int) -> int:
         """Activations before this simulated time [ns] are due at the wall time ``now`` [ns].

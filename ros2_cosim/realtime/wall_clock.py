@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wall clock as something that can be exchanged, and deadlines that do not drift."""
+"""The wall clock as something that can be exchanged, and how well deadlines are kept."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 import time
-from fractions import Fraction
 from typing import Any, Protocol
 
 from ros2_cosim.realtime.histogram import Histogram
@@ -61,26 +60,6 @@ class MonotonicClock:
             until = _Timespec(*divmod(deadline, _SECOND))
             # Interrupted by a signal: Python handles it, and the loop goes on.
             self._nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
-
-
-class Schedule:
-    """When each step is due: origin + k * dt / rate, computed anew from k each time.
-
-    No error adds up: after any number of steps the deadline is exact to the nanosecond.
-
-    :param origin: when step 0 is due [ns]
-    :param dt_ns: simulated length of a step [ns]
-    :param rate: real-time factor
-    """
-
-    def __init__(self, origin: int, dt_ns: int, rate: float) -> None:
-        per_step = Fraction(dt_ns) / Fraction(rate)
-        self._origin = origin
-        self._numerator, self._denominator = per_step.numerator, per_step.denominator
-
-    def due(self, step: int) -> int:
-        """Deadline of a step [ns]."""
-        return self._origin + step * self._numerator // self._denominator
 
 
 class Timing:

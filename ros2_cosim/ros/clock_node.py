@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -40,70 +41,89 @@ _SECOND = 1_000_000_000
 _END_NS = 60 * _SECOND
 
 
+class ClockSettings(NamedTuple):
+    """How the clock coordinates one run.
+
+    :ivar run_id: names this run in every message
+    :ivar startup_s: wall seconds that all may take to become ready
+    :ivar watchdog_s: wall seconds without progress after which the run is stopped; the end of
+        the run has at least its own time
+    :ivar warn_s: wall seconds without progress, or sign of life, after which there is a warning
+    :ivar observers: nodes that gate the clock and are no participants (the recorder)
+    :ivar again: whether the run begins anew after its end
+    :ivar hard: what hard real time this process was granted; empty if it did not ask
+    """
+
+    run_id: str
+    startup_s: float
+    watchdog_s: float
+    warn_s: float
+    observers: tuple[str, ...] = ()
+    again: bool = False
+    hard: str = ""
+
+
+class Starter(Protocol):
+    """The process that has started the nodes of the run, and watches them."""
+
+    @property
+    def early_leaves(self) -> Mapping[str, str]:
+        """Participants whose processes ended before their time, and how."""
+
+    def require(self, names: tuple[str, ...]) -> None:
+        """Take the participants that the system controller requires."""
+
+    def progress(self, time_ns: int, resting: bool) -> None:
+        """Take the simulated time [ns], and whether the run stands on request."""
+
+
 class ClockNode:
     """Coordinates a run.
 
     :param session: the ROS node
-    :param participants: all participants that gate the clock, the recorder included
-    :param coordinator: what decides about time
     :param graph: the checked system
+    :param coordinator: what decides about time
     :param control: what limits how far the run goes: pauses, steps, rate
     :param membership: which participants take part
-    :param early_leaves: participants whose processes ended before their time, and how
-    :param on_required: called with the participants that the system controller requires
-    :param on_progress: called again and again with the simulated time [ns], and whether the run
-        stands on request
-    :param late: whether a participant may connect when the run has begun
-    :param run_id: names this run in every message
-    :param again: whether the run begins anew after its end
-    :param startup_s: wall seconds that all may take to become ready
-    :param watchdog_s: wall seconds without progress after which the run is stopped; the
-        end of the run has at least its own time
-    :param warn_s: wall seconds without progress, or sign of life, after which that is said
+    :param settings: identity and patience of the run
+    :param starter: the process that watches the processes of the run
     :param timer: monotonic wall clock [ns]
-    :param hard: what hard real time this process was granted; empty if it did not ask
     """
 
     def __init__(
         self,
         session: Session,
-        participants: Iterable[str],
-        coordinator: Coordinator,
-        *,
         graph: Graph,
+        coordinator: Coordinator,
         control: RunControl,
         membership: Membership,
-        early_leaves: Callable[[], Mapping[str, str]] = dict,
-        on_required: Callable[[Collection[str]], None] = lambda names: None,
-        on_progress: Callable[[int, bool], None] = lambda time_ns, resting: None,
-        late: bool = False,
-        run_id: str,
-        again: bool = False,
-        watchdog_s: float,
-        warn_s: float,
-        startup_s: float,
-        observers: Iterable[str] = (),
+        settings: ClockSettings,
+        *,
+        starter: Starter,
         timer: Callable[[], int],
-        hard: str = "",
     ) -> None:
         self._session = session
-        self._hard = hard
+        self._settings = settings
+        self._starter = starter
         self._coordinator = coordinator
         self._membership = membership
-        self._early_leaves = early_leaves
-        self._on_required = on_required
         self._awaited_since: int | None = None
-        self._run_id = run_id
-        self._again = again
         self._control = control
         control.on_require = self._require
-        self._watchdog_ns = int(watchdog_s * 1e9)
-        self._startup_ns = int(startup_s * 1e9)
+        self._watchdog_ns = int(settings.watchdog_s * 1e9)
+        self._startup_ns = int(settings.startup_s * 1e9)
         self._timer = timer
-        self._readiness = Readiness(participants, observers, membership)
+        self._readiness = Readiness(
+            [*graph.order, *settings.observers], settings.observers, membership
+        )
         self._table = BlockingTable(graph, self._readiness.states, timer())
         self._view = RunView(
-            session, self._table, run_id=run_id, warn_ns=int(warn_s * 1e9), timer=timer, warn=_tell
+            session,
+            self._table,
+            run_id=settings.run_id,
+            warn_ns=int(settings.warn_s * 1e9),
+            timer=timer,
+            warn=_print_line,
         )
         self._failure: ParticipantState | None = None
         #: Whether the last message changed nothing that the clock acts on.
@@ -111,7 +131,7 @@ class ClockNode:
         self._any_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
-        self._system = SystemStateTopic(session, run_id)
+        self._system = SystemStateTopic(session, settings.run_id)
         if control.required:
             self._system.require(control.required)
         self._created = timer()
@@ -121,9 +141,9 @@ class ClockNode:
             coordinator,
             control,
             membership,
-            run_id=run_id,
+            run_id=settings.run_id,
             timer=timer,
-            on_progress=on_progress,
+            on_progress=starter.progress,
         )
         latched = data_qos(latched=True)
         self._report = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
@@ -141,7 +161,7 @@ class ClockNode:
             session.record_reader(
                 topics.completion(name),
                 topics.COMPLETION_TYPE,
-                data_qos(latched=late and name not in self._readiness.observers),
+                data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 self._on_completion,
             )
         ControlServices(
@@ -168,7 +188,7 @@ class ClockNode:
             for state in range(State.SERVICES_CREATED, State.READY_TO_RUN + 1):
                 self._own.enter(State(state), "the clock is there")
             self._wait_for_ready()
-            if self._again and self._control.no_reset:
+            if self._settings.again and self._control.no_reset:
                 raise RunError(f"--repeat: this run cannot begin anew: {self._control.no_reset}")
             self._started = self._timer()
             self._control.started(self._started)
@@ -185,7 +205,7 @@ class ClockNode:
             self._wait_for(
                 lambda: self._readiness.all_in(State.STOPPED, finishing), TO_STOP, limit_ns
             )
-            if self._again or self._control.reset:
+            if self._settings.again or self._control.reset:
                 # The system does not become STOPPED: all nodes would shut down then.
                 # States of nodes that leave no longer count.
                 self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
@@ -208,14 +228,14 @@ class ClockNode:
     def _simulate(self) -> None:
         last_time, since = NEVER, self._timer()
         while not self._coordinator.finished:
-            self._obey()
+            self._apply_control()
             self._await_arrivals()
             self._admit()
-            self._time.show()
+            self._time.publish_clock()
             self._time.move_horizon()
             self._wait_for_change()
             self._check_failure()
-            self._tell_time()
+            self._report_progress()
             time = self._coordinator.time
             resting = self._control.resting or self._any_paused
             if time > last_time or time >= self._time.horizon or resting:
@@ -224,7 +244,7 @@ class ClockNode:
                 last_time, since = time, self._timer()
             elif self._timer() - since > self._watchdog_ns:
                 raise DeadlockError(self._explain_standstill())
-        self._time.show()
+        self._time.publish_clock()
         self._time.move_horizon()
 
     def _wait_for_change(self) -> None:
@@ -250,7 +270,7 @@ class ClockNode:
         left_ns = self._control.scale.due(self._coordinator.time) - self._timer()
         return min(left_ns / 1e9, _POLL_S) if left_ns > 0 else _PACED_POLL_S
 
-    def _obey(self) -> None:
+    def _apply_control(self) -> None:
         """Do what was asked for by run control."""
         control, coordinator = self._control, self._coordinator
         stands = control.update(coordinator.time, self._timer())
@@ -264,9 +284,9 @@ class ClockNode:
         elif self._own.state is State.PAUSED and not control.resting:
             self._own.enter(State.RUNNING, control.describe(coordinator.time))
 
-    def _tell_time(self) -> None:
+    def _report_progress(self) -> None:
         """Report how far the run is, on the console and on the topics of the run view."""
-        self._time.tell()
+        self._time.report()
         self._view.poll(
             RunProgress(
                 self._system.last,
@@ -305,7 +325,7 @@ class ClockNode:
         :raises ConfigurationError: that cannot be
         """
         self._membership.require(names, begun=self._own.state >= State.RUNNING)
-        self._on_required(names)
+        self._starter.require(names)
         self._system.require(names)
         self._update(f"required: {', '.join(names)}")
 
@@ -331,7 +351,7 @@ class ClockNode:
             for presence in self._membership.presences:
                 if presence.participant in changed:
                     print(f"{presence.participant} enters at {format_ns(presence.enter_ns)}")
-            self._time.send_horizon()
+            self._time.publish_horizon()
 
     def _give_up(self, names: Iterable[str]) -> None:
         for name in names:
@@ -343,14 +363,14 @@ class ClockNode:
             print(f"the run goes on without {name}: {reason}", flush=True)
             self._any_paused = self._readiness.any_paused
             self._update(f"the run goes on without {name}")
-            self._time.send_horizon()
+            self._time.publish_horizon()
 
     def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
         while not condition():
             self._session.wait(_POLL_S)
             self._check_failure()
-            self._tell_time()
+            self._report_progress()
             if self._timer() - since > limit_ns:
                 raise DeadlockError(
                     f"waited {limit_ns / 1e9:g} s for {self._readiness.lagging(what)}"
@@ -379,7 +399,7 @@ class ClockNode:
 
     def _check_failure(self) -> None:
         self._control.check_abort()
-        for name, reason in self._early_leaves().items() if self._membership.may_lose else ():
+        for name, reason in self._starter.early_leaves.items() if self._membership.may_lose else ():
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
@@ -396,7 +416,7 @@ class ClockNode:
             **self._membership.record(),
         }
         if self._control.rate is not None:
-            details["realtime"] = {"rate": self._control.rate, "hard": self._hard}
+            details["realtime"] = {"rate": self._control.rate, "hard": self._settings.hard}
         self._report.send(ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, json.dumps(details)))
 
     def _changed(self, change: Change) -> None:
@@ -408,7 +428,7 @@ class ClockNode:
 
     def _on_state(self, state: ParticipantState) -> None:
         if known_state(state.state) is None:
-            _tell(
+            _print_line(
                 f"{state.participant}: state {state.state} does not exist; the message is ignored"
             )
         elif state.participant in self._readiness.states:
@@ -439,7 +459,7 @@ class ClockNode:
         self._unchanged = not moved and not completion.stop_reason
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)
 
 

@@ -23,7 +23,7 @@ class TimeTopics:
     :param membership: which participants take part
     :param run_id: names this run in every message
     :param timer: monotonic wall clock [ns]
-    :param on_progress: called by :meth:`tell` with the time [ns], and whether the run stands
+    :param on_progress: called by :meth:`report` with the time [ns], and whether the run stands
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class TimeTopics:
         self._clock = ClockWriter(session.node)
         self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
 
-    def show(self) -> None:
+    def publish_clock(self) -> None:
         """Publish the time up to which everything is complete, if it has changed."""
         time = min(self._coordinator.time, self._control.limit)
         if time > self._shown and time >= 0:
             self._shown = time
             self._clock.show(time)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the time, and whether the run stands because that was asked for."""
         self._on_progress(max(self._shown, 0), self._control.resting)
 
@@ -80,12 +80,12 @@ class TimeTopics:
         if horizon > self.horizon or coordinator.end != self._end:
             self.horizon = control.granted = max(horizon, self.horizon)
             self._end = coordinator.end
-            self.send_horizon()
+            self.publish_horizon()
 
     def _is_near(self, horizon: int) -> bool:
         return horizon - self.horizon < self._coordinator.window_ns // 2
 
-    def send_horizon(self) -> None:
+    def publish_horizon(self) -> None:
         """Publish the horizon as it is, with the presence of participants."""
         coordinator = self._coordinator
         end = coordinator.end if coordinator.end_is_final else FOREVER

@@ -82,7 +82,7 @@ def send_all(sock: socket.socket, data: bytes, timeout_s: float) -> None:
                 ) from None
 
 
-class Connection:
+class TcpConnection:
     """One TCP connection with an outgoing backlog; it never blocks.
 
     :param reactor: serves the connection

@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vehicle simulator over UDP (VDS1): sessions, run modes, data port, dashboard."""
+"""The vehicle simulator over UDP (protocol VDS1).
+
+``fleet`` steps vehicles without clock or socket. ``free_run``, ``lock_step`` and ``replay`` are the
+run modes, ``server`` puts a mode, the UDP ports and the data port together. ``participant`` is the
+model ``vds_plant``, the client side.
+"""
+
+#: Default UDP ports of VDS1: where commands are received, and where states go.
+COMMAND_PORT = 7001
+STATE_PORT = 7002

@@ -46,7 +46,7 @@ class DelayLine(Generic[_Value]):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ActuatorLimits:
     """Range and largest rate of change [1/s] of one actuator; infinite by default."""
 
     low: float = -inf
@@ -75,9 +75,9 @@ class ActuatorSettings:
     """Delay [ns] common to all channels, limits of each; the pedals are 0..1 at most."""
 
     delay_ns: int = 0
-    steer: Limits = Limits()
-    throttle: Limits = Limits(0.0, 1.0)
-    brake: Limits = Limits(0.0, 1.0)
+    steer: ActuatorLimits = ActuatorLimits()
+    throttle: ActuatorLimits = ActuatorLimits(0.0, 1.0)
+    brake: ActuatorLimits = ActuatorLimits(0.0, 1.0)
 
 
 class Actuator:

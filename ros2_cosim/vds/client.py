@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import select
-from math import inf
+from time import monotonic_ns
 
 from ros2_cosim.kernel.errors import ConnectionFailedError, ProtocolError
-from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.vds.ports import Address, open_udp
+from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.vds.ports import Address, open_port
 from ros2_cosim.vds.vds1 import (
     SequenceFilter,
     StatePacket,
@@ -27,18 +26,19 @@ class VdsClient:
     :param server: where commands go (address, not a name)
     :param host: address at which states are received
     :param port: port there; 0: any free one
-    :raises ConnectionFailedError: the port cannot be had
+    :raises ConnectionFailedError: the port cannot be opened
     """
 
     def __init__(self, server: Address, host: str = "127.0.0.1", port: int = 0) -> None:
         self._server = server
-        self._socket = open_udp(host, port)
-        self._clock = MonotonicClock()
+        self._socket = open_port(host, port)
+        self._reactor = Reactor()
+        self._reactor.watch(self._socket, lambda: None)  # a wait ends; _next reads
         self._filter = SequenceFilter()
         self._seq = 0
-        #: Valid and new states; packets that were neither, or from somebody else.
+        #: Valid and new states; packets that were invalid, or from another sender.
         self.received = self.refused = 0
-        #: Numbers that were left out between states that arrived.
+        #: States that are missing between those that arrived.
         self.lost = 0
 
     @property
@@ -69,32 +69,33 @@ class VdsClient:
         return newest
 
     def wait(self, timeout_s: float) -> StatePacket:
-        """The next state, waited for.
+        """Wait for the next state.
 
-        :raises ConnectionFailedError: none comes in time
+        :raises ConnectionFailedError: none arrives in time
         """
         return self._await(timeout_s, None)
 
     def exchange(self, command: VehicleCommand, timestamp: float, timeout_s: float) -> StatePacket:
         """Send a command and wait for the state that answers it, repeating the command.
 
-        :raises ConnectionFailedError: no answer comes in time
+        :raises ConnectionFailedError: no answer arrives in time
         """
         return self._await(timeout_s, self.send(command, timestamp))
 
     def close(self) -> None:
         """Close the socket."""
+        self._reactor.close()
         self._socket.close()
 
     def _await(self, timeout_s: float, repeated: bytes | None) -> StatePacket:
-        begun = self._clock.now()
+        begun = monotonic_ns()
         until = begun + int(timeout_s * 1e9)
         again = begun + _REPEAT_NS
         while True:
             packet = self._next()
             if packet is not None:
                 return packet
-            now = self._clock.now()
+            now = monotonic_ns()
             if now >= until:
                 host, port = self._server
                 raise ConnectionFailedError(
@@ -104,8 +105,7 @@ class VdsClient:
             if repeated is not None and now >= again:
                 self._put(repeated)
                 again = now + _REPEAT_NS
-            wake = min(until, again if repeated is not None else inf)
-            select.select([self._socket], [], [], (wake - now) / 1e9)
+            self._reactor.turn(until if repeated is None else min(until, again))
 
     def _next(self) -> StatePacket | None:
         """The next valid, new state of the server that has arrived."""

@@ -12,23 +12,23 @@ from pydantic import Field
 from ros2_cosim.documents.settings import Duration, Section, read_section
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import VEHICLES
-from ros2_cosim.vds.actuator import ActuatorSettings, Limits
-from ros2_cosim.vds.session import Fleet, Session, SessionSettings
+from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
+from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
 from ros2_cosim.vds.vehicle_plant import VehiclePlant
 
 MAX_VEHICLES = 64
 
 
 class ChannelSettings(Section):
-    """Limits of one actuator; left out: none."""
+    """ActuatorLimits of one actuator; left out: none."""
 
     low: float | None = None
     high: float | None = None
     rate: Annotated[float, Field(gt=0)] | None = None
 
-    def limits(self, low: float, high: float) -> Limits:
+    def limits(self, low: float, high: float) -> ActuatorLimits:
         """The limits, within those of the channel itself."""
-        return Limits(
+        return ActuatorLimits(
             low if self.low is None else self.low,
             high if self.high is None else self.high,
             inf if self.rate is None else self.rate,
@@ -49,7 +49,7 @@ class VehicleSettings(Section):
     brake: ChannelSettings = ChannelSettings()
     sensor_delay: Duration = 0
 
-    def session(self, dt_ns: int, road: RoadNetwork | None = None) -> Session:
+    def session(self, dt_ns: int, road: RoadNetwork | None = None) -> VehicleSession:
         """Make the session of the vehicle.
 
         :raises ConfigurationError: step, delay or limits are out of range
@@ -63,7 +63,7 @@ class VehicleSettings(Section):
             self.throttle.limits(0.0, 1.0),
             self.brake.limits(0.0, 1.0),
         )
-        return Session(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
+        return VehicleSession(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
 
 
 class FleetSettings(Section):

@@ -39,15 +39,15 @@ from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.frames import quaternion_from_rpy
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY
 from ros2_cosim.models.vehicle import SEDAN, VEHICLES
+from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
-from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds.fleet import VehicleSession
 from ros2_cosim.vds.fleet_settings import VehicleSettings
 from ros2_cosim.vds.ports import read_address
-from ros2_cosim.vds.session import Session
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
 
-#: Time stamps are doubles; they may differ by so much from the time that is meant [s].
+#: Time stamps are doubles; largest accepted difference from the expected time [s].
 _TIME_TOLERANCE = 1e-6
 
 
@@ -90,7 +90,7 @@ class VdsPlantParameters(Section):
 
 
 class _Link(Protocol):
-    """What stands behind the participant."""
+    """The simulator behind the participant."""
 
     def begin(self) -> PlantState:
         """The state at the start."""
@@ -99,16 +99,16 @@ class _Link(Protocol):
         """The state at ``now`` [ns], ``count`` steps after the last one."""
 
     def figures(self) -> dict[str, Any]:
-        """What the link says of itself."""
+        """Figures of the link."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
 
 
 class _Own:
     """A session of this process."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: VehicleSession) -> None:
         self._session = session
 
     def begin(self) -> PlantState:
@@ -159,7 +159,7 @@ class _Remote:
         return self._last.state
 
     def _check(self, packet: StatePacket, former: StatePacket) -> None:
-        """One command, one step of the length that is meant."""
+        """Check that one command made one step of the configured length."""
         found, wanted = packet.timestamp - former.timestamp, self._step_ns / 1e9
         if not -_TIME_TOLERANCE < found - wanted < _TIME_TOLERANCE:
             raise ProtocolError(

@@ -7,15 +7,17 @@ VDS1 has no vehicle in its packets.
 
 from __future__ import annotations
 
-import selectors
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
 from ros2_cosim.realtime.wall_clock import WallClock
-from ros2_cosim.vds.session import Output
+from ros2_cosim.sockets.endpoints import open_udp
+from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.vds1 import (
     CommandPacket,
     SequenceFilter,
@@ -25,32 +27,31 @@ from ros2_cosim.vds.vds1 import (
 )
 
 Address = tuple[str, int]
-#: Longer datagrams are no packets; one byte more than the longest one shows that.
+#: Larger than any packet, so that longer datagrams are recognised as malformed.
 _READ_SIZE = 512
+#: A port that is flooded gives way to the others after so many datagrams.
+_MAX_READS = 64
 
 
 class PortCounts(NamedTuple):
-    """Datagrams on one command port: taken, held back by their number, not valid."""
+    """Datagrams on one command port: accepted, stale by their number, not valid."""
 
     accepted: int
     stale: int
     malformed: int
 
 
-def open_udp(host: str, port: int) -> socket.socket:
-    """A bound, non-blocking UDP socket.
+def open_port(host: str, port: int) -> socket.socket:
+    """A bound UDP socket that does not block; port 0 takes a free one.
 
-    :raises ConnectionFailedError: the address cannot be had
+    :raises ConnectionFailedError: the address cannot be used
     """
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        opened.bind((host, port))
-    except (OSError, OverflowError) as error:
-        opened.close()
-        reason = getattr(error, "strerror", None) or error
-        raise ConnectionFailedError(f"UDP {host}:{port} cannot be opened: {reason}") from None
-    opened.setblocking(False)
-    return opened
+        return open_udp(host, port)
+    except OSError as error:
+        raise ConnectionFailedError(
+            f"UDP {host}:{port} cannot be opened: {error.strerror or error}"
+        ) from None
 
 
 def read_address(text: str, port: int, option: str) -> Address:
@@ -72,12 +73,12 @@ def read_address(text: str, port: int, option: str) -> Address:
 
 
 class CommandPorts:
-    """One UDP socket per vehicle, and what has been received on it.
+    """One UDP socket per vehicle, with counts of its datagrams.
 
     :param vehicles: names; their order numbers the ports
     :param host: address to listen at
     :param port: of the first vehicle; 0: any free one for each
-    :raises ConnectionFailedError: a port cannot be had
+    :raises ConnectionFailedError: a port cannot be opened
     """
 
     def __init__(self, vehicles: Iterable[str], host: str, port: int) -> None:
@@ -87,7 +88,7 @@ class CommandPorts:
         self._malformed: dict[str, int] = {}
         try:
             for index, name in enumerate(vehicles):
-                self.sockets[name] = open_udp(host, port + index if port else 0)
+                self.sockets[name] = open_port(host, port + index if port else 0)
                 self.filters[name] = SequenceFilter()
                 self._accepted[name] = self._malformed[name] = 0
         except ConnectionFailedError:
@@ -100,7 +101,7 @@ class CommandPorts:
         return {name: opened.getsockname()[1] for name, opened in self.sockets.items()}
 
     def receive(self, vehicle: str) -> tuple[CommandPacket, Address] | None:
-        """The next valid command that waits on a port, whatever its number; None: nothing waits."""
+        """The next valid command on a port, with any sequence number; None: there is none."""
         while True:
             try:
                 data, address = self.sockets[vehicle].recvfrom(_READ_SIZE)
@@ -131,14 +132,14 @@ class CommandPorts:
 
 
 class CommandReceiver:
-    """Reads command ports in a thread of its own and hands on what is new.
+    """Reads command ports in its own thread and passes on new commands.
 
-    A sender that has been silent for ``silence_ns`` may begin anew with any sequence number.
+    After ``silence_ns`` without a command, a sender may start with any sequence number.
 
     :param ports: where to read
-    :param sink: called with vehicle and command, in the thread
+    :param sink: called with vehicle and command, in that thread
     :param clock: to measure silence
-    :param silence_ns: see above
+    :param silence_ns: silence [ns] after which any sequence number is new
     """
 
     def __init__(
@@ -153,8 +154,10 @@ class CommandReceiver:
         self._clock = clock
         self._silence = silence_ns
         self._heard = dict.fromkeys(ports.sockets, clock.now())
-        self._bell, self._ringer = socket.socketpair()
-        self._thread = threading.Thread(target=self._run, name="vds-commands", daemon=True)
+        self._reactor = Reactor()
+        for name, opened in ports.sockets.items():
+            self._reactor.watch(opened, partial(self._read, name))
+        self._thread = threading.Thread(target=self._reactor.run, name="vds-commands", daemon=True)
 
     def start(self) -> None:
         """Begin to read."""
@@ -162,25 +165,16 @@ class CommandReceiver:
 
     def close(self) -> None:
         """End the thread; the ports stay open."""
+        self._reactor.stop()
         if self._thread.is_alive():
-            self._ringer.send(b"x")
             self._thread.join()
-        self._bell.close()
-        self._ringer.close()
-
-    def _run(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._bell, selectors.EVENT_READ)
-            for name, opened in self._ports.sockets.items():
-                selector.register(opened, selectors.EVENT_READ, name)
-            while True:
-                for key, _ in selector.select():
-                    if key.data is None:
-                        return
-                    self._read(key.data)
+        self._reactor.close()
 
     def _read(self, vehicle: str) -> None:
-        while (received := self._ports.receive(vehicle)) is not None:
+        for _ in range(_MAX_READS):
+            received = self._ports.receive(vehicle)
+            if received is None:
+                return
             packet = received[0]
             now = self._clock.now()
             if now - self._heard[vehicle] >= self._silence:
@@ -204,10 +198,10 @@ class StateSender:
             name: [(host, port + index) for host, port in receivers]
             for index, name in enumerate(vehicles)
         }
-        #: Datagrams handed to the network, and those it would not take.
+        #: Datagrams that the network took, and those that it refused.
         self.sent = self.failed = 0
 
-    def send(self, outputs: Mapping[str, Output]) -> None:
+    def send(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Send the measured states, with the number and the simulated time of their ticks."""
         for vehicle, output in outputs.items():
             data = encode_state(output.steps, to_timestamp(output.time), output.measured)

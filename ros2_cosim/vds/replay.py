@@ -3,9 +3,10 @@
 
 A file holds one JSON object per line: first the fleet (``{"vds_scenario": 1, "dt": "5ms",
 "vehicles": {"v0": {"speed": 20.0}}}``), then commands in the order of time (``{"at": "2s",
-"vehicle": "v0", "brake": 0.4}``, what is left out has its default), last the end (``{"end":
+"vehicle": "v0", "brake": 0.4}``, omitted values have their defaults), last the end (``{"end":
 "10s"}``). A command holds from the first tick that begins at ``at`` or later. A free run can be
-recorded in the same form; the end then has the digest of all states, and a replay must meet it.
+recorded in the same form; the end then has the digest of all states, and a replay must reach the
+same one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import IO, Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
+from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
-from ros2_cosim.vds.session import Fleet, Output
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 FORMAT = 1
@@ -36,10 +37,10 @@ class Replayed(NamedTuple):
 
 
 class Recorder:
-    """Writes a run so that it can be replayed; to be called with the outputs of every tick.
+    """Writes a run as a file for :func:`replay`; call it with the outputs of every tick.
 
     :param stream: text file to write to
-    :param settings: what the fleet was made from
+    :param settings: of the fleet
     """
 
     def __init__(self, stream: IO[str], settings: FleetSettings) -> None:
@@ -50,7 +51,7 @@ class Recorder:
         vehicles = {n: v.model_dump(exclude_defaults=True) for n, v in settings.vehicles.items()}
         self._write({"vds_scenario": FORMAT, "dt": settings.dt, "vehicles": vehicles})
 
-    def __call__(self, outputs: Mapping[str, Output]) -> None:
+    def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Write the commands that were new in this tick."""
         for vehicle, output in outputs.items():
             self._time = output.time
@@ -69,13 +70,13 @@ class Recorder:
 
 
 def plain_command(command: VehicleCommand) -> dict[str, Any]:
-    """A command as JSON has it: without what is not a number."""
+    """A command as plain data for JSON, without its NaN values."""
     data = command._asdict()
     return {k: v for k, v in data.items() if k not in ("acceleration", "speed") or isfinite(v)}
 
 
 def replay(
-    path: Path, on_tick: Callable[[Mapping[str, Output]], None] = lambda outputs: None
+    path: Path, on_tick: Callable[[Mapping[str, VehicleOutput]], None] = lambda outputs: None
 ) -> Replayed:
     """Run a file to its end.
 
@@ -109,7 +110,7 @@ def replay(
                 f"{where}: vehicle: found {vehicle!r}; allowed are {', '.join(fleet)}"
             )
         fleet[vehicle].set_input(_command(line, where))
-    raise ConfigurationError(f"{path}: the last line must say the end, as {{'end': '10s'}}")
+    raise ConfigurationError(f"{path}: the last line must give the end, as {{'end': '10s'}}")
 
 
 def _settings(header: Mapping[str, Any], where: str) -> FleetSettings:

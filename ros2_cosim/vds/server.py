@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle simulator that speaks VDS1: fleet, run mode, ports and data port put together."""
+"""The VDS1 server: fleet, run mode, ports and data port put together."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.vds.data_port import DataPort
-from ros2_cosim.vds.data_port_api import DataPortApi
-from ros2_cosim.vds.data_port_targets import Telemetry
-from ros2_cosim.vds.data_port_view import SessionView
-from ros2_cosim.vds.defaults import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
+from ros2_cosim.vds.controllable import LiveControl
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.view import FleetView
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import FleetSettings
-from ros2_cosim.vds.lock_step import LockStep
+from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
+from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.ports import Address, CommandPorts, CommandReceiver, StateSender
 from ros2_cosim.vds.replay import Recorder
-from ros2_cosim.vds.run_modes import FreeRun, FreeRunSettings
-from ros2_cosim.vds.session import Output
 
-# Without fail-safe a sender counts as fallen silent after this [ns].
+# Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND
 
 
@@ -49,17 +50,17 @@ class ServerSettings:
 
 
 class VdsServer:
-    """Serves a fleet from its construction to ``close``; ``run`` makes it move.
+    """Serves a fleet from its construction to ``close``; ``run`` ticks it.
 
     :raises ConfigurationError: settings are wrong
-    :raises ConnectionFailedError: a port cannot be had
+    :raises ConnectionFailedError: a port cannot be opened
     """
 
     def __init__(self, settings: ServerSettings) -> None:
         clock = MonotonicClock()
         self.fleet = settings.fleet.fleet()
         self._closers: list[Callable[[], None]] = []
-        self._observers: list[Callable[[Mapping[str, Output]], None]] = []
+        self._observers: list[Callable[[Mapping[str, VehicleOutput]], None]] = []
         self._recorder: Recorder | None = None
         self.data_port: DataPort | None = None
         try:
@@ -67,14 +68,14 @@ class VdsServer:
             self._closers.append(self.ports.close)
             self.sender = StateSender(self.fleet, settings.receivers)
             self._closers.append(self.sender.close)
-            free_run: FreeRun | None = None
+            free_run: FreeRunMode | None = None
             if settings.lockstep:
-                self.mode: FreeRun | LockStep = LockStep(
-                    self.fleet, self.ports, self.sender, on_tick=self._observe
-                )
+                lock_step = LockStepMode(self.fleet, self.ports, self.sender, on_tick=self._observe)
+                self._closers.append(lock_step.close)
+                self.mode: FreeRunMode | LockStepMode = lock_step
             else:
                 self._observers.append(self.sender.send)
-                free_run = FreeRun(
+                free_run = FreeRunMode(
                     self.fleet, settings.free_run, clock=clock, on_tick=self._observe
                 )
                 self.mode = free_run
@@ -94,13 +95,18 @@ class VdsServer:
             self.close()
             raise
 
+    @property
+    def control(self) -> LiveControl:
+        """Pause, resume, step, rate and stop of the run."""
+        return self.mode.control
+
     def run(self, steps: int | None = None) -> None:
         """Run until :meth:`stop`, or for so many ticks."""
         self.mode.run(steps)
 
     def stop(self) -> None:
-        """End ``run``; may be called from any thread, or from a signal handler's."""
-        self.mode.stop()
+        """End ``run``; may be called from any thread, not from a signal handler."""
+        self.control.stop()
 
     def close(self) -> None:
         """Close all ports and files; what has been recorded is complete then."""
@@ -111,7 +117,7 @@ class VdsServer:
             self._closers.pop()()
 
     def figures(self) -> dict[str, Any]:
-        """What the server says of its run: mode, timing, datagrams, digest of the states."""
+        """Figures of the run: mode, timing, datagrams, digest of the states."""
         counts = {name: found._asdict() for name, found in self.ports.counts().items()}
         return {
             **self.mode.figures(),
@@ -120,7 +126,7 @@ class VdsServer:
             "trace_sha256": self.fleet.trace_sha256,
         }
 
-    def _observe(self, outputs: Mapping[str, Output]) -> None:
+    def _observe(self, outputs: Mapping[str, VehicleOutput]) -> None:
         for observer in self._observers:
             observer(outputs)
 
@@ -134,14 +140,14 @@ class VdsServer:
         self._observers.append(self._recorder)
 
     def _open_data_port(
-        self, settings: ServerSettings, free_run: FreeRun | None, clock: MonotonicClock
+        self, settings: ServerSettings, free_run: FreeRunMode | None, clock: MonotonicClock
     ) -> None:
         kinds = {name: VEHICLES[v.kind] for name, v in settings.fleet.vehicles.items()}
-        view = SessionView(self.fleet, kinds, free_run)
+        view = FleetView(self.fleet, kinds, free_run)
         telemetry = Telemetry(view.vehicles(), clock)
         self._closers.append(telemetry.close)
         self._observers.append(telemetry)
-        api = DataPortApi("vds", self.mode, view, view, telemetry)
+        api = DataPortApi("vds", self.control, view, view, telemetry)
         self.data_port = DataPort(api, settings.http_host, settings.http_port or 0, settings.token)
         self.data_port.start()
         self._closers.append(self.data_port.close)

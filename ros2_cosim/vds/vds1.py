@@ -3,8 +3,8 @@
 
 Layout, little-endian, without gaps (docs/vds.md has it as a table of bytes): header of 24 bytes
 (magic, version, type, sequence number, padding, time stamp), payload of 48 (command) or 192 bytes
-(state), CRC-32 (IEEE 802.3) over all bytes before it. What is not exactly that is refused: a
-receiver changes nothing for it.
+(state), CRC-32 (IEEE 802.3) over all bytes before it. Any other datagram is refused and
+has no effect on a receiver.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.vds.session import state_bytes, state_from_bytes
+from ros2_cosim.vds.fleet import state_bytes, state_from_bytes
 from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
 
 MAGIC = 0x56445331
@@ -56,7 +56,7 @@ def encode_command(seq: int, timestamp: float, command: VehicleCommand) -> bytes
 
     :param seq: sequence number, taken modulo 2^32
     :param timestamp: clock of the sender [s]
-    :raises ConfigurationError: a value that no receiver would accept
+    :raises ConfigurationError: a receiver would not accept a value
     """
     c = command
     if not (isfinite(c.steer) and isfinite(c.throttle) and isfinite(c.brake)):
@@ -88,7 +88,7 @@ def encode_state(seq: int, timestamp: float, state: PlantState) -> bytes:
 def decode_command(data: bytes) -> CommandPacket:
     """Read a command.
 
-    :raises ProtocolError: the datagram is no valid command; the text says why
+    :raises ProtocolError: the datagram is no valid command; the text gives the reason
     """
     seq, timestamp = _opened(data, COMMAND_TYPE, COMMAND_SIZE, "command")
     steer, throttle, brake, gear, handbrake, padding, acceleration, speed = _COMMAND.unpack_from(
@@ -105,7 +105,7 @@ def decode_command(data: bytes) -> CommandPacket:
 def decode_state(data: bytes) -> StatePacket:
     """Read a state.
 
-    :raises ProtocolError: the datagram is no valid state; the text says why
+    :raises ProtocolError: the datagram is no valid state; the text gives the reason
     """
     seq, timestamp = _opened(data, STATE_TYPE, STATE_SIZE, "state")
     state = state_from_bytes(data, HEADER_SIZE)
@@ -125,9 +125,9 @@ def is_newer(seq: int, last: int) -> bool:
 
 
 class SequenceFilter:
-    """Lets packets of one stream through that are newer than all before.
+    """Accepts packets of one stream that are newer than all former ones.
 
-    ``dropped`` counts those it held back: late, repeated, or overtaken by a newer one.
+    ``dropped`` counts the others: late, repeated, or overtaken by a newer one.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class SequenceFilter:
         return True
 
     def forget(self) -> None:
-        """Take whatever comes next: the stream has fallen silent and may start anew."""
+        """Accept any next number: the stream was silent and may start again."""
         self.last = None
 
 
@@ -155,7 +155,7 @@ def _sealed(kind: int, seq: int, timestamp: float, payload: bytes) -> bytes:
 
 
 def _opened(data: bytes, kind: int, size: int, name: str) -> tuple[int, float]:
-    """Sequence number and time stamp of a datagram that is whole and of the wanted type."""
+    """Sequence number and time stamp of a complete datagram of the expected type."""
     if len(data) != size:
         raise ProtocolError(f"VDS1 {name}: found {len(data)} bytes; allowed are {size}")
     magic, version, found_kind, seq, padding, timestamp = _HEADER.unpack_from(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session steps: a vehicle under pedals and road wheel angle, and its observable state.
+"""The vehicle that a session steps, under pedals and road wheel angle, and its observable state.
 
 Frames: world right-handed with z up (REP-103 ``map``, ENU), body x forward, y left, z up.
 SI units, angles in rad, wheels in the order front left, front right, rear left, rear right.
@@ -26,8 +26,8 @@ class VehicleCommand(NamedTuple):
     """A command to one vehicle.
 
     ``steer`` is the wanted angle of the front wheels [rad], positive to the left; the pedals are
-    0..1. ``acceleration`` [m/s^2] and ``speed`` [m/s] say what the pedals are meant to bring
-    about, NaN if nothing; they are handed on, the plant obeys the pedals.
+    0..1. ``acceleration`` [m/s^2] and ``speed`` [m/s] are the values that the pedals
+    aim at, NaN if there are none; they are passed on, the plant obeys the pedals alone.
     """
 
     steer: float = 0.0
@@ -41,7 +41,7 @@ class VehicleCommand(NamedTuple):
 
 #: No pedal, straight on.
 IDLE = VehicleCommand()
-#: No command for too long: moderate braking, straight on.
+#: The command of the watchdog: moderate braking, straight on.
 FAIL_SAFE = VehicleCommand(brake=0.3)
 
 

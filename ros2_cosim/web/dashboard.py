@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim dashboard``: a run under way in the browser, and its control.
+"""``cosim dashboard``: shows a running simulation in the browser, and controls it.
 
-An onlooker like the monitor: it hears the data topics best effort, the run's status, and asks the
-clock's service for what the dashboard's buttons say. It takes part in nothing.
+It is an observer, as the monitor: it reads the data topics (best effort) and the status of the
+run, and calls the service of the clock for the buttons of the page. It is no participant.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
+from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.run.control import find_run, joined
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
@@ -25,19 +26,18 @@ from ros2_cosim.vds.controllable import (
     ENDED,
     PAUSED,
     RUNNING,
-    RunStatus,
-    checked_rate,
+    ControlStatus,
     checked_steps,
 )
-from ros2_cosim.vds.data_port import DataPort
-from ros2_cosim.vds.data_port_api import DataPortApi
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
-#: So long the last picture can be had after the end of the run [s].
+#: The last picture remains available after the end of the run for this time [s].
 LAST_LOOK_S = 2.0
-#: Size of a vehicle that the scene says nothing of [m].
+#: Length and width of a vehicle that has none in the scene [m].
 _USUAL = (4.8, 1.9)
 
 #: Types of messages that the picture is made of.
@@ -52,13 +52,13 @@ _LATCHED = "ros2_cosim/msg/StaticObjects"
 
 
 class RequestedControl:
-    """A ``Controllable`` whose requests somebody else takes to the run."""
+    """A ``Controllable`` that queues its requests; another object sends them to the run."""
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._status: WatchdogStatus | None = None
-        self._heard = 0
+        self._newest = 0
         self._over = False
 
     def pause(self) -> None:
@@ -78,29 +78,29 @@ class RequestedControl:
         """Ask for another real-time factor."""
         self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))
 
-    def status(self) -> RunStatus:
-        """Where the run is, as far as it has been heard."""
+    def status(self) -> ControlStatus:
+        """Where the run is, by the newest status and messages."""
         with self._lock:
-            told, time_ns, over = self._status, self._heard, self._over
-        if told is None:
-            return RunStatus(ENDED if over else RUNNING, max(time_ns, 0), 0, None)
+            status, time_ns, over = self._status, self._newest, self._over
+        if status is None:
+            return ControlStatus(ENDED if over else RUNNING, max(time_ns, 0), 0, None)
         state = RUNNING
-        if over or told.state > State.PAUSED:
+        if over or status.state > State.PAUSED:
             state = ENDED
-        elif told.state == State.PAUSED:
+        elif status.state == State.PAUSED:
             state = PAUSED
-        steps = max((p.activations for p in told.participants), default=0)
-        return RunStatus(state, max(time_ns, told.time_ns, 0), steps, told.rate or None)
+        steps = max((p.activations for p in status.participants), default=0)
+        return ControlStatus(state, max(time_ns, status.time_ns, 0), steps, status.rate or None)
 
     def take(self, status: WatchdogStatus) -> None:
-        """Hear what the clock says of the run."""
+        """Take the newest status of the run."""
         with self._lock:
             self._status = status
 
-    def heard(self, stamp_ns: int) -> None:
-        """A message of this simulated time has been heard."""
+    def received(self, stamp_ns: int) -> None:
+        """A message of this simulated time has been received."""
         with self._lock:
-            self._heard = max(self._heard, stamp_ns)
+            self._newest = max(self._newest, stamp_ns)
 
     def end(self) -> None:
         """The run is over."""
@@ -121,7 +121,7 @@ def footprints(scenario: Scenario) -> dict[str, Footprint]:
 
 
 def shown_topics(scenario: Scenario) -> list[tuple[str, str, str]]:
-    """(topic, type, vehicle) of everything that the picture is made of.
+    """(topic, type, vehicle) of all data that the picture shows.
 
     The vehicle is named by the port, as in ``odometry/NAME``; a command's by the port that reads
     it, as in ``control/NAME``; else by the participant.
@@ -143,7 +143,7 @@ def shown_topics(scenario: Scenario) -> list[tuple[str, str, str]]:
 
 
 def tell_now(line: str) -> None:
-    """Print a line at once."""
+    """Print a line without delay."""
     print(line, flush=True)
 
 
@@ -161,7 +161,7 @@ def show(
     :param host: address of the data port
     :param port: 0: any free one
     :param token: see ``DataPort``
-    :param tell: takes the address of the page, and what the run refuses
+    :param tell: takes the address of the page, and refusals of the run
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the port cannot be had
     """
@@ -171,25 +171,25 @@ def show(
     api = DataPortApi(scenario.name, control, view)
     with joined(run, "dashboard") as session:
         _listen(session, scenario, view, control)
-        asking = _Asking(session, control, tell)
+        requester = _Requester(session, control, tell)
         served = DataPort(api, host, port, token)
         try:
             served.start()
             tell(f"dashboard at {served.url}")
-            _follow(session, run, control, asking)
+            _follow(session, run, control, requester)
         except Cancelled:
             pass  # the user has ended the dashboard
         finally:
             served.close()
 
 
-def _follow(session: Any, run: ActiveRun, control: RequestedControl, asking: _Asking) -> None:
-    """Hear and ask until the run is over, and a little longer: pages shall see the end."""
+def _follow(session: Any, run: ActiveRun, control: RequestedControl, requester: _Requester) -> None:
+    """Receive and send until shortly after the end of the run, so that pages show the end."""
     looked = time.monotonic()
     left: float | None = None
     while left is None or time.monotonic() < left:
         session.wait(_POLL_S)
-        asking.go_on()
+        requester.go_on()
         if left is None and time.monotonic() - looked > _LOOK_S:
             looked = time.monotonic()
             if run not in active_runs():
@@ -197,8 +197,8 @@ def _follow(session: Any, run: ActiveRun, control: RequestedControl, asking: _As
                 left = looked + LAST_LOOK_S
 
 
-class _Asking:
-    """Takes requests to the run's service, in their order; an answer may come later."""
+class _Requester:
+    """Sends requests to the service of the run, in order; answers may come later."""
 
     def __init__(
         self, session: Any, control: RequestedControl, tell: Callable[[str], None]
@@ -213,16 +213,16 @@ class _Asking:
         self._open: list[tuple[str, Any]] = []
 
     def go_on(self) -> None:
-        """Send what was asked for, and hear the answers that have come."""
+        """Send new requests, and report refusals among the answers that have come."""
         while self._client.service_is_ready():
             try:
                 request = self._control.requests.get_nowait()
             except queue.Empty:
                 break
-            asked = self._kind.Request(
+            message = self._kind.Request(
                 command=int(request.command), steps=request.steps, rate=request.rate
             )
-            self._open.append((request.command.name.lower(), self._client.call_async(asked)))
+            self._open.append((request.command.name.lower(), self._client.call_async(message)))
         waiting = []
         for word, answer in self._open:
             if not answer.done():
@@ -241,7 +241,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
     from ros2_cosim.ros.session import data_qos, message_class
 
     session.record_reader(topics.STATUS, topics.STATUS_TYPE, data_qos(), control.take)
-    # The newest of each is enough, and nobody has to wait for an onlooker.
+    # The newest message is enough, and no writer waits for an observer.
     newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -253,7 +253,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
                 stamp, _, record = codec.decode(data)
             except ProtocolError:
                 return  # another program's message of that name
-            control.heard(stamp)
+            control.received(stamp)
             view.take(vehicle, record, stamp)
 
         return receive

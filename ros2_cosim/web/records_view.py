@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of any run, made from the records that its participants exchange.
 
-Whoever hears a run (a subscription, an observer of the scheduler) hands its records in; nothing
-else of the run has to be known.
+A subscription or an observer of the scheduler passes the records in; nothing else of the run is
+needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
-from ros2_cosim.vds.data_port_view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
 
 
 class Footprint(NamedTuple):
@@ -31,15 +31,15 @@ class Footprint(NamedTuple):
     width: float
 
 
-#: So many times are waited for the pose of a vehicle before the others are shown without it.
+#: Number of times that wait for the pose of a vehicle; then the others are shown without it.
 _PATIENCE = 50
 
 
 class RecordsView:
-    """A ``RunView`` of vehicles that are known by their records.
+    """A ``RunPicture`` of vehicles that are known by their records.
 
-    Poses that are shown together are of the same time: gaps between a new pose and an old one
-    would be wrong by what the vehicles drive meanwhile.
+    Poses that are shown together are of the same time: between a new pose and an old one, the
+    gap would be wrong by the distance driven meanwhile.
 
     :param vehicles: name -> footprint, in the order in which they are shown
     """
@@ -57,9 +57,9 @@ class RecordsView:
         self._boxes: tuple[BoxView, ...] = ()
 
     def take(self, vehicle: str, record: Any, stamp: int) -> None:
-        """Hear a record and its stamp [ns]; ``vehicle`` says whose it is, if it belongs to one.
+        """Take a record and its stamp [ns]; ``vehicle`` is its vehicle, if it has one.
 
-        Kinds that the picture does not need are left alone.
+        Records that the picture does not need are ignored.
         """
         with self._lock:
             if isinstance(record, Odometry):
@@ -77,7 +77,7 @@ class RecordsView:
                 )
 
     def picture(self) -> dict[str, Any]:
-        """The vehicles that have been heard of."""
+        """The vehicles that have sent a pose."""
         with self._lock:
             views = [
                 self._view(name, size, self._poses[name])
@@ -89,7 +89,7 @@ class RecordsView:
 
     def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
         if self._shown is not None and stamp < self._shown - SECOND:
-            # Time has gone back: the run has begun anew.
+            # Time has gone back: the run was reset.
             self._shown, self._poses, self._coming = None, {}, {}
             self._heard, self._struck = set(), set()
         self._heard.add(vehicle)
@@ -106,7 +106,7 @@ class RecordsView:
             self._show(min(self._coming))
 
     def _show(self, stamp: int) -> None:
-        """Show the poses of a time; whatever is older does not matter any more."""
+        """Show the poses of a time; older ones are dropped."""
         self._shown = stamp
         self._poses |= self._coming[stamp]
         self._coming = {s: poses for s, poses in self._coming.items() if s > stamp}

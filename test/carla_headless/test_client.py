@@ -239,7 +239,7 @@ def test_several_clients_share_one_world(server_port: int, world: Any) -> None:
     assert car.get_velocity().x > 0.5
 
 
-def test_a_client_that_vanishes_harms_nobody(server_port: int, world: Any) -> None:
+def test_a_client_that_vanishes_harms_no_other(server_port: int, world: Any) -> None:
     script = (
         "import carla, os, time\n"
         f"world = carla.Client('127.0.0.1', {server_port}).get_world()\n"

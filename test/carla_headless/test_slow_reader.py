@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that do not read: synchronous ticks wait for them, but not for ever; others go on."""
+"""Readers that do not read: synchronous ticks wait for them for a limited time; others go on."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_ticks_wait_until_a_slow_reader_has_caught_up(server: Server) -> None:
     stream = _subscribe(caller)
     for _ in range(400):  # 14 MB: far more than the buffers take
         caller.send("tick_cue")
-    assert other.call("version") == "0.9.16"  # nobody else is held up
+    assert other.call("version") == "0.9.16"  # no other client waits
     frames = _frames(stream, first + 400)
     assert frames == list(range(first + 1, first + 401))
     assert [caller.answer() for _ in range(400)] == frames

@@ -8,7 +8,6 @@ import os
 import sys
 import zipfile
 from fractions import Fraction
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -251,18 +250,3 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> Non
             load_fmu(path)
         assert "\n" not in str(caught.value)
     assert os.getcwd() == before
-
-
-def test_without_fmpy_one_sentence_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Hidden(MetaPathFinder):
-        def find_spec(self, name: str, *rest: object) -> None:
-            if name == "fmpy":
-                raise ModuleNotFoundError("No module named 'fmpy'", name=name)
-
-    for name in [name for name in sys.modules if name.split(".")[0] == "fmpy"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
-    with pytest.raises(DescriptionError, match="a.fmu: FMUs need the Python package FMPy"):
-        describe_fmu(tmp_path / "a.fmu")

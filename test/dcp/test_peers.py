@@ -121,7 +121,11 @@ def test_a_receiver_that_converts_nothing_gets_its_own_type(tmp_path: Path) -> N
 LOGGED = describe(
     Offset,
     log_categories=(LogCategory(7, "c"),),
-    log_templates=(LogTemplate(3, 7, 2, "%string is %uint8"), LogTemplate(4, 7, 2, "%float64")),
+    log_templates=(
+        LogTemplate(3, 7, 2, "%string is %uint8"),
+        LogTemplate(4, 7, 2, "%float64"),
+        LogTemplate(5, 7, 2, "beep"),
+    ),
 )
 
 
@@ -158,6 +162,14 @@ def test_answers_with_log_entries_that_are_cut_off() -> None:
     remote.pending[1] = PendingRequest(PduType.INF_log, request, 0.0)
     remote.take_empty()
     assert remote.pending == {}
+
+
+def test_equal_entries_in_one_answer_all_count() -> None:
+    remote = RemoteSlave("s", LOGGED, 1, "127.0.0.1", 1, UDP)
+    _, request = remote.next_inf(PduType.INF_log, b"\0\5")
+    remote.pending[0] = PendingRequest(PduType.INF_log, request, 0.0)
+    remote.take_control(b"\xb4\0\0\1" + 3 * entry(5, b""))
+    assert [e.text for e in remote.log] == ["beep", "beep", "beep"]
 
 
 class Closing(SlaveServer):

@@ -28,7 +28,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.system import BUILT_IN_MODELS, MODEL_GROUP
-from ros2_cosim.vds.data_port_schema import openapi
+from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantSettings
 from ros2_cosim.vds.replay import replay

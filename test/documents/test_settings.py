@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ConfigDict, Field, model_validator
 
 from ros2_cosim.documents.settings import Duration, Name, PositiveDuration, Section, read_section
@@ -30,6 +32,7 @@ class Car(Section):
     delay: Duration = 0
     period: PositiveDuration = 1
     lights: bool = True
+    weights: frozenset[int] = frozenset()
 
     @model_validator(mode="after")
     def _rule(self) -> Car:
@@ -54,6 +57,8 @@ class Car(Section):
             "a.yaml: wheels.0.radius: found inf; allowed is a finite number",
         ),
         ({"wheels": {}}, "a.yaml: wheels: found {}; allowed is a list"),
+        ({"weights": 1}, "a.yaml: weights: found 1; allowed is a valid frozenset"),
+        ({3: 1}, "a.yaml: 3: found 3; allowed is a text as key"),
         ({"wheels": [{}] * 5}, "a.yaml: wheels: found 5 entries; allowed is at most 4"),
         (
             {"wheels": [{"spokes": "few"}]},
@@ -77,8 +82,10 @@ class Car(Section):
         ({"name": "x" * 90 + "!"}, "xxx...xxx"),
         (
             {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5},
-            "; b: unknown key; allowed are name, wheels, parts, engine, delay, period, lights; "
-            "c: unknown key; allowed are name, wheels, parts, engine, delay, period, lights; "
+            "; b: unknown key; allowed are name, wheels, parts, engine, delay, period, lights, "
+            "weights; "
+            "c: unknown key; allowed are name, wheels, parts, engine, delay, period, lights, "
+            "weights; "
             "and 2 more",
         ),
     ],
@@ -114,3 +121,25 @@ def test_sections_do_not_change_and_may_add_to_the_configuration() -> None:
     section = read_section(Strict, {"number": 1.0})
     with pytest.raises(ValueError, match="frozen"):
         section.number = 2.0  # type: ignore[misc]
+
+
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(
+            st.sampled_from([*Car.model_fields, *Wheel.model_fields, "from", "x", "", 3]), inner
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(_PLAIN)
+def test_any_data_give_a_section_or_one_sentence(data: Any) -> None:
+    try:
+        read_section(Car, data, origin="a.yaml")
+    except ConfigurationError as error:
+        text = str(error)
+        assert text.startswith("a.yaml: ")
+        assert "unknown key" in text or "missing" in text or "allowed" in text or "must" in text

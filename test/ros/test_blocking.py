@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is granted to where, who waits for which promise of whom, since when."""
+"""What each participant is granted, which promise it waits for, and since when."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def graph() -> Graph:
 
 
 def table(**bounds: int) -> BlockingTable:
-    """Everybody running, with these bounds, heard of at wall time 0."""
+    """All running, with these bounds, seen at wall time 0."""
     found = BlockingTable(graph(), NAMES, 0)
     for name in NAMES:
         found.on_state(ParticipantState(name, int(State.RUNNING), "first activation"), 0)
@@ -139,7 +139,7 @@ def test_silence_is_noticed_of_those_who_should_have_said_something() -> None:
     found.on_heartbeat(Heartbeat("plant", 6, 60, ("controller.command",), (60,)), 8 * SECOND)
     found.on_heartbeat(Heartbeat("controller", 5, 100, (HORIZON,), (100,)), SECOND)
     assert found.silent(200, 9 * SECOND, 5 * SECOND) == ["sensor", "controller", "recorder"]
-    # Who has reached the end writes its results, which may take time.
+    # A participant that has reached the end writes its results, which may take time.
     assert found.silent(100, 9 * SECOND, 5 * SECOND) == ["sensor"]
     found.on_state(ParticipantState("sensor", int(State.STOPPED), "done"), 0)
     assert found.silent(100, 9 * SECOND, 5 * SECOND) == []
@@ -158,8 +158,8 @@ def test_a_standstill_is_explained_with_the_time_since_when() -> None:
 
 def test_words_of_strangers_are_ignored() -> None:
     found = table()
-    found.on_state(ParticipantState("nobody", int(State.ERROR), ""), 0)
-    found.on_completion(Completion("nobody", 1, 10, FOREVER, "", ()), 0)
-    found.on_heartbeat(Heartbeat("nobody", 1, 10, (), ()), 0)
+    found.on_state(ParticipantState("unknown", int(State.ERROR), ""), 0)
+    found.on_completion(Completion("unknown", 1, 10, FOREVER, "", ()), 0)
+    found.on_heartbeat(Heartbeat("unknown", 1, 10, (), ()), 0)
     assert found.entries.keys() == set(NAMES)
     assert found.entries["plant"].bound == NEVER

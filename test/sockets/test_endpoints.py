@@ -12,8 +12,8 @@ import pytest
 
 from ros2_cosim.sockets.endpoints import (
     READ_SIZE,
-    Connection,
     Listener,
+    TcpConnection,
     open_listener,
     open_udp,
     send_all,
@@ -36,7 +36,7 @@ class Echo:
 
     def __init__(self, reactor: Reactor) -> None:
         self.reactor = reactor
-        self.connections: list[Connection] = []
+        self.connections: list[TcpConnection] = []
         self.closed = 0
         self.sizes: list[int] = []
         self.listener = Listener(reactor, "127.0.0.1", 0, self.accept)
@@ -46,7 +46,7 @@ class Echo:
             self.sizes.append(len(received))
             connection.send(received)
 
-        connection = Connection(self.reactor, sock, data, self.close)
+        connection = TcpConnection(self.reactor, sock, data, self.close)
         self.connections.append(connection)
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ def test_a_peer_that_reads_nothing_is_closed_at_the_bound(reactor):
     listener.setblocking(True)
     near, _ = listener.accept()
     closed = []
-    connection = Connection(
+    connection = TcpConnection(
         reactor, near, lambda data: None, lambda: closed.append(1), max_backlog=1_000_000
     )
     for _ in range(100_000):

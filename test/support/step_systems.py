@@ -17,7 +17,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.kernel.virtual_time import VirtualTime
+from ros2_cosim.realtime.virtual_time import VirtualTime
 
 MS = 1_000_000
 

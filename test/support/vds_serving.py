@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ros2_cosim.vds.data_port import DataPort
+from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.vds.fleet_settings import read_settings
-from ros2_cosim.vds.run_modes import FreeRunSettings
+from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 PATIENCE_S = 60.0
@@ -53,7 +53,7 @@ def data_port(
             **{"http_port": 0, **settings},
         )
     )
-    server.mode.pause()
+    server.control.pause()
     with served(server):
         yield server
 

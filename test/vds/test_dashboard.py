@@ -10,10 +10,10 @@ import pytest
 from support.browser import Browser, BrowserError, find_browser
 from support.vds_serving import data_port
 
-from ros2_cosim.vds.controllable import RunStatus
-from ros2_cosim.vds.data_port import DataPort
-from ros2_cosim.vds.data_port_api import DataPortApi
-from ros2_cosim.vds.data_port_view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.controllable import ControlStatus
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
 from ros2_cosim.vds.server import VdsServer
 
 PROGRAM = find_browser()
@@ -79,7 +79,7 @@ def test_it_shows_the_run(browser: Browser, server: VdsServer, dark: bool) -> No
     gap = server.fleet["front"].output().state.x - server.fleet["rear"].output().state.x - 4.79
     assert f"{gap:.2f} m" in rows[1]
     assert "driven" in rows[0]
-    server.mode.step(20)
+    server.control.step(20)
     browser.wait_for("document.body.dataset.steps >= 20")
     for canvas in ("scene", "speeds", "gaps"):
         browser.wait_for(f"{INKED % canvas} > 3")
@@ -94,11 +94,11 @@ def test_it_fits_a_telephone(browser: Browser, server: VdsServer) -> None:
 
 def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
     opened(browser, server)
-    before = server.mode.status().steps
+    before = server.control.status().steps
     browser.evaluate("document.getElementById('count').value = '10'")
     browser.evaluate("document.getElementById('step').click()")
     browser.wait_for(f"document.body.dataset.steps == {before + 10}")
-    assert server.mode.status().steps == before + 10
+    assert server.control.status().steps == before + 10
 
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'running'")
@@ -106,16 +106,16 @@ def test_the_controls_work(browser: Browser, server: VdsServer) -> None:
     browser.wait_for(f"{INKED % 'timing'} > 3")
     browser.evaluate("document.getElementById('pause').click()")
     browser.wait_for("document.getElementById('state').innerText === 'paused'")
-    assert server.mode.status().state == "paused"
+    assert server.control.status().state == "paused"
 
     choose = "const s = document.getElementById('rate'); s.value = '0.5';"
     browser.evaluate(f"(() => {{ {choose} s.dispatchEvent(new Event('change')); }})()")
     browser.wait_for("document.getElementById('rate').value === '0.5'")
-    while server.mode.status().rate != 0.5:
+    while server.control.status().rate != 0.5:
         browser.wait_for("true")
-    server.mode.set_rate(3.0)  # a rate that is none of the choices, set by somebody else
+    server.control.set_rate(3.0)  # a rate that is none of the choices, set by another client
     browser.wait_for("document.getElementById('rate').value === '3'")
-    server.mode.set_rate(1.0)
+    server.control.set_rate(1.0)
     assert browser.complaints == []
 
 
@@ -132,8 +132,8 @@ class Hostile:
 
     def set_rate(self, rate: float | None) -> None: ...
 
-    def status(self) -> RunStatus:
-        return RunStatus("running", 0, 1, None, False)
+    def status(self) -> ControlStatus:
+        return ControlStatus("running", 0, 1, None, False)
 
     def picture(self) -> dict[str, Any]:
         ego = VehicleView(self.name, 0, 0, 0, 5, 0, 4, 2, status=self.name)
@@ -150,7 +150,7 @@ def test_another_run_is_shown_and_its_names_are_text(browser: Browser) -> None:
     assert text(browser, "#name") == run.name
     assert run.name in text(browser, "tbody")
     assert browser.evaluate("document.querySelectorAll('img').length") == 0
-    # Neither timing nor another rate: whoever drives the run does not offer them.
+    # Neither timing nor another rate: this run does not offer them.
     assert browser.evaluate("document.getElementById('rate').disabled") is True
     assert browser.evaluate("document.querySelector('.timing').hidden") is True
     assert "19.00 m" in text(browser, "tbody")

@@ -15,9 +15,9 @@ from support.vds_peer import HandClock
 from support.vds_serving import PATIENCE_S, Client, data_port, until
 
 from ros2_cosim.models.vehicle import SEDAN
-from ros2_cosim.vds.data_port import MAX_BODY
-from ros2_cosim.vds.data_port_messages import IoRequest, RunRequest, Target, TargetsRequest
-from ros2_cosim.vds.data_port_targets import Telemetry
+from ros2_cosim.vds.data_port.http_server import MAX_BODY
+from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, Target, TargetsRequest
+from ros2_cosim.vds.data_port.telemetry import Telemetry
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.server import VdsServer
 
@@ -41,9 +41,9 @@ def test_command_in_state_out(server: VdsServer, client: Client) -> None:
     status, told = client.ask("POST", "/api/io", command)
     assert status == 200
     assert told["vehicle"] == "rear"
-    before = server.mode.status().steps
-    server.mode.step(100)
-    until(lambda: server.mode.status().steps == before + 100)
+    before = server.control.status().steps
+    server.control.step(100)
+    until(lambda: server.control.status().steps == before + 100)
     status, told = client.ask("POST", "/api/io", {"vehicle": "rear"})
     output = server.fleet["rear"].output()
     assert told["state"]["x"] == output.state.x
@@ -68,16 +68,16 @@ def test_states_of_all_and_of_one(client: Client) -> None:
 def test_health_and_control(server: VdsServer, client: Client) -> None:
     _, told = client.ask("GET", "/api/health")
     assert (told["status"], told["name"], told["state"]) == ("ok", "vds", "paused")
-    before = server.mode.status().steps
+    before = server.control.status().steps
     _, told = client.ask("POST", "/api/run", {"action": "step", "count": 7})
-    until(lambda: server.mode.status().steps == before + 7)
+    until(lambda: server.control.status().steps == before + 7)
     _, told = client.ask("POST", "/api/run", {"action": "rate", "rate": 2.5})
     assert told["rate"] == 2.5
     _, told = client.ask("POST", "/api/run", {"action": "rate", "rate": None})
     assert told["rate"] is None
     _, told = client.ask("POST", "/api/run", {"action": "resume"})
     assert told["state"] == "running"
-    until(lambda: server.mode.status().steps > before + 7)
+    until(lambda: server.control.status().steps > before + 7)
     _, told = client.ask("POST", "/api/run", {"action": "pause"})
     assert told["state"] == "paused"
     client.ask("POST", "/api/run", {"action": "rate", "rate": 1})
@@ -160,7 +160,7 @@ def test_telemetry_fans_out(server: VdsServer, client: Client) -> None:
         status, told = client.ask("POST", "/api/io/targets", request)
         assert (status, told["vehicles"][vehicle]["targets"]) == (200, chosen)
     assert client.ask("GET", "/api/io/targets")[1] == told
-    server.mode.step(1)
+    server.control.step(1)
     first, second, third = (json.loads(r.recv(65536)) for r in receivers)
     assert first == second
     assert first["vehicle"] == "rear" and "command" in first
@@ -202,7 +202,7 @@ def test_the_schema_describes_what_is_there(client: Client) -> None:
         text.split("/")[-1] for text in json.dumps(document).split('"') if text.startswith("#/")
     }
     assert references <= schemas.keys()
-    for model in (IoRequest, RunRequest, TargetsRequest):
+    for model in (IoRequest, ChangeRunRequest, TargetsRequest):
         assert schemas[model.__name__]["properties"].keys() == model.model_fields.keys()
     _, told = client.ask("GET", "/api/state?vehicle=rear")
     (vehicle,) = told["vehicles"]

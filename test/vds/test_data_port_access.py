@@ -12,7 +12,7 @@ import pytest
 from support.vds_serving import PATIENCE_S, Client, data_port, until
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.vds.data_port import MAX_BODY, MAX_CONNECTIONS
+from ros2_cosim.vds.data_port.http_server import MAX_BODY, MAX_CONNECTIONS
 from ros2_cosim.vds.server import VdsServer
 
 

@@ -10,9 +10,9 @@ import pytest
 from support.vds_serving import Client, data_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.vds.controllable import RunStatus
-from ros2_cosim.vds.data_port_api import DataPortApi
-from ros2_cosim.vds.data_port_view import BoxView, VehicleView, gap_ahead, picture_of
+from ros2_cosim.vds.controllable import ControlStatus
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.view import BoxView, VehicleView, gap_ahead, picture_of
 
 
 class Watched:
@@ -33,8 +33,8 @@ class Watched:
     def set_rate(self, rate: float | None) -> None:
         raise ConfigurationError("rate: not here")
 
-    def status(self) -> RunStatus:
-        return RunStatus("running", 1_500_000_000, 3, None, False)
+    def status(self) -> ControlStatus:
+        return ControlStatus("running", 1_500_000_000, 3, None, False)
 
     def picture(self) -> dict[str, Any]:
         return picture_of(
@@ -64,7 +64,7 @@ def test_in_lock_step_the_port_looks_on() -> None:
         assert made.data_port is not None
         client = Client(made.data_port)
         status, told = client.ask("POST", "/api/io", {"vehicle": "rear", "brake": 1})
-        assert status == 400 and "stepped by the commands on its UDP ports" in told["error"]
+        assert status == 400 and "the commands on the UDP ports step this run" in told["error"]
         assert client.ask("POST", "/api/io", {"vehicle": "rear"})[0] == 200
         run = client.ask("GET", "/api/run")[1]
         assert (run["timing"], run["run"]["may_change_rate"]) == (None, False)

@@ -21,9 +21,9 @@ from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.participant import VdsPlant
 from ros2_cosim.vds.ports import open_udp
-from ros2_cosim.vds.run_modes import FreeRunSettings
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 MS = 1_000_000

@@ -13,10 +13,10 @@ import pytest
 from support.vds_peer import HandClock
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
 from ros2_cosim.vds.replay import Recorder, replay
-from ros2_cosim.vds.run_modes import FreeRun, FreeRunSettings
-from ros2_cosim.vds.session import Output
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 MS = 1_000_000
@@ -37,7 +37,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def test_commands_hold_from_the_first_tick_at_their_time(tmp_path: Path) -> None:
-    seen: list[Mapping[str, Output]] = []
+    seen: list[Mapping[str, VehicleOutput]] = []
     done = replay(written(tmp_path, SCENARIO), seen.append)
     assert (done.time, done.steps) == (100 * MS, 10)
     assert [o["v"].command.throttle for o in seen] == [0.5] * 3 + [0.0] * 7
@@ -61,7 +61,7 @@ def test_all_run_modes_give_the_same_states(tmp_path: Path) -> None:
     free = settings.fleet()
     ticks = 0
 
-    def on_tick(outputs: Mapping[str, Output]) -> None:
+    def on_tick(outputs: Mapping[str, VehicleOutput]) -> None:
         nonlocal ticks
         ticks += 1
         recorder(outputs)
@@ -69,7 +69,7 @@ def test_all_run_modes_give_the_same_states(tmp_path: Path) -> None:
             run.command("a", VehicleCommand(0.001 * ticks, 0.3, acceleration=nan))
             run.command("b", VehicleCommand(0.0, 0.01 * (ticks % 50)))
 
-    run = FreeRun(free, FreeRunSettings(), clock=clock, on_tick=on_tick)
+    run = FreeRunMode(free, FreeRunSettings(), clock=clock, on_tick=on_tick)
     run.run(steps=200)
     recorder.end(free)
     assert run.fail_safes == {"a": 1, "b": 1}
@@ -126,7 +126,7 @@ def test_wrong_lines_are_named(tmp_path: Path, line: str, text: str) -> None:
         ("", "vds_scenario: found None"),
         ('{"vds_scenario": 2}', "found 2; allowed is 1"),
         ('{"vds_scenario": 1}', "vehicles"),
-        (SCENARIO.splitlines()[0], "the last line must say the end"),
+        (SCENARIO.splitlines()[0], "the last line must give the end"),
         (json.dumps({"x": "y" * 2_000_000}), "line 1: longer than"),
     ],
 )

@@ -21,11 +21,12 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.vds import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import FleetSettings, read_settings
-from ros2_cosim.vds.ports import read_address
+from ros2_cosim.vds.free_run import FreeRunSettings
+from ros2_cosim.vds.ports import CommandPorts, CommandReceiver, read_address
 from ros2_cosim.vds.replay import replay
-from ros2_cosim.vds.run_modes import FreeRunSettings
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 from ros2_cosim.vds.vehicle_plant import FAIL_SAFE, VehicleCommand
 
@@ -126,17 +127,17 @@ def test_another_sender_may_begin_anew(peer: Peer) -> None:
 def test_pause_and_step_hold_in_lock_step(peer: Peer) -> None:
     with serving([peer.address], lockstep=True) as server:
         port = server.ports.ports["v"]
-        server.mode.pause()
+        server.control.pause()
         for k in range(1, 6):
             peer.send(port, pack_command(k))
-        server.mode.step(2)
-        until(lambda: server.mode.status().steps == 2)
-        assert server.mode.status().state == "paused"
-        server.mode.resume()
-        until(lambda: server.mode.status().steps == 5)
+        server.control.step(2)
+        until(lambda: server.control.status().steps == 2)
+        assert server.control.status().state == "paused"
+        server.control.resume()
+        until(lambda: server.control.status().steps == 5)
         with pytest.raises(ConfigurationError, match="sets the pace"):
-            server.mode.set_rate(2.0)
-        assert not server.mode.status().may_change_rate
+            server.control.set_rate(2.0)
+        assert not server.control.status().may_change_rate
 
 
 def test_vehicles_step_each_by_its_own_port(peer: Peer) -> None:
@@ -214,10 +215,10 @@ def test_stale_and_malformed_packets_never_change_state(peer: Peer) -> None:
     valid = pack_command(500, throttle=0.5)
     with serving([], free_run=free) as server:
         port = server.ports.ports["v"]
-        server.mode.pause()
+        server.control.pause()
         peer.send(port, valid)
         until(lambda: server.ports.counts()["v"].accepted == 1)
-        server.mode.step(1)
+        server.control.step(1)
         until(lambda: server.fleet["v"].output().command.throttle == 0.5)
         latched = server.fleet["v"].output().command
         sent = 0
@@ -241,10 +242,27 @@ def test_stale_and_malformed_packets_never_change_state(peer: Peer) -> None:
             counted = sent
             until(lambda: sum(server.ports.counts()["v"]) == 1 + counted)  # noqa: B023
         assert server.ports.counts()["v"].accepted == 1
-        steps = server.mode.status().steps
-        server.mode.step(10)
-        until(lambda: server.mode.status().steps == steps + 10)
+        steps = server.control.status().steps
+        server.control.step(10)
+        until(lambda: server.control.status().steps == steps + 10)
         assert server.fleet["v"].output().command == latched
+
+
+def test_a_flood_at_one_port_does_not_hold_up_the_others(peer: Peer) -> None:
+    ports = CommandPorts(("v", "w"), "127.0.0.1", 0)
+    for k in range(200):
+        peer.send(ports.ports["v"], pack_command(k))
+    peer.send(ports.ports["w"], pack_command(1))
+    order: list[str] = []
+    receiver = CommandReceiver(
+        ports, lambda vehicle, packet: order.append(vehicle), MonotonicClock(), 10**9
+    )
+    receiver.start()
+    until(lambda: sum(counts.accepted for counts in ports.counts().values()) == 201)
+    receiver.close()
+    receiver.close()
+    ports.close()
+    assert order.index("w") <= 64
 
 
 def test_a_recorded_run_is_replayed_exactly(peer: Peer, tmp_path: Path) -> None:

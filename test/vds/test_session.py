@@ -14,15 +14,15 @@ from support.headless_process import HIGHWAY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import SEDAN, TRUCK, Vehicle, VehicleControl
-from ros2_cosim.vds.actuator import Actuator, ActuatorSettings, DelayLine, Limits
-from ros2_cosim.vds.fleet_settings import read_settings
-from ros2_cosim.vds.session import (
+from ros2_cosim.vds.actuator import Actuator, ActuatorLimits, ActuatorSettings, DelayLine
+from ros2_cosim.vds.fleet import (
     Fleet,
-    Session,
     SessionSettings,
+    VehicleSession,
     state_bytes,
     state_from_bytes,
 )
+from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.vehicle_plant import (
     NEUTRAL,
     REVERSE,
@@ -67,19 +67,19 @@ def test_a_delay_line_shows_the_newest_value_that_is_old_enough(
 
 
 def test_limits_bound_value_and_rate() -> None:
-    limits = Limits(-1.0, 1.0, 2.0)
+    limits = ActuatorLimits(-1.0, 1.0, 2.0)
     assert limits.follow(0.0, 5.0, 0.1) == 0.2
     assert limits.follow(0.95, 5.0, 0.1) == 1.0
     assert limits.follow(0.0, -5.0, 0.1) == -0.2
-    assert Limits().follow(0.0, 5.0, 0.1) == 5.0
+    assert ActuatorLimits().follow(0.0, 5.0, 0.1) == 5.0
     for wrong in ((1.0, -1.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, nan)):
         with pytest.raises(ConfigurationError, match="actuator"):
-            Limits(*wrong)
+            ActuatorLimits(*wrong)
 
 
 def test_an_actuator_delays_saturates_and_limits_the_rate() -> None:
     settings = ActuatorSettings(
-        delay_ns=15 * MS, steer=Limits(-0.5, 0.5, 10.0), throttle=Limits(0.0, 0.8)
+        delay_ns=15 * MS, steer=ActuatorLimits(-0.5, 0.5, 10.0), throttle=ActuatorLimits(0.0, 0.8)
     )
     actuator = Actuator(settings)
     command = VehicleCommand(steer=1.0, throttle=1.0, brake=2.0, gear=-1)
@@ -93,7 +93,7 @@ def test_an_actuator_delays_saturates_and_limits_the_rate() -> None:
 
 @pytest.mark.parametrize("command", [VehicleCommand(steer=nan), VehicleCommand(brake=inf)])
 def test_no_value_that_is_no_number_gets_in(command: VehicleCommand) -> None:
-    session = Session(VehiclePlant(SEDAN))
+    session = VehicleSession(VehiclePlant(SEDAN))
     before = session.output()
     with pytest.raises(ConfigurationError, match="finite"):
         session.set_input(command)
@@ -104,7 +104,7 @@ def test_no_value_that_is_no_number_gets_in(command: VehicleCommand) -> None:
 
 def test_a_tick_uses_the_latched_command_until_the_next_one() -> None:
     plant = Counter()
-    session = Session(plant, SessionSettings(dt_ns=10 * MS))
+    session = VehicleSession(plant, SessionSettings(dt_ns=10 * MS))
     session.tick()
     session.set_input(VehicleCommand(throttle=0.1))
     session.set_input(VehicleCommand(throttle=0.2))
@@ -117,7 +117,7 @@ def test_a_tick_uses_the_latched_command_until_the_next_one() -> None:
 
 
 def test_the_sensor_shows_an_older_state() -> None:
-    session = Session(Counter(), SessionSettings(dt_ns=10 * MS, sensor_delay_ns=25 * MS))
+    session = VehicleSession(Counter(), SessionSettings(dt_ns=10 * MS, sensor_delay_ns=25 * MS))
     seen = []
     for _ in range(6):
         output = session.tick()
@@ -217,7 +217,7 @@ def test_vehicles_do_not_depend_on_each_other() -> None:
 
 
 def test_commands_may_come_from_another_thread() -> None:
-    session = Session(VehiclePlant(SEDAN))
+    session = VehicleSession(VehiclePlant(SEDAN))
     commands = [VehicleCommand(throttle=k / 100, brake=1 - k / 100) for k in range(100)]
     producer = threading.Thread(target=lambda: [session.set_input(c) for c in commands * 20])
     producer.start()
@@ -256,8 +256,8 @@ def test_a_step_that_no_vehicle_takes_is_refused(dt: str) -> None:
 
 
 def test_a_fleet_has_one_step() -> None:
-    slow = Session(VehiclePlant(SEDAN), SessionSettings(dt_ns=10 * MS))
+    slow = VehicleSession(VehiclePlant(SEDAN), SessionSettings(dt_ns=10 * MS))
     with pytest.raises(ConfigurationError, match="5ms, 10ms"):
-        Fleet({"a": Session(VehiclePlant(SEDAN)), "b": slow})
+        Fleet({"a": VehicleSession(VehiclePlant(SEDAN)), "b": slow})
     with pytest.raises(ConfigurationError, match="no vehicle"):
         Fleet({})

@@ -147,7 +147,7 @@ def test_a_state_that_is_no_number_is_refused() -> None:
         decode_state(encode_state(0, 0.0, state._replace(wheel_load=(0.0, nan, 0.0, 0.0))))
 
 
-def test_what_nobody_would_take_is_not_sent() -> None:
+def test_a_command_that_no_receiver_accepts_is_not_sent() -> None:
     with pytest.raises(ConfigurationError, match="finite"):
         encode_command(0, 0.0, VehicleCommand(steer=nan))
     with pytest.raises(ConfigurationError, match="gear"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The .dcp package: a zip archive with the description and whatever belongs to it."""
+"""The .dcp package: a zip archive with the description and further files."""
 
 from __future__ import annotations
 

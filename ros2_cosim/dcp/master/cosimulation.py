@@ -190,6 +190,11 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
     :raises WiringError: a connection does not fit
     """
     with ExitStack() as stack:
+        served = [
+            (name, *_serve(name, slave, settings, stack))
+            for name, slave in settings.slaves.items()
+            if slave.is_local
+        ]
         master = Master(
             op_mode=OpMode[settings.mode.upper()],
             resolution=settings.step,
@@ -199,11 +204,6 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             missing=settings.missing,
             acceptable_loss=settings.acceptable_loss,
         )
-        served = [
-            (name, *_serve(name, slave, settings, stack))
-            for name, slave in settings.slaves.items()
-            if slave.is_local
-        ]
         stack.callback(master.close)  # before the slaves are told to end
         local: dict[str, tuple[SlaveDescription, int | None]] = {
             name: (description, port) for name, description, port in served

@@ -29,8 +29,9 @@ from ros2_cosim.dcp.description.data_report import data_figures
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
+from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.plan import CouplingPlan, make_plan
-from ros2_cosim.dcp.master.remote import LogEntry, RemoteSlave, SlaveUse
+from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.master.run import MasterRun, RunOptions
 from ros2_cosim.dcp.master.setup import Setup
@@ -57,13 +58,13 @@ class Master:
     :param resolution: time resolution in seconds for slaves that do not have their own
     :param timeout_s: longest wait for anything a slave has to do; only ends the run
     :param retry_s: over UDP, a request without an answer is sent again after this time
-    :param connect_wait_s: how long a slave that refuses the connection may take to listen
+    :param connect_wait_s: for this time [s] a refused connection is tried again
     :param stepping: ``"parallel"`` (all compute, then all send) or ``"sequential"`` (one
         after the other in the order of ``add_slave``, each seeing the newest outputs)
     :param data_synchronisation: step by data PDUs in RUNNING instead of STC_do_step; the
         slaves must be run with the same choice
-    :param missing: what to do when outputs do not come over UDP
-    :param data_wait_s: how long outputs on UDP may come after the slave has sent them
+    :param missing: policy for outputs that do not arrive over UDP
+    :param data_wait_s: longest wait for outputs on UDP after the slave has sent them [s]
     :param acceptable_loss: greatest share of lost data PDUs per data_id, None for any
     :param on_log: called with each log entry that slaves send by notification
     """

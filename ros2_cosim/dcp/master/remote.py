@@ -18,32 +18,19 @@ from ros2_cosim.dcp.description.model import (
     element_count,
     start_value,
 )
+from ros2_cosim.dcp.master.log import LogEntry, read_log
 from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
-from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, PduError, WiringError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu, decode_log_arguments
+from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, WiringError
+from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu
 from ros2_cosim.dcp.wire.states import OVERTAKEN
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink
 from ros2_cosim.dcp.wire.values import PayloadCodec, Value
 
 _STC = struct.Struct("<BHBB")
 _INF = struct.Struct("<BHB")
-_ENTRY = struct.Struct("<qB")
 STATES = {int(state): state for state in State}
 _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
-
-
-@dataclass(frozen=True)
-class LogEntry:
-    """A log entry of a slave with its complete text."""
-
-    slave: str
-    time: int
-    category: int
-    level: int
-    text: str
-    template: int = 0
-    values: tuple[Value, ...] = ()
 
 
 @dataclass
@@ -142,6 +129,7 @@ class RemoteSlave:
         self.parameters: dict[str, Value] = {}
         self.tuned: dict[str, Value] = {}
         self.log: list[LogEntry] = []
+        self._templates = {t.id: t for t in description.log_templates}
         self.error_code: int | None = None
         self.log_answer: bytes | None = None
         self.datagrams: list[tuple[tuple[str, int], bytes]] = []
@@ -267,10 +255,7 @@ class RemoteSlave:
         if layout is None or not layout.fits(len(data)):
             return
         if kind == PduType.NTF_log:
-            entry = data[2:]
-            if entry[_ENTRY.size : 2 * _ENTRY.size] == entry[: _ENTRY.size]:
-                entry = entry[_ENTRY.size :]  # some slaves send time and template twice
-            self._take_log(entry)
+            self._take_log(data[2:], notified=True)
             return
         seq = data[1] | data[2] << 8
         if kind == PduType.RSP_nack:
@@ -287,7 +272,7 @@ class RemoteSlave:
             self.error_code = data[4] | data[5] << 8
         elif kind == PduType.RSP_log_ack:
             self.log_answer = data[4:]
-            self._take_log(data[4:])
+            self._take_log(data[4:], notified=False)
 
     def take_empty(self) -> None:
         """Some slaves send an empty PDU if they have no log entries."""
@@ -295,38 +280,11 @@ class RemoteSlave:
             if request.kind is PduType.INF_log:
                 del self.pending[seq]
 
-    def _take_log(self, data: bytes) -> None:
-        """Take all entries; reading ends at a cut-off or unknown entry."""
-        entries, end = self._read_log(data, short=False)
-        if end < len(data):
-            others, other_end = self._read_log(data, short=True)
-            if other_end > end:
-                entries = others
-        for entry in entries:
+    def _take_log(self, data: bytes, *, notified: bool) -> None:
+        for entry in read_log(self.name, self._templates, data, notified=notified):
             self.log.append(entry)
             if self.on_log is not None:
                 self.on_log(entry)
-
-    def _read_log(self, data: bytes, *, short: bool) -> tuple[list[LogEntry], int]:
-        """The readable entries, and the offset at which reading ended."""
-        templates = {t.id: t for t in self.description.log_templates}
-        entries: list[LogEntry] = []
-        at = 0
-        while len(data) - at >= _ENTRY.size:
-            time, template_id = _ENTRY.unpack_from(data, at)
-            template = templates.get(template_id)
-            if template is None:
-                break
-            try:
-                values, at = decode_log_arguments(
-                    template.arguments, data, at + _ENTRY.size, short=short
-                )
-            except PduError:
-                break
-            text = template.text(values)
-            found = (self.name, time, template.category, template.level, text)
-            entries.append(LogEntry(*found, template_id, tuple(values)))
-        return entries, at
 
 
 def codec_for(slave: RemoteSlave, variables: Sequence[Variable]) -> PayloadCodec:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ros2_cosim.dcp.master.remote import LogEntry, PendingRequest, Refusal, RemoteSlave
+from ros2_cosim.dcp.master.log import LogEntry
+from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.master.sockets import MasterSockets
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
@@ -38,7 +39,7 @@ class Requests:
     :param slaves: the master's slaves by name; more may be added
     :param timeout_s: longest wait for anything a slave has to do
     :param retry_s: over UDP, a request without an answer is sent again after this time
-    :param connect_wait_s: a slave that refuses the connection is asked again for so long
+    :param connect_wait_s: for this time [s] a refused connection is tried again
     :ivar sockets: the connections to the slaves
     :ivar dropped: data PDUs that belong to no slave
     """

@@ -38,7 +38,7 @@ class MasterSockets:
 
     :param slaves: the master's slaves by name; more may be added
     :param timeout_s: longest wait for a connection
-    :param connect_wait_s: a slave that refuses the connection is asked again for so long
+    :param connect_wait_s: for this time [s] a refused connection is tried again
     :param on_control: takes a response or notification of a slave, or an empty PDU
     :param on_data: takes a data PDU; its data_id tells where it belongs
     :ivar dropped: datagrams of senders that are no slaves

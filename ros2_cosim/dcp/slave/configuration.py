@@ -34,7 +34,7 @@ from ros2_cosim.dcp.wire.values import (
 )
 
 MAX_PDU_BYTES = 16 * 1024 * 1024
-"""Own upper limit of a PDU, whatever a description allows."""
+"""Upper limit of a PDU in this implementation, whatever a description allows."""
 
 _OK = ErrorCode.NONE
 

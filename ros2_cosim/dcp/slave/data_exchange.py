@@ -84,7 +84,7 @@ class DataExchange:
         return DataWatch(self._properties, received, sent)
 
     def clear(self) -> None:
-        """No data PDUs any more."""
+        """Drop all data PDUs."""
         self._inputs, self._params, self._outputs = {}, {}, []
 
     def connect(self) -> bool:
@@ -228,7 +228,7 @@ class DataExchange:
     # -- computing ---------------------------------------------------------------------------
 
     def due_inputs(self) -> list[InputPdu]:
-        """Inputs of the run for which nothing new has come."""
+        """Inputs of the run without new data."""
         return [
             pdu
             for pdu in self._inputs.values()
@@ -256,7 +256,7 @@ class DataExchange:
         return True
 
     def _handle_missing(self) -> None:
-        """Apply the policy for data_ids without anything new for this step."""
+        """Apply the policy for data_ids without new data for this step."""
         missing = self.due_inputs()
         if missing and self._options.input_wait_s > 0:
             self._context.host.await_input(lambda: not self.due_inputs())
@@ -317,7 +317,7 @@ class DataExchange:
         return {number: pdu.watch.counters for number, pdu in self._inputs.items()}
 
     def report(self) -> None:
-        """Log what became of the inputs on their way over UDP."""
+        """Log the counts of the inputs that came over UDP."""
         if not tells_data(self._context.description):
             return
         for number, counters in self.counters().items():

@@ -120,10 +120,10 @@ class FmuSlave(SlaveModel):
             self._initializing = self._stepping = False
 
     def reset(self) -> None:
-        """Nothing is kept over ``configure``."""
+        """Nothing to do: ``configure`` keeps nothing of an earlier run."""
 
     def error(self, code: int, message: str) -> None:
-        """What an FMU still allows after an error is not known: give the instance up."""
+        """Free the instance: it is not known which calls an FMU allows after an error."""
         self._free()
 
     def close(self) -> None:

@@ -33,10 +33,10 @@ class SlaveOptions:
 
     :ivar data_synchronisation: in RUNNING, compute one step whenever every data_id has
         brought new inputs, and send the outputs (instead of ticks of the clock)
-    :ivar missing: what to do about a data_id that brought nothing new for a step;
+    :ivar missing: policy for a data_id without new data for a step;
         anything but HOLD expects every data_id once per step
     :ivar acceptable_loss: greatest share of lost PDUs of a data_id, None for any
-    :ivar input_wait_s: how long STC_do_step waits for data_ids that brought nothing new
+    :ivar input_wait_s: longest wait of STC_do_step for data_ids without new data [s]
     :ivar newest_only: drop data PDUs that came before or that a newer one has overtaken, as their
         sequence ids tell. By default they are used: the standard looks at those ids for
         maxConsecMissedPdus only, and a sender need not count.
@@ -98,7 +98,7 @@ class SlaveHost(Protocol):
         """Run a callback of the model (requests may be served meanwhile)."""
 
     def await_input(self, fresh: Callable[[], bool]) -> None:
-        """Serve data connections until ``fresh()`` holds or waiting makes no sense."""
+        """Serve data connections until ``fresh()`` holds or the wait has no purpose any more."""
 
     def deregistered(self) -> None:
         """The slave is ALIVE again."""

@@ -15,7 +15,7 @@ from ros2_cosim.dcp.wire.pdu import encode_log_arguments
 
 _ENTRY = struct.Struct("<qB")
 MAX_STORED = 10_000
-"""Entries kept for INF_log; beyond that the oldest go."""
+"""Greatest number of entries kept for INF_log; the oldest are dropped."""
 
 
 class SlaveLog:

@@ -43,12 +43,12 @@ class SlaveRun:
         self._first_steps: int | None = None
 
     def prepare(self) -> None:
-        """At STC_prepare: nothing is left of an earlier run."""
+        """At STC_prepare: forget an earlier run."""
         self._first_steps = None
         self._plan.clear()
 
     def leave(self) -> None:
-        """The configuration ends: no data and no ticks any more."""
+        """Leave the configured states: no data PDUs and no ticks."""
         self._transport.close_data()
         self._plan.stop()
         self._data.clear()

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from ros2_cosim.dcp.description.model import SlaveDescription
@@ -70,13 +71,12 @@ class SlaveServer:
         self._busy_since = 0.0
         self._lost: str | None = None
         self._give_up_at: float | None = None
-        self.reactor = Reactor()
-        try:
+        with ExitStack() as opened:
+            self.reactor = opened.enter_context(Reactor())
             self.sockets = SlaveSockets(self.reactor, description, host, port)
-        except BaseException:
-            self.reactor.close()
-            raise
-        self.slave = Slave(model, description, self.sockets, self, self.options)
+            opened.callback(self.sockets.close)
+            self.slave = Slave(model, description, self.sockets, self, self.options)
+            opened.pop_all()  # the server is complete; close() releases them
         self.sockets.serve(self.slave, self._lost_master)
 
     @property

@@ -109,7 +109,7 @@ class SlaveSockets:
                     ) from None
 
     def serve(self, receiver: PduReceiver, master_lost: Callable[[str], None]) -> None:
-        """From now on hand PDUs to ``receiver``.
+        """Begin to hand PDUs to ``receiver``.
 
         :param master_lost: called with the reason when the master's connection is gone
         """

@@ -37,7 +37,7 @@ class Printer:
     """Writes PDUs as lines.
 
     :param ports: only what comes from or goes to one of these, all if empty
-    :param count: end after so many
+    :param count: number of PDUs to show
     """
 
     def __init__(self, out: TextIO, ports: Sequence[int] = (), count: int | None = None) -> None:

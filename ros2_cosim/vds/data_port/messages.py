@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of the data port: what is read, checked; what is answered, as plain data."""
+"""The documents of the data port: checked requests, and answers as plain data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pydantic import ConfigDict, Field
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.vds.controllable import FASTEST, MOST_STEPS, SLOWEST, RunStatus
-from ros2_cosim.vds.data_port_view import plain_state
+from ros2_cosim.realtime.pacing import RATE_LIMIT
+from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
+from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.replay import plain_command
-from ros2_cosim.vds.session import Output
+from ros2_cosim.vds.vehicle_plant import PlantState
 
 MAX_TARGETS = 16
 _IPV4 = r"^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}$"
@@ -28,7 +29,7 @@ class _Message(Section):
 
 
 class IoRequest(_Message):
-    """A command to one vehicle. With nothing but ``vehicle`` no command is given."""
+    """A command to one vehicle. With ``vehicle`` alone no command is given."""
 
     vehicle: str = Field(description="Name of the vehicle.")
     throttle: Pedal = Field(0.0, description="Throttle pedal.")
@@ -48,22 +49,22 @@ class Target(_Message):
 
 
 class TargetsRequest(_Message):
-    """Receivers of one vehicle's telemetry; they replace those from before."""
+    """Receivers of one vehicle's telemetry; they replace the former ones."""
 
     vehicle: str = Field(description="Name of the vehicle.")
     targets: list[Target] = Field(max_length=MAX_TARGETS, description="All receivers.")
     command: bool = Field(False, description="Send the command along with the state.")
 
 
-class RunRequest(_Message):
+class ChangeRunRequest(_Message):
     """A change to the run."""
 
     action: Literal["pause", "resume", "step", "rate"] = Field(description="What to do.")
     count: int = Field(1, ge=1, le=MOST_STEPS, description="Steps to take (action step).")
     rate: float | None = Field(
         None,
-        ge=SLOWEST,
-        le=FASTEST,
+        gt=0.0,
+        lt=RATE_LIMIT,
         description="Real-time factor (action rate); null: as fast as possible.",
     )
 
@@ -84,9 +85,14 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no number")
 
 
-def plain_output(vehicle: str, output: Output, *, command: bool) -> dict[str, Any]:
-    """What is told of one vehicle: simulated time, ticks, measured state, perhaps the command."""
-    told: dict[str, Any] = {
+def plain_state(state: PlantState) -> dict[str, Any]:
+    """A state as JSON has it."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in state._asdict().items()}
+
+
+def plain_output(vehicle: str, output: VehicleOutput, *, command: bool) -> dict[str, Any]:
+    """The document of one vehicle: simulated time, ticks, measured state, and its command."""
+    document: dict[str, Any] = {
         "vehicle": vehicle,
         "time_s": output.time / SECOND,
         "step": output.steps,
@@ -94,11 +100,11 @@ def plain_output(vehicle: str, output: Output, *, command: bool) -> dict[str, An
         "state": plain_state(output.measured),
     }
     if command:
-        told["command"] = plain_command(output.command)
-    return told
+        document["command"] = plain_command(output.command)
+    return document
 
 
-def plain_status(status: RunStatus) -> dict[str, Any]:
+def plain_status(status: ControlStatus) -> dict[str, Any]:
     """Where a run is."""
     return {
         "state": status.state,

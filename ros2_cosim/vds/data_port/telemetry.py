@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry: states as JSON datagrams to the receivers that were asked for, vehicle by vehicle."""
+"""Telemetry: the states of each vehicle as JSON datagrams to its receivers."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.wall_clock import WallClock
-from ros2_cosim.vds.data_port_messages import Target, plain_output
-from ros2_cosim.vds.session import Output
+from ros2_cosim.vds.data_port.messages import Target, plain_output
+from ros2_cosim.vds.fleet import VehicleOutput
 
-#: JSON is for looking on: no more than so many datagrams per second, vehicle and receiver.
+#: Largest rate of datagrams per vehicle and receiver: JSON is for observation.
 MAX_RATE_HZ = 60
 
 
 class Telemetry:
     """Sends the state of each vehicle to its targets, at most 60 times per second of wall time.
 
-    To be called with the outputs of every tick.
+    Call it with the outputs of every tick.
 
     :param vehicles: names
-    :param clock: to hold the rate
+    :param clock: limits the rate
     """
 
     def __init__(self, vehicles: Sequence[str], clock: WallClock) -> None:
@@ -36,7 +36,7 @@ class Telemetry:
         self._next = dict.fromkeys(vehicles, 0)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        #: Datagrams handed to the network, and those it would not take.
+        #: Datagrams that the network took, and those that it refused.
         self.sent = self.failed = 0
 
     def set_targets(self, vehicle: str, targets: Sequence[Target], *, command: bool) -> None:
@@ -53,7 +53,7 @@ class Telemetry:
             for vehicle, (targets, command) in found.items()
         }
 
-    def __call__(self, outputs: Mapping[str, Output]) -> None:
+    def __call__(self, outputs: Mapping[str, VehicleOutput]) -> None:
         """Send what is due."""
         now = self._clock.now()
         for vehicle, output in outputs.items():

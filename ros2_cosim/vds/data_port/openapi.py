@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ros2_cosim import __version__
-from ros2_cosim.vds.data_port_messages import IoRequest, RunRequest, TargetsRequest
+from ros2_cosim.vds.data_port.messages import ChangeRunRequest, IoRequest, TargetsRequest
 from ros2_cosim.vds.vehicle_plant import PlantState
 
 _NUMBER = {"type": "number"}
@@ -50,7 +50,7 @@ def openapi() -> dict[str, Any]:
             }
         ),
     }
-    for model in (IoRequest, RunRequest, TargetsRequest):
+    for model in (IoRequest, ChangeRunRequest, TargetsRequest):
         schemas |= _schemas_of(model)
     query = {"name": "vehicle", "in": "query", "schema": {"type": "string"}}
     return {
@@ -62,7 +62,9 @@ def openapi() -> dict[str, Any]:
             "/api/schema": {"get": _operation("This document")},
             "/api/run": {
                 "get": _operation("Picture of the run for a dashboard"),
-                "post": _operation("Pause, resume, step, change the rate", "Run", "RunRequest"),
+                "post": _operation(
+                    "Pause, resume, step, change the rate", "Run", "ChangeRunRequest"
+                ),
             },
             "/api/state": {
                 "get": _operation("Measured states and commands") | {"parameters": [query]}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the data port needs of a run: a picture to show, and perhaps somebody to command.
+"""What the data port needs of a run: a picture, and optionally vehicles that take commands.
 
-``SessionView`` gives both for sessions. Any other run can be shown by a ``RunView`` of its own
-beside what is ``Controllable``; ``picture_of`` makes the picture from vehicles.
+``FleetView`` gives both for a fleet. Any other run needs a ``RunPicture`` and a ``Controllable`` of
+its own; ``picture_of`` makes the picture from vehicles.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.models.vehicle import VehicleParameters
-from ros2_cosim.vds.run_modes import FreeRun
-from ros2_cosim.vds.session import Fleet, Output
-from ros2_cosim.vds.vehicle_plant import PlantState, VehicleCommand
+from ros2_cosim.vds.fleet import Fleet, VehicleOutput
+from ros2_cosim.vds.free_run import FreeRunMode
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 
 class VehicleView(NamedTuple):
-    """One vehicle as it is shown: centre [m], heading [rad], speed, acceleration, size, command.
+    """One vehicle of a picture: centre [m], heading [rad], speed, acceleration, size, command.
 
-    ``status`` is one word for the user (``driven``, ``fail-safe``), ``lateral`` its sideways
+    ``status`` is one word for users (``driven``, ``fail-safe``), ``lateral`` its sideways
     acceleration; ``throttle``, ``brake`` (0..1) and ``steer`` [rad, left positive] are what the
     vehicle gets, None where that is not known.
     """
@@ -52,7 +52,7 @@ class BoxView(NamedTuple):
     width: float
 
 
-class RunView(Protocol):
+class RunPicture(Protocol):
     """Shows a run; called from the threads of the data port at any time."""
 
     def picture(self) -> dict[str, Any]:
@@ -74,23 +74,23 @@ class CommandTarget(Protocol):
         :raises ConfigurationError: the run takes none
         """
 
-    def output(self, vehicle: str) -> Output:
-        """All that is known of a vehicle."""
+    def output(self, vehicle: str) -> VehicleOutput:
+        """The output of a vehicle."""
 
 
-class SessionView:
+class FleetView:
     """Shows a fleet, and commands it where it runs freely.
 
     :param fleet: the vehicles
     :param parameters: their types
-    :param free_run: who ticks them by the wall clock; None: somebody else steps
+    :param free_run: ticks them by the wall clock; None: their commands step them
     """
 
     def __init__(
         self,
         fleet: Fleet,
         parameters: Mapping[str, VehicleParameters],
-        free_run: FreeRun | None = None,
+        free_run: FreeRunMode | None = None,
     ) -> None:
         self._fleet = fleet
         self._parameters = parameters
@@ -107,16 +107,16 @@ class SessionView:
     def command(self, vehicle: str, command: VehicleCommand) -> None:
         """Give a command.
 
-        :raises ConfigurationError: somebody else steps
+        :raises ConfigurationError: the commands on the UDP ports step this run
         """
         if self._free_run is None:
             raise ConfigurationError(
-                "command: this run is stepped by the commands on its UDP ports; here it takes none"
+                "command: the commands on the UDP ports step this run; the data port takes none"
             )
         self._free_run.command(vehicle, command)
 
-    def output(self, vehicle: str) -> Output:
-        """All that is known of a vehicle."""
+    def output(self, vehicle: str) -> VehicleOutput:
+        """The output of a vehicle."""
         return self._fleet[vehicle].output()
 
     def picture(self) -> dict[str, Any]:
@@ -159,10 +159,10 @@ def picture_of(
 def gap_ahead(
     view: VehicleView, vehicles: Sequence[VehicleView], objects: Sequence[BoxView] = ()
 ) -> tuple[str | None, float | None]:
-    """(name, bumper-to-bumper distance [m]) of what is next ahead in the vehicle's own path.
+    """(name, bumper-to-bumper distance [m]) of the next object ahead in the vehicle's own path.
 
-    In the path is what overlaps the vehicle sideways, seen straight ahead; lengths count along the
-    vehicle. (None, None): nothing is ahead.
+    An object is in the path if it overlaps the width of the vehicle, extended straight ahead;
+    distances count along the vehicle. (None, None): nothing is ahead.
     """
     sine, cosine = sincos(view.yaw)
     best: tuple[str | None, float | None] = (None, None)
@@ -183,15 +183,10 @@ def gap_ahead(
 def known_vehicle(target: CommandTarget, vehicle: str) -> str:
     """The name itself.
 
-    :raises ConfigurationError: there is no such vehicle; the text lists those there are
+    :raises ConfigurationError: there is no such vehicle; the text lists the known ones
     """
     if vehicle not in target.vehicles():
         raise ConfigurationError(
             f"vehicle: found {vehicle!r}; allowed are {', '.join(target.vehicles())}"
         )
     return vehicle
-
-
-def plain_state(state: PlantState) -> dict[str, Any]:
-    """A state as JSON has it."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in state._asdict().items()}

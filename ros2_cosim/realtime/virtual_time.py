@@ -268,7 +268,7 @@ class VirtualTime(Model):
         if self._host is not None:
             self._host.wait(_POLL_S)
         else:
-            self._completed.wait(_POLL_S)
+            self._completed.wait()
 
     def _require_open(self, what: str) -> None:
         if not self._open:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel of all run modes: a vehicle that is stepped, knowing neither clock nor I/O.
+"""The core of all run modes: vehicles that are stepped, without clock and without I/O.
 
-One tick: latched command -> actuator -> vehicle -> sensor. Who calls ``tick`` and when (an
-outer simulation, the wall clock, a file) is no business of the session, so it behaves the same
-in all of them. Commands may come from another thread at any time; the tick uses the newest.
+One tick: latched command -> actuator -> vehicle -> sensor. The session
+does not know what calls ``tick`` (an outer simulation, the wall clock, a file), so it behaves the
+same in every run mode. Commands may come from another thread at any time; a tick uses the newest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLOATS = Struct("<24d")
 
 
 class Plant(Protocol):
-    """What a session steps; ``VehiclePlant`` is the one of this project."""
+    """The vehicle model that a session steps; ``VehiclePlant`` is the one of this project."""
 
     def step(self, command: VehicleCommand, dt_ns: int) -> None:
         """Move by ``dt_ns`` under a constant command."""
@@ -35,8 +35,8 @@ class Plant(Protocol):
         """The state now."""
 
 
-class Output(NamedTuple):
-    """Everything that a session says of itself after a tick.
+class VehicleOutput(NamedTuple):
+    """The complete result of a tick.
 
     ``time`` [ns] and ``steps`` belong to ``state``, the true one. ``measured`` is what the
     sensor shows of it, true at ``measured_time``. ``command`` is the latched one of the last
@@ -61,14 +61,14 @@ class SessionSettings:
     sensor_delay_ns: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a step that no vehicle can take."""
+        """Check the step."""
         if not 0 < self.dt_ns <= MAX_STEP:
             raise ConfigurationError(
                 f"step: found {format_ns(self.dt_ns)}; allowed is above 0s, at most 1s"
             )
 
 
-class Session:
+class VehicleSession:
     """One vehicle between its actuators and its sensor.
 
     :param plant: what is stepped
@@ -89,7 +89,7 @@ class Session:
         self._sensor = DelayLine(settings.sensor_delay_ns, (0, state))
         self._lock = threading.Lock()
         self._command = initial
-        self._output = Output(0, 0, state, 0, state, initial, initial)
+        self._output = VehicleOutput(0, 0, state, 0, state, initial, initial)
 
     def set_input(self, command: VehicleCommand) -> None:
         """Latch a command: the next tick and all after it use it until another one is set.
@@ -101,7 +101,7 @@ class Session:
         with self._lock:
             self._command = command
 
-    def tick(self) -> Output:
+    def tick(self) -> VehicleOutput:
         """Advance by one step; returns what :meth:`output` gives from now on."""
         with self._lock:
             command = self._command
@@ -112,13 +112,13 @@ class Session:
         end, state = begin + dt, self._plant.state()
         self._sensor.put(end, (end, state))
         measured_time, measured = self._sensor.at(end)
-        output = Output(end, steps + 1, state, measured_time, measured, command, realised)
+        output = VehicleOutput(end, steps + 1, state, measured_time, measured, command, realised)
         with self._lock:
             self._output = output
         return output
 
-    def output(self) -> Output:
-        """The whole picture after the last tick."""
+    def output(self) -> VehicleOutput:
+        """The result of the last tick."""
         with self._lock:
             return self._output
 
@@ -131,13 +131,13 @@ class Session:
         return self.output().measured
 
 
-class Fleet(Mapping[str, Session]):
+class Fleet(Mapping[str, VehicleSession]):
     """Several sessions with one step, ticked together in the order of their names.
 
     :raises ConfigurationError: there is none, or they differ in their step
     """
 
-    def __init__(self, sessions: Mapping[str, Session]) -> None:
+    def __init__(self, sessions: Mapping[str, VehicleSession]) -> None:
         self._sessions = {name: sessions[name] for name in sorted(sessions)}
         steps = {session.settings.dt_ns for session in self._sessions.values()}
         if len(steps) != 1:
@@ -146,7 +146,7 @@ class Fleet(Mapping[str, Session]):
         (self.dt_ns,) = steps
         self._traces = {name: sha256() for name in self._sessions}
 
-    def __getitem__(self, name: str) -> Session:
+    def __getitem__(self, name: str) -> VehicleSession:
         """The session of a vehicle."""
         return self._sessions[name]
 
@@ -158,17 +158,17 @@ class Fleet(Mapping[str, Session]):
         """Number of vehicles."""
         return len(self._sessions)
 
-    def tick(self) -> dict[str, Output]:
+    def tick(self) -> dict[str, VehicleOutput]:
         """Advance all by one step."""
         return {name: self.tick_one(name) for name in self._sessions}
 
-    def tick_one(self, name: str) -> Output:
+    def tick_one(self, name: str) -> VehicleOutput:
         """Advance one vehicle only; for callers that step each at its own time."""
         output = self._sessions[name].tick()
         self._traces[name].update(state_bytes(output.state))
         return output
 
-    def outputs(self) -> dict[str, Output]:
+    def outputs(self) -> dict[str, VehicleOutput]:
         """The outputs of all after the last tick."""
         return {name: session.output() for name, session in self._sessions.items()}
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data port: an HTTP server for settings, dashboards and programs that look on.
+"""The HTTP server of the data port: settings, dashboards and observing programs.
 
-It listens at the loopback address unless told otherwise, and then asks for a token. Requests are
-bounded in size, time and number. A page of another origin can neither read nor command: answers
-carry no permission for it, a body must be declared as JSON, and on the loopback address the
-name that the browser used must be the loopback's.
+By default it listens at the loopback address; at any other address it requires a token. The size,
+time and number of requests are bounded. A page of another origin can neither read nor command:
+answers carry no permission for it, a body must be declared as JSON, and on the loopback address
+the host name of the request must be that of the loopback.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
-from ros2_cosim.vds.data_port_api import JSON_TYPE, Answer, DataPortApi, error_answer
+from ros2_cosim.vds.data_port.api import JSON_TYPE, DataPortApi, HttpAnswer, error_answer
 
 MAX_BODY = 16_384
 MAX_CONNECTIONS = 32
-#: A connection that says nothing for so long is closed [s].
+#: A silent connection is closed after this time [s].
 IDLE_S = 30.0
-#: So long each pause in a refused request may take [s].
+#: Longest pause in the rest of a refused request [s].
 REFUSAL_S = 1.0
 _HEADERS = (
     ("Cache-Control", "no-store"),
@@ -38,12 +38,12 @@ _HEADERS = (
 
 
 class DataPort:
-    """Serves an API in threads of its own, from ``start`` to ``close``.
+    """Serves an API in its own threads, from ``start`` to ``close``.
 
-    :param api: what answers
+    :param api: answers the requests
     :param host: address to listen at
     :param port: 0: any free one
-    :param token: asked for in every request but that for the dashboard's page; made up where
+    :param token: required in every request except that for the dashboard's page; generated where
         ``host`` is not a loopback address and none is given
     :raises ConnectionFailedError: the address cannot be had
     """
@@ -101,7 +101,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Bind without asking the network for the machine's name, as the base class does."""
+        """Bind without the base class's look-up of the machine's name in the network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
@@ -123,7 +123,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def close_connections(self) -> None:
-        """End what is still open, so that its threads end."""
+        """End the connections that are still open, so that their threads end."""
         with self._lock:
             still_open = list(self._open)
         for connection in still_open:
@@ -133,7 +133,7 @@ class _Server(ThreadingHTTPServer):
                 pass
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that broke is nobody's business."""
+        """Ignore a connection that broke."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Keep quiet."""
+        """Write no log."""
 
     def _serve(self) -> None:
         refusal, body = self._read()
@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._hear_out()
 
     def _hear_out(self) -> None:
-        """Read what is left of a refused request: closing before would undo the answer."""
+        """Read the rest of a refused request: closing earlier would discard the answer."""
         self.wfile.flush()
         self.connection.shutdown(socket.SHUT_WR)
         self.connection.settimeout(REFUSAL_S)
@@ -174,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         while left > 0 and (data := self.rfile.read1(4096)):
             left -= len(data)
 
-    def _read(self) -> tuple[Answer | None, bytes]:
+    def _read(self) -> tuple[HttpAnswer | None, bytes]:
         """(refusal or None, body); after a refusal the connection is not used again."""
         self.close_connection = True
         length = self.headers.get("Content-Length", "0")
@@ -199,8 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.headers.get("Connection", "").lower() == "close"
         return None, body
 
-    def _stranger(self) -> Answer | None:
-        """Refuse who may not ask."""
+    def _stranger(self) -> HttpAnswer | None:
+        """The refusal of a request that lacks permission; None: it is permitted."""
         name = self.headers.get("Host", "")
         host = _host_of(f"//{name}")
         if self.server.loopback_only and not _is_loopback(host):
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
             return error_answer(401, "Authorization: allowed is 'Bearer' with the port's token")
         return None
 
-    def _reply(self, answer: Answer) -> None:
+    def _reply(self, answer: HttpAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

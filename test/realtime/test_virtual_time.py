@@ -22,7 +22,7 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.graph import ParticipantSpec
 from ros2_cosim.kernel.participant import Step
-from ros2_cosim.kernel.virtual_time import VirtualTime
+from ros2_cosim.realtime.virtual_time import VirtualTime
 
 
 def test_outputs_come_from_the_return_value_and_from_send():

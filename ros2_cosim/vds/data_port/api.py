@@ -11,17 +11,17 @@ from urllib.parse import parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import Controllable
-from ros2_cosim.vds.data_port_messages import (
+from ros2_cosim.vds.data_port.messages import (
+    ChangeRunRequest,
     IoRequest,
-    RunRequest,
     TargetsRequest,
     plain_output,
     plain_status,
     read_document,
 )
-from ros2_cosim.vds.data_port_schema import openapi
-from ros2_cosim.vds.data_port_targets import Telemetry
-from ros2_cosim.vds.data_port_view import CommandTarget, RunView, known_vehicle
+from ros2_cosim.vds.data_port.openapi import openapi
+from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.view import CommandTarget, RunPicture, known_vehicle
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _PAGES = {
@@ -33,7 +33,7 @@ _PAGES = {
 JSON_TYPE = "application/json"
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """Status, content type and body of an answer; ``allow``: methods, where one was wrong."""
 
     status: int
@@ -42,20 +42,20 @@ class Answer(NamedTuple):
     allow: str | None = None
 
 
-def json_answer(status: int, data: Mapping[str, Any]) -> Answer:
+def json_answer(status: int, data: Mapping[str, Any]) -> HttpAnswer:
     """An answer in JSON."""
-    return Answer(status, JSON_TYPE, json.dumps(data, allow_nan=False).encode() + b"\n")
+    return HttpAnswer(status, JSON_TYPE, json.dumps(data, allow_nan=False).encode() + b"\n")
 
 
-def error_answer(status: int, text: str, allow: str | None = None) -> Answer:
+def error_answer(status: int, text: str, allow: str | None = None) -> HttpAnswer:
     """An error: its text names the place, what was found and what is allowed."""
     return json_answer(status, {"error": text, "status": status})._replace(allow=allow)
 
 
 class DataPortApi:
-    """Answers requests about one run.
+    """Answers the requests about one run.
 
-    :param name: of the run, for people
+    :param name: of the run, shown to users
     :param control: pause, resume, step, rate
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
@@ -66,7 +66,7 @@ class DataPortApi:
         self,
         name: str,
         control: Controllable,
-        view: RunView,
+        view: RunPicture,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class DataPortApi:
         self._view = view
         self._target = target
         self._telemetry = telemetry
-        self._routes: dict[str, dict[str, Callable[[str, bytes], Answer]]] = {
+        self._routes: dict[str, dict[str, Callable[[str, bytes], HttpAnswer]]] = {
             "/api/health": {"GET": self._health},
             "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
             "/api/run": {"GET": self._run, "POST": self._change},
@@ -86,18 +86,18 @@ class DataPortApi:
 
     @staticmethod
     def is_open(path: str) -> bool:
-        """Whether a path is the dashboard's page, which says nothing of the run."""
+        """Whether a path is the dashboard's page, which contains nothing about the run."""
         return urlsplit(path).path in _PAGES
 
-    def answer(self, method: str, path: str, body: bytes) -> Answer:
-        """Answer a request; never raises for what is in it."""
+    def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
+        """HttpAnswer a request; never raises for what is in it."""
         parts = urlsplit(path)
         if parts.path in _PAGES:
             if method != "GET":
                 return error_answer(405, f"method: found {method}; allowed is GET", "GET")
             name, content_type = _PAGES[parts.path]
-            page = files("ros2_cosim.vds").joinpath("dashboard", name)
-            return Answer(200, content_type, page.read_bytes())
+            page = files(__package__).joinpath("dashboard", name)
+            return HttpAnswer(200, content_type, page.read_bytes())
         methods = self._routes.get(parts.path)
         if methods is None:
             known = ", ".join(self._routes)
@@ -110,16 +110,16 @@ class DataPortApi:
         except ConfigurationError as error:
             return error_answer(400, str(error))
 
-    def _health(self, query: str, body: bytes) -> Answer:
+    def _health(self, query: str, body: bytes) -> HttpAnswer:
         status = plain_status(self._control.status())
         return json_answer(200, {"status": "ok", "name": self._name, **status})
 
-    def _run(self, query: str, body: bytes) -> Answer:
+    def _run(self, query: str, body: bytes) -> HttpAnswer:
         run = {"name": self._name, **plain_status(self._control.status())}
         return json_answer(200, {"run": run, **self._view.picture()})
 
-    def _change(self, query: str, body: bytes) -> Answer:
-        request = read_document(RunRequest, body)
+    def _change(self, query: str, body: bytes) -> HttpAnswer:
+        request = read_document(ChangeRunRequest, body)
         if request.action == "pause":
             self._control.pause()
         elif request.action == "resume":
@@ -130,7 +130,7 @@ class DataPortApi:
             self._control.set_rate(request.rate)
         return json_answer(200, {"name": self._name, **plain_status(self._control.status())})
 
-    def _state(self, query: str, body: bytes) -> Answer:
+    def _state(self, query: str, body: bytes) -> HttpAnswer:
         target = self._commandable()
         wanted = parse_qs(query).get("vehicle", list(target.vehicles()))
         return json_answer(
@@ -143,7 +143,7 @@ class DataPortApi:
             },
         )
 
-    def _io(self, query: str, body: bytes) -> Answer:
+    def _io(self, query: str, body: bytes) -> HttpAnswer:
         target = self._commandable()
         request = read_document(IoRequest, body)
         vehicle = known_vehicle(target, request.vehicle)
@@ -160,10 +160,10 @@ class DataPortApi:
             )
         return json_answer(200, plain_output(vehicle, target.output(vehicle), command=True))
 
-    def _targets(self, query: str, body: bytes) -> Answer:
+    def _targets(self, query: str, body: bytes) -> HttpAnswer:
         return json_answer(200, {"vehicles": self._sender().targets()})
 
-    def _set_targets(self, query: str, body: bytes) -> Answer:
+    def _set_targets(self, query: str, body: bytes) -> HttpAnswer:
         sender = self._sender()
         request = read_document(TargetsRequest, body)
         vehicle = known_vehicle(self._commandable(), request.vehicle)

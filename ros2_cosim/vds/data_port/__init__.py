@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON over HTTP for a run: settings, control, telemetry and the dashboard's page."""
