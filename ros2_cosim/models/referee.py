@@ -74,9 +74,9 @@ class PlatoonReferee(Model):
         cls, context: ModelContext, parameters: RefereeParameters
     ) -> Mapping[str, Sequence[str]]:
         """The vehicles of the platoon, and those of the scene that are not in it."""
-        scene = scene_settings(context)
-        others = tuple(name for name in scene.vehicles if name not in scene.platoon)
-        return {"member": tuple(dict.fromkeys(scene.platoon)), "other": others}
+        platoon = _platoon(context)
+        others = [name for name in scene_settings(context).vehicles if name not in platoon]
+        return {"member": platoon, "other": others}
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: RefereeParameters) -> None:

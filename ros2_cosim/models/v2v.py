@@ -79,9 +79,10 @@ class V2VChannel(Model):
         cls, context: ModelContext, parameters: ChannelParameters
     ) -> Mapping[str, Sequence[str]]:
         """Senders of the links, the other vehicles of the scene, and the links."""
+        cls.check_settings(context, parameters)
         senders = tuple(dict.fromkeys(sender for sender, _ in parameters.links))
         others = tuple(name for name in scene_settings(context).vehicles if name not in senders)
-        links = tuple(dict.fromkeys(link_port(*link) for link in parameters.links))
+        links = tuple(link_port(*link) for link in parameters.links)
         return {"sender": senders, "other": others, "link": links}
 
     @classmethod
