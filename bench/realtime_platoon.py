@@ -26,8 +26,10 @@ _HERE = Path(__file__).resolve().parent
 # Run as a file: the project lies beside this directory.
 sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
-from ros2_cosim.carla_bridge.plant import make_plant  # noqa: E402
-from ros2_cosim.kernel.participant import Behaviour, ModelContext, Step  # noqa: E402
+from ros2_cosim.carla_bridge.scene_settings import world_parameters  # noqa: E402
+from ros2_cosim.carla_bridge.world import CarlaWorld  # noqa: E402
+from ros2_cosim.kernel.model import Model, Wrapper  # noqa: E402
+from ros2_cosim.kernel.participant import ModelContext, Step  # noqa: E402
 from ros2_cosim.kernel.random_streams import RandomStream  # noqa: E402
 from ros2_cosim.realtime.run_settings import realtime_run  # noqa: E402
 from ros2_cosim.record.summary import Summary  # noqa: E402
@@ -43,30 +45,28 @@ ESTIMATE = "[{fields: x, order: 2, adapt: 0.2}, {order: 1}]"
 COLUMNS = ("by", "share", "late", "estimates", "longest ms", "missed", "collisions", "same again")
 
 
-class SleepyPlant:
-    """The world of the platoon, which sleeps in a share of its steps."""
+class SleepyPlant(Wrapper):
+    """A world that takes longer now and then; the numbers are those of the world."""
 
-    def __init__(self, plant: Behaviour, stream: RandomStream, share: float) -> None:
-        self._plant = plant
+    def __init__(self, plant: Model, stream: RandomStream, share: float) -> None:
+        super().__init__(plant)
         self._stream = stream
         self._share = share
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plant, name)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Step the world, and take one's time."""
         if self._stream.bernoulli(self._share):
             time.sleep(self._stream.uniform_between(SHORTEST_S, LONGEST_S))
-        return self._plant.activate(step)
+        return self._inner.activate(step)
 
 
-def make_sleepy_plant(context: ModelContext) -> Behaviour:
+def make_sleepy_plant(context: ModelContext) -> Model:
     """The model of the runs by ``clock``."""
     parameters = dict(context.parameters)
     share = float(parameters.pop("share"))
+    context = replace(context, parameters=parameters)
     stream = RandomStream(context.run_seed, context.name, "sleep")
-    return SleepyPlant(make_plant(replace(context, parameters=parameters)), stream, share)
+    return SleepyPlant(CarlaWorld(context, world_parameters(context)), stream, share)
 
 
 def scenario_of(by: str, share: float, duration: str | None) -> Scenario:

@@ -263,7 +263,7 @@ class ClientWorld:
         def heard(event: Any) -> None:
             try:
                 contact = Contact(0, actor, event.other_actor.id, _triple(event.normal_impulse))
-            except RuntimeError:  # the world of the event is gone: nobody waits for it any more
+            except RuntimeError:  # the world of the event is gone, and with it its readers
                 return
             with self._lock:
                 self._arrived.append((event.frame, contact))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
@@ -55,7 +55,6 @@ class SceneSlave(SlaveModel):
         self._context = context
         self._stopped = stopped
         self._run: SceneRun | None = None
-        self._collisions = 0
         #: What sent the slave to its error state.
         self.failure: str | None = None
         #: Steps made, and wall time [ns] of all steps and of the simulator in them.
@@ -68,9 +67,8 @@ class SceneSlave(SlaveModel):
         with self._remembering():
             chosen = self._chosen(parameters)
             self._variables = SceneVariables(chosen)
-            self._collisions = 0
             self._timed = TimedSimulator(self._simulator())
-            self._run = SceneRun(Scene(cast(Simulator, self._timed), chosen), self._sizes)
+            self._run = SceneRun(Scene(self._timed, chosen), self._sizes)
 
     def initialise(self) -> None:
         """Build the world and report state 0 and the static objects."""
@@ -165,9 +163,7 @@ class SceneSlave(SlaveModel):
     def _publish(self, *, static: bool) -> None:
         assert self._run is not None
         found = self._run.outputs(static=static)
-        if "collision" in found:
-            self._collisions += 1
-        values = self._variables.state_values(found, self._collisions)
+        values = self._variables.state_values(found, self._run.collisions)
         if static:
             values += self._variables.static_values(found["static_objects"])
         self.outputs[: len(values)] = values

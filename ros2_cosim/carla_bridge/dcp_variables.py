@@ -22,7 +22,7 @@ from ros2_cosim.carla_bridge.parameters import (
     MAX_TRAFFIC,
     SceneParameters,
 )
-from ros2_cosim.carla_bridge.scene_settings import commanded_vehicles
+from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.dcp.description.model import (
     Causality,
     Dimension,
@@ -56,8 +56,6 @@ _INTEGERS = ("id", "classification", "vehicle", "other")
 #: Shortest step that the slave takes [ns].
 MIN_STEP_NS = 100_000
 _NS = 1_000_000_000
-#: Over UDP nobody notices otherwise that the master is gone.
-HEARTBEAT_NS = 30_000_000_000
 
 
 class SceneVariables:
@@ -65,8 +63,6 @@ class SceneVariables:
 
     def __init__(self, parameters: SceneParameters) -> None:
         described = [spec.name for spec in parameters.vehicles]
-        #: Vehicles with commands: those that are there, and all that are described.
-        self.commanded = commanded_vehicles(parameters)
         self._inputs = [spec.name for spec in parameters.vehicles if spec.driver is None]
         self._vehicles = described
         self._present = {spec.name for spec in parameters.present}
@@ -93,13 +89,6 @@ class SceneVariables:
             heartbeat=Fraction(heartbeat_ns, _NS) if heartbeat_ns else None,
             units=[Unit(unit) for unit in sorted({*_UNITS.values(), "s"})],
         )
-
-    def command_values(self, commands: Mapping[str, ControlCommand | None]) -> list[float]:
-        """Input values from commands; a missing command is NaN throughout."""
-        values: list[float] = []
-        for vehicle in self._inputs:
-            values += commands.get(vehicle) or _NO_COMMAND
-        return values
 
     def parameter_values(self) -> dict[str, Any]:
         """What a master sets so that the slave has the scene of ``parameters``."""
@@ -138,27 +127,6 @@ class SceneVariables:
         if not self._objects:
             return []
         return [tuple(column) for column in zip(*static.objects, strict=True)]
-
-    def records(self, values: Sequence[Any], *, static: bool, collided: bool) -> dict[str, Any]:
-        """Output port -> record from all output values."""
-        outputs: dict[str, Any] = {}
-        at = 0
-        for vehicle in self._vehicles:
-            if vehicle in self._present:
-                outputs[f"odometry/{vehicle}"] = Odometry(*values[at : at + 13])
-                outputs[f"acceleration/{vehicle}"] = Acceleration(*values[at + 13 : at + 16])
-            at += 16
-        if collided:
-            outputs["collision"] = CollisionEvent(*values[at : at + 3])
-        if static:
-            columns = values[at + 4 : at + 4 + len(StaticObject._fields)]
-            rows = zip(*columns, strict=True)
-            outputs["static_objects"] = StaticObjects(tuple(StaticObject(*row) for row in rows))
-        return outputs
-
-    def collision_count(self, values: Sequence[Any]) -> int:
-        """Number of collisions so far."""
-        return int(values[len(self._vehicles) * 16 + 3])
 
     def _variables(self) -> list[Variable]:
         names: list[tuple[str, str, Causality, int]] = []
@@ -208,7 +176,6 @@ class SceneVariables:
 
 
 _NAN = float("nan")
-_NO_COMMAND = (_NAN,) * len(ControlCommand._fields)
 _NO_ODOMETRY = (_NAN,) * len(Odometry._fields)
 _NO_ACCELERATION = (_NAN,) * len(Acceleration._fields)
 

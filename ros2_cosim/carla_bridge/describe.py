@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from ros2_cosim.carla_bridge.dcp_variables import HEARTBEAT_NS, SceneVariables
+from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import plant_step_ns
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.carla_bridge.scene_settings import (
+    DcpSettings,
+    WorldParameters,
+    scene_parameters,
+    world_parameters,
+)
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel.participant import ModelContext
-from ros2_cosim.kernel.time import parse_duration
 
 
 def describe_world(context: ModelContext) -> SlaveDescription:
@@ -17,15 +20,11 @@ def describe_world(context: ModelContext) -> SlaveDescription:
 
     :raises ConfigurationError: the scene of the scenario is wrong
     """
-    return scene_description(context, scene_parameters(context, plant_step_ns(context)))
+    parameters = world_parameters(context)
+    return scene_description(parameters, scene_parameters(context, parameters))
 
 
-def scene_description(context: ModelContext, parameters: SceneParameters) -> SlaveDescription:
-    """The description of a scene's slave: what master and slave of a run both use.
-
-    :raises ConfigurationError: ``parameters.dcp.heartbeat`` is no duration
-    """
-    dcp = context.parameters.get("dcp") or {}
-    where = f"participants.{context.name}.parameters.dcp.heartbeat"
-    heartbeat = parse_duration(dcp.get("heartbeat", HEARTBEAT_NS), where, minimum=0)
-    return SceneVariables(parameters).description(heartbeat_ns=heartbeat)
+def scene_description(parameters: WorldParameters, scene: SceneParameters) -> SlaveDescription:
+    """The description of a scene's slave: what master and slave of a run both use."""
+    dcp = parameters.dcp or DcpSettings()
+    return SceneVariables(scene).description(heartbeat_ns=dcp.heartbeat)

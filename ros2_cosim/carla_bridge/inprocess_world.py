@@ -8,6 +8,8 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from ros2_cosim.carla_bridge.simulator import (
@@ -18,6 +20,7 @@ from ros2_cosim.carla_bridge.simulator import (
     Motion,
     Pose,
 )
+from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.carla_headless.world import CallError, World
@@ -113,6 +116,27 @@ class InProcessWorld:
     def close(self) -> None:
         """Forget the world."""
         self._world = None
+
+
+def check_blueprints(
+    vehicles: Mapping[str, str], objects: Mapping[str, str]
+) -> dict[str, tuple[float, float]]:
+    """Find the blueprints of actors, by their names in the scene, in the headless library.
+
+    :returns: length and width [m] of each vehicle
+    :raises ConfigurationError: there is no such blueprint
+    """
+    for key, actors in (("vehicles", vehicles), ("objects", objects)):
+        for name, blueprint in actors.items():
+            if blueprint not in LIBRARY:
+                near = get_close_matches(blueprint, LIBRARY, n=1)
+                guess = f"; did you mean '{near[0]}'?" if near else ""
+                raise ConfigurationError(
+                    f"scene.{key}.{name}.blueprint: found {blueprint!r}, which the headless "
+                    f"simulator does not have{guess}"
+                )
+    extents = {name: LIBRARY[blueprint].extent for name, blueprint in vehicles.items()}
+    return {name: (2.0 * extent.x, 2.0 * extent.y) for name, extent in extents.items()}
 
 
 def _transform(pose: Pose) -> Transform:

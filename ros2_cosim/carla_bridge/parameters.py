@@ -36,7 +36,7 @@ class DriverSpec:
 
 @dataclass(frozen=True)
 class VehicleSpec:
-    """One vehicle: where it starts on the road and who drives it.
+    """One vehicle: where it starts on the road and how it is driven.
 
     ``s`` [m] is the station of its centre on road ``road``, ``speed`` [m/s] the initial speed,
     ``dynamics`` one of ``models.vehicle.VEHICLES`` (what driver and lane keeping assume).

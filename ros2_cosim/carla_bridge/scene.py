@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CARLA functional part: builds a scene in a simulator, steps it, reads it.
 
-Whoever uses a scene owns simulated time: state n belongs to time n * step. The scene drives
+The user of a scene owns simulated time: state n belongs to time n * step. The scene drives
 the vehicles that have a driver of their own, keeps the others in their lane where a command
 leaves the steering open, and turns CARLA's values into records (REP-103, SI).
 """
@@ -9,7 +9,7 @@ leaves the steering open, and turns CARLA's values into records (REP-103, SI).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite, isnan
+from math import isfinite
 from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
@@ -20,7 +20,6 @@ from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
-    ControlCommand,
     StaticObject,
     StaticObjects,
 )
@@ -41,6 +40,14 @@ class SceneCollision(NamedTuple):
 
     step: int
     event: CollisionEvent
+
+
+class VehicleCommand(NamedTuple):
+    """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers)."""
+
+    throttle: float
+    brake: float
+    steer: float | None = None
 
 
 class Scene:
@@ -87,12 +94,11 @@ class Scene:
             self.dismantle()
             raise
 
-    def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
+    def step(self, commands: Mapping[str, VehicleCommand | None]) -> None:
         """Advance by one step.
 
-        :param commands: vehicle name -> command for the step; NaN as ``steer`` means lane
-            keeping, a vehicle without command coasts in its lane; vehicles with a driver of
-            their own take no commands
+        :param commands: vehicle name -> command for the step; a vehicle without command coasts
+            in its lane, vehicles with a driver of their own take no commands
         :raises ConfigurationError: a command for a vehicle that takes none
         :raises RunError: a command that is not a finite number
         :raises ConnectionFailedError: the simulator went away
@@ -238,20 +244,20 @@ class Scene:
         return (self._steps // self._control_steps + 1) * self._control_steps
 
     def _control(
-        self, vehicle: SceneVehicle, command: ControlCommand | None
+        self, vehicle: SceneVehicle, command: VehicleCommand | None
     ) -> tuple[float, float, float]:
         """(throttle, brake, steer) of a vehicle for the next step."""
         if command is None:
             self._decide(vehicle)
             return vehicle.demand.throttle, vehicle.demand.brake, vehicle.steer
         steer = command.steer
-        if isnan(steer):
+        if steer is None:
             self._decide(vehicle)
             steer = vehicle.steer
         if not (isfinite(command.throttle) and isfinite(command.brake) and isfinite(steer)):
             raise RunError(
                 f"vehicle '{vehicle.spec.name}': {command}: throttle and brake must be finite "
-                "numbers, steer one or NaN (lane keeping)"
+                "numbers, steer one or None (lane keeping)"
             )
         return command.throttle, command.brake, steer
 
@@ -287,6 +293,25 @@ class Scene:
             hypot(*contact.impulse),
         )
         return SceneCollision(contact.tick - self._parameters.settle_ticks, event)
+
+
+def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
+    """See whether all vehicles, objects and background traffic find their place on a road.
+
+    :raises ConfigurationError: one does not
+    """
+    for spec in parameters.vehicles:
+        try:
+            start = _place(network, spec.road, spec.lane, spec.s)
+            SceneVehicle(1, spec, network, start, parameters.step_ns / _NS)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"scene.vehicles.{spec.name}: {error}") from None
+    for entry in parameters.objects:
+        try:
+            _place_object(network, entry)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"scene.objects.{entry.name}: {error}") from None
+    place_traffic(network, parameters)
 
 
 def _place(network: RoadNetwork, road: int, lane: int, s: float) -> Pose:

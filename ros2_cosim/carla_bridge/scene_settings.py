@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene part of a scenario as parameters of :class:`~.scene.Scene`."""
+"""The parameters of the world participant, and the scene that follows from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Literal
+
+from pydantic import Field
 
 from ros2_cosim.carla_bridge.parameters import (
     MAX_SEED,
@@ -18,95 +18,151 @@ from ros2_cosim.carla_bridge.parameters import (
     roadblock,
 )
 from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.documents.settings import (
+    Duration,
+    Host,
+    PositiveDuration,
+    Section,
+    Whole,
+    read_section,
+)
+from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
-from ros2_cosim.kernel.time import parse_duration
+from ros2_cosim.kernel.time import format_ns
 
-_KEYS = ("step", "control_period", "vehicles", "traffic", "traffic_seed", "dcp")
-_DCP_KEYS = ("transport", "host", "port", "missing", "heartbeat", "description")
-_Spec = TypeVar("_Spec")
+#: Over UDP nothing else shows that the master is gone.
+HEARTBEAT_NS = 30_000_000_000
 
 
-def scene_parameters(context: ModelContext, step_ns: int) -> SceneParameters:
-    """Read map, vehicles and objects of the scene.
+class DcpSettings(Section):
+    """The DCP slave that the world is behind, in shapes with processes."""
 
-    ``vehicles`` is a mapping of name to the fields of ``VehicleSpec`` (and ``id``, ``length``,
-    ``width``, which the models use); ``driver`` holds the fields of ``DriverSpec``.
-    ``objects`` does the same for ``ObjectSpec``; ``roadblock`` holds the arguments of
-    :func:`~.parameters.roadblock`. The participant's parameter ``control_period`` says how often
-    lane keeping and drivers act (default: at every step); ``vehicles`` how many of the vehicles
-    are there (default: all), ``traffic`` how many others drive around, ``traffic_seed`` where
-    (0, the default: by the run's seed).
+    transport: Literal["tcp", "udp"] = Field(default="tcp", description="transport protocol")
+    host: Host = Field(default="127.0.0.1", description="address that the slave listens at")
+    port: Whole = Field(
+        default=0, ge=0, le=65535, description="port of the slave; 0: any free port"
+    )
+    missing: Literal["hold", "extrapolate", "stop"] = Field(
+        default="hold", description="over UDP, what both sides do about data that got lost"
+    )
+    heartbeat: Duration = Field(
+        default=HEARTBEAT_NS,
+        description="longest time without a sign of life of the master, 0: any [ns or text]",
+    )
+    description: str | None = Field(
+        default=None, description=".dcpx file; default: made from the scene"
+    )
 
-    :param step_ns: plant step, the period of the world participant
-    :raises ConfigurationError: a key is unknown, a value is wrong or the map is not there
+
+class WorldParameters(Section):
+    """Parameters of the world participant."""
+
+    step: PositiveDuration | None = Field(
+        default=None, description="of the simulator, the same as the period [ns or text]"
+    )
+    control_period: PositiveDuration | None = Field(
+        default=None, description="of lane keeping and drivers; default: every step [ns or text]"
+    )
+    vehicles: Whole | None = Field(
+        default=None, ge=1, description="how many vehicles, the first ones, are there; default: all"
+    )
+    traffic: Whole = Field(
+        default=0, ge=0, le=MAX_TRAFFIC, description="number of background vehicles"
+    )
+    traffic_seed: Whole = Field(
+        default=0, ge=0, le=MAX_SEED, description="seed of their places; 0: that of the run"
+    )
+    dcp: DcpSettings | None = Field(default=None, description="DCP slave, in shapes with processes")
+
+
+def world_parameters(context: ModelContext) -> WorldParameters:
+    """Read the parameters of the world participant.
+
+    :raises ConfigurationError: a key is unknown or a value is wrong
     """
-    _check_keys(context)
-    scene = context.scene
-    vehicles = []
-    for position, (name, settings) in enumerate(_mapping(scene, "vehicles").items(), start=1):
-        settings = dict(settings)
-        if settings.pop("id", position) != position:
+    return read_section(WorldParameters, dict(context.parameters), place=context.where)
+
+
+def plant_step_ns(context: ModelContext, parameters: WorldParameters) -> int:
+    """The step of the plant [ns]: the participant's period, which ``step`` may repeat.
+
+    :raises ConfigurationError: no period, or ``step`` is another time
+    """
+    period_ns = context.period_ns
+    if period_ns is None:
+        raise ConfigurationError(
+            f"participants.{context.name}.period: missing; the world steps by it"
+        )
+    if parameters.step not in (None, period_ns):
+        raise ConfigurationError(
+            f"{context.where}.step: found {format_ns(parameters.step or 0)}; allowed is the "
+            f"period of '{context.name}', {format_ns(period_ns)}"
+        )
+    return period_ns
+
+
+def scene_parameters(context: ModelContext, parameters: WorldParameters) -> SceneParameters:
+    """Put together map, vehicles and objects of the scene.
+
+    :param context: of the world participant
+    :raises ConfigurationError: a value is wrong or the map is not there
+    """
+    scene = scene_settings(context)
+    count = parameters.vehicles
+    if count is not None and count > len(scene.vehicles):
+        raise ConfigurationError(
+            f"{context.where}.vehicles: found {count}; allowed is 1 to {len(scene.vehicles)}"
+        )
+    step_ns = plant_step_ns(context, parameters)
+    period_ns = parameters.control_period
+    found = SceneParameters(
+        map=map_choice(scene.map, context.base_directory),
+        step_ns=step_ns,
+        vehicles=_vehicles(scene),
+        objects=_objects(scene),
+        weather=scene.weather,
+        control_period_ns=step_ns if period_ns is None else period_ns,
+        count=len(scene.vehicles) if count is None else count,
+        traffic=parameters.traffic,
+        traffic_seed=parameters.traffic_seed or context.run_seed,
+    )
+    _check_ports(context, found)
+    return found
+
+
+def _vehicles(scene: SceneSettings) -> tuple[VehicleSpec, ...]:
+    specs = []
+    for position, (name, vehicle) in enumerate(scene.vehicles.items(), start=1):
+        where = f"scene.vehicles.{name}"
+        if vehicle.id not in (None, position):
             raise ConfigurationError(
-                f"scene.vehicles.{name}.id: vehicles are numbered from 1 in the order in which "
+                f"{where}.id: vehicles are numbered from 1 in the order in which "
                 f"they stand in the scenario; this one is number {position}"
             )
-        for known in ("length", "width"):
-            settings.pop(known, None)
-        driver = settings.pop("driver", None)
-        if driver is not None:
-            settings["driver"] = _build(DriverSpec, driver, f"scene.vehicles.{name}.driver")
-        vehicles.append(_build(VehicleSpec, {"name": name, **settings}, f"scene.vehicles.{name}"))
-    objects = [
-        _build(ObjectSpec, {"name": name, **settings}, f"scene.objects.{name}")
-        for name, settings in _mapping(scene, "objects").items()
-    ]
-    block = scene.get("roadblock")
-    if block is not None:
-        try:
-            objects += roadblock(**block)
-        except TypeError as error:
-            raise ConfigurationError(f"scene.roadblock: {error}") from None
-    where = f"participants.{context.name}.parameters.control_period"
-    control_period = context.parameters.get("control_period", step_ns)
-    parameters = SceneParameters(
-        map=map_choice(str(scene.get("map", "")), context.base_directory),
-        step_ns=step_ns,
-        vehicles=tuple(vehicles),
-        objects=tuple(objects),
-        weather=str(scene.get("weather", "ClearNoon")),
-        control_period_ns=parse_duration(control_period, where, minimum=1),
-        count=_whole(context, "vehicles", len(vehicles), 1, len(vehicles)),
-        traffic=_whole(context, "traffic", 0, 0, MAX_TRAFFIC),
-        traffic_seed=_whole(context, "traffic_seed", 0, 0, MAX_SEED) or context.run_seed,
-    )
-    _check_ports(context, parameters)
-    return parameters
-
-
-def _check_keys(context: ModelContext) -> None:
-    """A key that nobody reads is a mistake in its name."""
-    where = f"participants.{context.name}.parameters"
-    dcp = context.parameters.get("dcp") or {}
-    for place, found, known in (
-        (where, context.parameters, _KEYS),
-        (f"{where}.dcp", dcp if isinstance(dcp, Mapping) else {}, _DCP_KEYS),
-    ):
-        for key in found:
-            if key not in known:
-                raise ConfigurationError(
-                    f"{place}.{key}: unknown key; allowed are {', '.join(known)}"
-                )
-
-
-def _whole(context: ModelContext, key: str, default: int, low: int, high: int) -> int:
-    value = context.parameters.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"participants.{context.name}.parameters.{key}: found {value!r}; allowed is {low} to "
-            f"{high}"
+        given = vehicle.model_dump(
+            include={"lane", "s", "speed", "road", "blueprint", "dynamics"}, exclude_none=True
         )
-    return value
+        for key in ("lane", "s", "speed"):
+            if key not in given:
+                raise ConfigurationError(
+                    f"{where}.{key}: missing; the world needs to know where the vehicle starts"
+                )
+        driver = None
+        if vehicle.driver is not None:
+            driver = DriverSpec(vehicle.driver.stop_gap, vehicle.driver.deceleration)
+        specs.append(VehicleSpec(name, **given, driver=driver))
+    return tuple(specs)
+
+
+def _objects(scene: SceneSettings) -> tuple[ObjectSpec, ...]:
+    objects = [
+        ObjectSpec(name, **settings.model_dump(exclude_none=True))
+        for name, settings in scene.objects.items()
+    ]
+    if scene.roadblock is not None:
+        objects += roadblock(**scene.roadblock.model_dump())
+    return tuple(objects)
 
 
 def _check_ports(context: ModelContext, parameters: SceneParameters) -> None:
@@ -130,9 +186,10 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
     path = base_directory / name
     try:
         return MapChoice(opendrive=path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"scene.map: {path}: {reason}") from None
+    except OSError as error:
+        raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"scene.map: {path}: {error}") from None
 
 
 def commanded_vehicles(parameters: SceneParameters) -> list[str]:
@@ -140,21 +197,10 @@ def commanded_vehicles(parameters: SceneParameters) -> list[str]:
     return [spec.name for spec in parameters.present if spec.driver is None]
 
 
-def _mapping(scene: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = scene.get(key) or {}
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(f"scene.{key}: found {value!r}; allowed is name: settings")
-    return value
-
-
-def _build(kind: type[_Spec], settings: Any, where: str) -> _Spec:
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    if not isinstance(settings, Mapping):
-        raise ConfigurationError(f"{where}: found {settings!r}; allowed are {', '.join(known)}")
-    for key in settings:
-        if key not in known:
-            raise ConfigurationError(f"{where}.{key}: unknown key; allowed are {', '.join(known)}")
-    try:
-        return kind(**settings)
-    except TypeError as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+def scene_sizes(context: ModelContext) -> dict[str, tuple[float, float]]:
+    """(length, width) [m] of the vehicles for which the scenario states them."""
+    return {
+        name: (vehicle.length, vehicle.width)
+        for name, vehicle in scene_settings(context).vehicles.items()
+        if vehicle.length is not None and vehicle.width is not None
+    }

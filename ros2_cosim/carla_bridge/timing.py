@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
-from ros2_cosim.carla_bridge.simulator import Simulator
+from ros2_cosim.carla_bridge.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class TimedSimulator:
-    """Passes every call on and adds up the wall time that it takes.
+    """A simulator that passes every call on and adds up the wall time that it takes.
 
     :ivar elapsed_ns: inside the simulator so far; never feeds a result
     """
@@ -19,16 +23,45 @@ class TimedSimulator:
         self._simulator = simulator
         self.elapsed_ns = 0
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._simulator, name)
+    def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
+        """Pass on."""
+        self._timed(self._simulator.prepare, chosen, weather, step_s)
 
-        def timed(*arguments: Any) -> Any:
-            started = time.perf_counter_ns()
-            try:
-                return method(*arguments)
-            finally:
-                self.elapsed_ns += time.perf_counter_ns() - started
+    def opendrive(self) -> str:
+        """Pass on."""
+        return self._timed(self._simulator.opendrive)
 
-        # The next call finds it without coming here.
-        self.__dict__[name] = timed
-        return timed
+    def spawn(self, blueprint: str, role: str, pose: Pose) -> tuple[int, Body]:
+        """Pass on."""
+        return self._timed(self._simulator.spawn, blueprint, role, pose)
+
+    def place(self, actor: int, pose: Pose, velocity: tuple[float, float, float]) -> None:
+        """Pass on."""
+        self._timed(self._simulator.place, actor, pose, velocity)
+
+    def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
+        """Pass on."""
+        self._timed(self._simulator.control, actor, throttle, steer, brake)
+
+    def tick(self) -> None:
+        """Pass on."""
+        self._timed(self._simulator.tick)
+
+    def motion(self, actor: int) -> Motion:
+        """Pass on."""
+        return self._timed(self._simulator.motion, actor)
+
+    def contacts(self) -> list[Contact]:
+        """Pass on."""
+        return self._timed(self._simulator.contacts)
+
+    def close(self) -> None:
+        """Pass on."""
+        self._timed(self._simulator.close)
+
+    def _timed(self, call: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R:
+        started = time.perf_counter_ns()
+        try:
+            return call(*args, **named)
+        finally:
+            self.elapsed_ns += time.perf_counter_ns() - started

@@ -40,7 +40,7 @@ def follow(speed: float, wanted: float, gap: float | None, gap_rate: float) -> f
 
     :param speed: own speed [m/s]
     :param wanted: speed on a free road [m/s], above 0
-    :param gap: bumper to bumper to whoever is ahead [m], None on a free road
+    :param gap: to the vehicle or object ahead, bumper to bumper [m], None on a free road
     :param gap_rate: how fast the gap grows [m/s]
     """
     ratio = speed / wanted

@@ -6,14 +6,17 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.scenario.schema import OutdatedWarning
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -39,6 +42,27 @@ def clear_errors() -> Iterator[None]:
         number = interrupt.args[0] if interrupt.args else signal.SIGINT
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+def show_notes() -> None:
+    """Print what a scenario should say in a newer way as one line each."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, OutdatedWarning):
+            print(f"cosim: note: {message}", file=sys.stderr)
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", OutdatedWarning)
 
 
 @contextlib.contextmanager

@@ -13,10 +13,18 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.carla_headless.__main__ import carla_headless
-from ros2_cosim.cli.console import EXIT_VERDICT, clear_errors, ending_in_order, progress_of
+from ros2_cosim.cli.console import (
+    EXIT_ERROR,
+    EXIT_VERDICT,
+    clear_errors,
+    ending_in_order,
+    progress_of,
+    show_notes,
+)
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
+from ros2_cosim.cli.models import models
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.kernel import lookahead
@@ -28,13 +36,13 @@ from ros2_cosim.run.bringup import (
     RunRequest,
     adjusted_scenario,
     bring_up,
-    check_scenario,
 )
 from ros2_cosim.run.options import OPTIONS
 from ros2_cosim.run.output_directory import repetitions, shown
-from ros2_cosim.scenario.plan import Process, RunOptions, dcp_participants, make_plan, resolve_ports
+from ros2_cosim.scenario.check import ScenarioError, check_scenario
+from ros2_cosim.scenario.declaration import declare_all
+from ros2_cosim.scenario.plan import Process, RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph, model_context
 
 app = typer.Typer(
     name="cosim",
@@ -153,12 +161,27 @@ def _exit_by_verdicts(summary: Summary) -> None:
 
 
 @app.command()
-def check(scenario: ScenarioFile, settings: Settings = None) -> None:
-    """Check a scenario: file, wiring, models and their parameters; nothing is run."""
+def check(
+    scenario: ScenarioFile,
+    settings: Settings = None,
+    shape: Shape = "ros",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check a scenario: file, wiring, models and their parameters; nothing is made or run."""
     with clear_errors():
-        loaded = load_scenario(scenario, settings or ())
-        check_scenario(loaded, "inproc")
-        graph = build_graph(loaded)
+        try:
+            graph = check_scenario(load_scenario(scenario, settings or ()), shape)
+        except ConfigurationError as error:
+            faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
+            if as_json:
+                print(json.dumps({"scenario": str(scenario), "good": False, "faults": faults}))
+            else:
+                for fault in faults:
+                    print(f"cosim: {fault}", file=sys.stderr)
+            raise typer.Exit(EXIT_ERROR) from None
+    if as_json:
+        print(json.dumps({"scenario": str(scenario), "good": True, "faults": []}))
+        return
     print(
         f"{scenario}: {len(graph.participants)} participants, {len(graph.connections)} connections"
     )
@@ -280,12 +303,13 @@ def _describe_world(scenario: Path) -> SlaveDescription:
     from ros2_cosim.carla_bridge.describe import describe_world
 
     loaded = load_scenario(scenario)
-    names = dcp_participants(loaded)
-    if not names:
-        raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
-    return describe_world(model_context(loaded, names[0], "ros"))
+    for declaration in declare_all(loaded).values():
+        if any(companion.node == "carla_slave" for companion in declaration.needs.companions):
+            return describe_world(declaration.context)
+    raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
 
 
+app.command()(models)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)
@@ -294,6 +318,7 @@ app.add_typer(vds_app)
 
 def main() -> None:
     """Entry point of the command ``cosim``."""
+    show_notes()
     app()
 
 

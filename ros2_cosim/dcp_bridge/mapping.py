@@ -23,6 +23,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 Read = Callable[[str, str], Value]
 """(slave, output) -> its newest value."""
+Variables = Mapping[str, SlaveDescription]
+"""Descriptions by the names of the slaves."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,9 @@ class RecordReader:
         name = variable.name
         if kind.repeated:
             return lambda read: tuple(scalar(v) for v in source.scaled(read(slave, name)))
-        return lambda read: scalar(source.scaled(read(slave, name)))
+        if scaled:
+            return lambda read: scalar(source.scaled(read(slave, name)))
+        return lambda read: scalar(read(slave, name))
 
     def _list(self, record: type, fields: Mapping[str, Any], where: str) -> Callable[[Read], Any]:
         kinds = _kinds(record)
@@ -235,14 +239,25 @@ def _paths(kinds: Mapping[str, _Kind]) -> list[str]:
 class FieldWriter:
     """Gives the fields of an input port's records to inputs of slaves.
 
+    :param record: class of the records, None if it is not known
     :param fields: ``slave.variable`` -> source (a field of the record), or ``slave.prefix.*``
         with the fields of the record under their own names
-    :raises ConfigurationError: a variable is not there or no input
+    :param absent: what the inputs get before the first record; None: they keep their start values
+    :raises ConfigurationError: a variable is not there or no input, or a field is not there
     """
 
-    def __init__(self, fields: Any, slaves: Mapping[str, SlaveDescription], where: str) -> None:
+    def __init__(
+        self,
+        record: type | None,
+        fields: Any,
+        slaves: Mapping[str, SlaveDescription],
+        where: str,
+        absent: Value | None = None,
+    ) -> None:
         self._targets: list[tuple[str, Variable, Source]] = []
         self._where = where
+        self._absent = absent
+        kinds = None if record is None else _kinds(record)
         if isinstance(fields, str):
             fields = _inputs_behind(fields, slaves, where)
         if not isinstance(fields, Mapping) or not fields:
@@ -253,13 +268,21 @@ class FieldWriter:
             place = f"{where}.{target}"
             slave, variable = find_variable(str(target), slaves, place, Causality.INPUT)
             source = parse_source(value, "field", place)
+            if kinds is not None and source.name:
+                _check_field(source.name, kinds, variable, place)
             self._targets.append((slave, variable, source))
 
     def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
         """Add the values of a record to ``inputs`` (slave -> variable -> value).
 
+        :param record: None before the first one
         :raises ConfigurationError: the record lacks a field, or a value does not fit
         """
+        if record is None:
+            if self._absent is not None:
+                for slave, variable, _ in self._targets:
+                    inputs.setdefault(slave, {})[variable.name] = self._absent
+            return
         for slave, variable, source in self._targets:
             if source.name:
                 try:
@@ -288,6 +311,19 @@ class FieldWriter:
                 )
             return int(value)
         return value
+
+
+def _check_field(name: str, kinds: Mapping[str, _Kind], variable: Variable, where: str) -> None:
+    """See whether a record has a field that fits a variable."""
+    kind = kinds.get(name)
+    if kind is None:
+        raise ConfigurationError(f"{where}: no field {name!r}; there are {', '.join(kinds)}")
+    numeric = variable.data_type not in SIZED
+    if kind.record is not None or numeric != (kind.scalar in (bool, int, float)):
+        raise ConfigurationError(
+            f"{where}: the field {name!r} does not fit {variable.name}, which is "
+            f"{variable.data_type.name}"
+        )
 
 
 def _inputs_behind(text: str, slaves: Mapping[str, SlaveDescription], where: str) -> dict[str, str]:

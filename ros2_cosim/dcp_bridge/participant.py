@@ -5,7 +5,6 @@ Example (part of a scenario)::
 
     plant:
       model: dcp_master
-      node: participant
       period: 10ms
       parameters:
         slaves:
@@ -33,198 +32,311 @@ slaves up to its time. A port with ``when`` is silent unless that variable has c
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from ros2_cosim.dcp.description.model import Causality
-from ros2_cosim.dcp.master.cosimulation import CoSimulation, describe_slaves, prepared
-from ros2_cosim.dcp.master.master import Master
-from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.master.cosimulation import (
+    CoSimulation,
+    Seconds,
+    SlaveSettings,
+    describe_slaves,
+    prepared,
+)
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
-from ros2_cosim.documents.settings import read_section
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import (
+    Companion,
+    Model,
+    Needs,
+    Port,
+    Ports,
+    Repeatability,
+    Report,
+    Schedule,
+    Traits,
+)
 from ros2_cosim.kernel.participant import ModelContext, Step
 
 #: All processes of a run are started at once; slaves may take so long to listen.
 CONNECT_WAIT_S = 30.0
-_OWN = ("inputs", "outputs")
 
 
-class DcpMaster:
-    """A DCP master as a participant; the example of this module shows its parameters.
+def _none_is_empty(value: object) -> object:
+    return {} if value is None else value
 
-    :param context: of the participant
+
+class CoupledSlaveSettings(SlaveSettings):
+    """A slave as for ``cosim dcp run``; the run can start it as a process of its own."""
+
+    process: Annotated[bool, Field(strict=True)] = False
+
+    @model_validator(mode="after")
+    def _one_process(self) -> CoupledSlaveSettings:
+        if self.process and self.command is not None:
+            raise ValueError("allowed is either process or command")
+        if self.process and (self.model is None) == (self.fmu is None):
+            raise ValueError("process: allowed with either model or fmu")
+        if self.command is not None and not (self.command and all(self.command)):
+            raise ValueError(
+                f"command: found {list(self.command)!r}; allowed is a list of words, the first a "
+                "program"
+            )
+        if self.command is not None and self.description is None:
+            raise ValueError(
+                "command: allowed with description, which says what the program is, and without "
+                "process"
+            )
+        return self
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the run starts it."""
+        return self.process or self.command is not None
+
+
+class OutputSettings(Section):
+    """What one output port sends."""
+
+    fields: str | dict[str, Any] = Field(
+        description="field: slave.variable, a number or {variable, factor, offset}; or "
+        "slave.prefix.* for all fields"
+    )
+    when: str | None = Field(
+        default=None, description="slave.variable; the port is silent unless it has changed"
+    )
+    once: bool = Field(default=False, description="send at the first activation only")
+
+    @property
+    def schedule(self) -> Schedule:
+        """When the port sends."""
+        return "sparse" if self.when else "once" if self.once else "every"
+
+
+class MasterParameters(Section):
+    """Parameters of a DCP master."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    slaves: dict[str, CoupledSlaveSettings] = Field(min_length=1, description="name: slave")
+    connections: tuple[str, ...] = Field(default=(), description="slave.output -> slave.input")
+    inputs: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict,
+        description="input port: {slave.variable: field, ...}, or slave.prefix.*",
+    )
+    outputs: Annotated[dict[str, OutputSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="output port: what it sends"
+    )
+    mode: Literal["nrt"] = Field(
+        default="nrt", description="non-real time: the kernel's time does not follow the clock"
+    )
+    step: Seconds | None = Field(default=None, description="time resolution of the slaves [s]")
+    stepping: Literal["parallel", "sequential"] = Field(
+        default="parallel", description="whether slaves step at the same time"
+    )
+    initialise: int = Field(default=1, ge=0, description="loops of the initialization")
+    timeout_s: float = Field(default=30.0, gt=0, description="longest time to an answer [s]")
+    check: tuple[Check, ...] = Field(
+        default=(), description="properties that slaves made here watch"
+    )
+    missing: Missing = Field(
+        default=Missing.HOLD, description="what is done about data lost over UDP"
+    )
+    acceptable_loss: float | None = Field(
+        default=None, ge=0, le=1, description="share of data that may be lost over UDP [1]"
+    )
+
+    def cosimulation(self, base_directory: Path, *, inproc: bool) -> CoSimulation:
+        """The slaves and their wiring.
+
+        :param inproc: whether this process serves all slaves that it can
+        """
+        given = {name: getattr(self, name) for name in _SHARED}
+        slaves: dict[str, SlaveSettings] = dict(self.slaves)
+        if inproc:
+            slaves = {
+                name: slave.model_copy(update={"host": None, "port": None})
+                if slave.is_made
+                else slave
+                for name, slave in slaves.items()
+            }
+        return CoSimulation.model_construct(
+            **given, slaves=slaves, steps=0, base_directory=base_directory
+        )
+
+
+#: The fields that a co-simulation has as well.
+_SHARED = tuple(
+    name for name in MasterParameters.model_fields
+    if name in CoSimulation.model_fields and name not in ("slaves", "inputs", "outputs")
+)  # fmt: skip
+
+
+class DcpMaster(Model):
+    """Any DCP slaves, coupled to the ports of a participant by configuration.
+
+    The example of this module shows the parameters.
+
     :raises ConfigurationError: slaves, wiring or mapping are wrong
     """
 
-    def __init__(self, context: ModelContext) -> None:
-        self._where = f"participants.{context.name}.parameters"
+    Parameters = MasterParameters
+    traits = Traits(repeatable=Repeatability.SAME_MACHINE)
+    other_ports = False
+
+    @classmethod
+    def declared_ports(cls, context: ModelContext, parameters: MasterParameters) -> Ports:
+        """Those that the parameters tie to variables."""
+        return Ports(
+            tuple(Port(name, description="as mapped") for name in parameters.inputs),
+            tuple(
+                Port(name, schedule=output.schedule, description="as mapped")
+                for name, output in parameters.outputs.items()
+            ),
+        )
+
+    @classmethod
+    def declared_repeatability(
+        cls, context: ModelContext, parameters: MasterParameters
+    ) -> Repeatability:
+        """Foreign slaves and FMUs compute with numerics of their own."""
+        own = all(slave.model is not None for slave in parameters.slaves.values())
+        return Repeatability.EVERYWHERE if own else cls.traits.repeatable
+
+    @classmethod
+    def needs_beside(cls, context: ModelContext, parameters: MasterParameters) -> Needs:
+        """The slaves that are started with the run."""
+        companions: tuple[Companion, ...] = ()
+        if context.shape != "inproc":
+            companions = tuple(
+                Companion(
+                    f"{context.name}_{name}",
+                    command=_command(context, parameters, slave),
+                    address=("slaves", name),
+                )
+                for name, slave in parameters.slaves.items()
+                if slave.is_started
+            )
+        return Needs(companions, alone="model 'dcp_master', which has DCP slaves beside it")
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: MasterParameters) -> None:
+        """See whether all slaves, variables and fields are there.
+
+        :raises ConfigurationError: one is not
+        """
+        _check_shape(context, parameters)
+        port_mapping(
+            context, parameters, parameters.cosimulation(context.base_directory, inproc=False)
+        )
+
+    def __init__(self, context: ModelContext, parameters: MasterParameters) -> None:
+        inproc = context.shape == "inproc"
+        settings = parameters.cosimulation(context.base_directory, inproc=inproc)
         self._context = context
-        self._settings = self._read(context)
-        slaves = describe_slaves(self._settings)
-        readers = self._ports("outputs")
-        self._readers: dict[str, tuple[RecordReader, tuple[str, str] | None]] = {}
-        for port, settings in readers.items():
-            where = f"{self._where}.outputs.{port}"
-            if port not in context.output_types:
-                known = ", ".join(context.output_types) or "none"
-                raise ConfigurationError(f"{where}: no such output port; there are {known}")
-            if not isinstance(settings, Mapping) or not {"fields"} <= set(settings) <= {
-                "fields",
-                "when",
-            }:
-                raise ConfigurationError(
-                    f"{where}: found {settings!r}; allowed are fields and when"
-                )
-            record = CATALOGUE.record(context.output_types[port])
-            reader = RecordReader(record, settings["fields"], slaves, f"{where}.fields")
-            when = None
-            if "when" in settings:
-                slave, variable = find_variable(
-                    str(settings["when"]), slaves, f"{where}.when", Causality.OUTPUT
-                )
-                when = (slave, variable.name)
-            self._readers[port] = (reader, when)
-        self._writers = {
-            port: FieldWriter(fields, slaves, f"{self._where}.inputs.{port}")
-            for port, fields in self._ports("inputs").items()
-        }
-        self._running: AbstractContextManager[Master] | None = None
-        self._master: Master | None = None
-        self._former: dict[tuple[str, str], Value] = {}
-        self._steps = 0
-        #: Wall time [ns] of the DCP steps, the slaves' own time included.
-        self.transport_ns = 0
+        self._parameters = parameters
+        self._slaves = CoupledSlaves(
+            context.name,
+            port_mapping(context, parameters, settings),
+            lambda: prepared(settings, CONNECT_WAIT_S),
+            parameters={n: s.parameters for n, s in settings.slaves.items() if s.parameters},
+            period_ns=context.period_ns,
+            initialise=settings.initialise,
+            figure_prefix=f"{context.name}.",
+        )
+        _check_shape(context, parameters)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring all slaves to the activation time and report their outputs.
 
         :raises DcpError: a slave refused something, failed or was lost
         """
-        if self._master is None:
-            self._begin(step)
-        else:
-            self._advance(step)
-        outputs: dict[str, Any] = {}
-        for port, (reader, when) in self._readers.items():
-            if when is not None:
-                value = self._output(*when)
-                former = self._former.get(when, _start(value))
-                self._former[when] = value
-                if value == former:
-                    continue
-            outputs[port] = reader.read(self._output)
-        return outputs
-
-    def figures(self) -> Mapping[str, Any]:
-        """What the network did to the data, on UDP; ends the run of the slaves to learn it."""
-        self.finish()
-        found = {} if self._master is None else self._master.data_figures()
-        return {"dcp_data": {f"{self._context.name}.{k}": v for k, v in found.items()}}
+        return self._slaves.activate(step)
 
     def finish(self) -> None:
         """The last activation is done: stop all slaves."""
-        if self._master is not None:
-            self._master.stop()
+        self._slaves.finish()
+
+    def report(self) -> Report:
+        """What the network did to the data, on UDP."""
+        return self._slaves.report()
 
     def close(self) -> None:
         """Deregister the slaves as far as they still answer; end those of this process."""
-        if self._running is not None:
-            running, self._running = self._running, None
-            running.__exit__(None, None, None)
-
-    # -- inside --------------------------------------------------------------------------------
-
-    def _read(self, context: ModelContext) -> CoSimulation:
-        data = {k: v for k, v in context.parameters.items() if k not in _OWN}
-        data |= {"steps": 0, "base_directory": context.base_directory}
-        settings = read_section(CoSimulation, data, place=self._where)
-        if settings.mode != "nrt":
-            raise ConfigurationError(
-                f"{self._where}.mode: found {settings.mode!r}; allowed is nrt, the kernel's time "
-                "does not follow the clock"
-            )
-        if context.shape == "inproc":
-            settings = settings.model_copy(
-                update={
-                    "slaves": {
-                        name: slave.model_copy(update={"host": None, "port": None})
-                        if slave.is_made
-                        else slave
-                        for name, slave in settings.slaves.items()
-                    }
-                }
-            )
-        return settings
-
-    def _ports(self, key: str) -> Mapping[str, Any]:
-        ports = self._context.parameters.get(key) or {}
-        if not isinstance(ports, Mapping):
-            raise ConfigurationError(f"{self._where}.{key}: found {ports!r}; allowed is port: ...")
-        return ports
-
-    def _begin(self, step: Step) -> None:
-        settings = self._settings
-        if self._context.shape == "inproc":
-            for name, slave in settings.slaves.items():
-                if not slave.is_made:
-                    raise ConfigurationError(
-                        f"{self._where}.slaves.{name}: shape inproc starts and reaches no other "
-                        "process; give model or fmu, or use shape ros"
-                    )
-        self._running = prepared(settings, CONNECT_WAIT_S)
-        self._master = master = self._running.__enter__()
-        parameters = {n: s.parameters for n, s in settings.slaves.items() if s.parameters}
-        master.configure(parameters)
-        self._check_period(master.step_size)
-        self._start_ns = step.time
-        self._give_inputs(step)
-        master.initialise(settings.initialise)
-        master.run()
-
-    def _check_period(self, size: Fraction) -> None:
-        period = self._context.period_ns
-        if period is None or (period / (size * 10**9)).denominator != 1:
-            found = "none" if period is None else f"{period} ns"
-            raise ConfigurationError(
-                f"participants.{self._context.name}.period: found {found}; allowed are multiples "
-                f"of the slaves' step, {float(size):g} s"
-            )
-
-    def _advance(self, step: Step) -> None:
-        assert self._master is not None
-        self._give_inputs(step)
-        wanted = Fraction(step.time - self._start_ns, 10**9) / self._master.step_size
-        count = int(wanted) - self._steps
-        started = time.perf_counter_ns()
-        self._master.do_step(count)
-        self.transport_ns += time.perf_counter_ns() - started
-        self._steps += count
-
-    def _give_inputs(self, step: Step) -> None:
-        assert self._master is not None
-        inputs: dict[str, dict[str, Value]] = {}
-        for port, writer in self._writers.items():
-            sample = step.latest.get(port)
-            if sample is not None:
-                writer.write(sample.value, inputs)
-        for slave, values in inputs.items():
-            self._master.slaves[slave].set_inputs(values)
-
-    def _output(self, slave: str, name: str) -> Value:
-        assert self._master is not None
-        return self._master.slaves[slave].output(name)
+        self._slaves.close()
 
 
-def _start(value: Value) -> Value:
-    """What a variable counts as before its first value: nothing has happened."""
-    return type(value)()
+def port_mapping(
+    context: ModelContext, parameters: MasterParameters, settings: CoSimulation
+) -> PortMapping:
+    """How the slaves' variables are tied to the participant's ports; nothing is started.
+
+    :raises DescriptionError: a slave cannot be loaded
+    :raises ConfigurationError: a port, a variable or a field is not there, or types do not fit
+    """
+    slaves = describe_slaves(settings)
+    outputs = {}
+    for port, output in parameters.outputs.items():
+        where = f"{context.where}.outputs.{port}"
+        if port not in context.output_types:
+            known = ", ".join(context.output_types) or "none"
+            raise ConfigurationError(f"{where}: no such output port; there are {known}")
+        record = CATALOGUE.record(context.output_types[port])
+        reader = RecordReader(record, output.fields, slaves, f"{where}.fields")
+        when = None
+        if output.when is not None:
+            slave, variable = find_variable(output.when, slaves, f"{where}.when", Causality.OUTPUT)
+            when = (slave, variable.name)
+        outputs[port] = MappedOutput(reader, when, output.once)
+    inputs = {}
+    for port, fields in parameters.inputs.items():
+        read = _record(context.input_types.get(port))
+        inputs[port] = FieldWriter(read, fields, slaves, f"{context.where}.inputs.{port}")
+    return PortMapping(outputs, inputs)
 
 
-def make_dcp_master(context: ModelContext) -> DcpMaster:
-    """Make the participant."""
-    return DcpMaster(context)
+def _record(message_type: str | None) -> type | None:
+    """The record class of the messages that come in, None where there is none."""
+    return (
+        CATALOGUE.record(message_type) if message_type and message_type in set(CATALOGUE) else None
+    )
+
+
+def _check_shape(context: ModelContext, parameters: MasterParameters) -> None:
+    if context.shape == "inproc":
+        for name, slave in parameters.slaves.items():
+            if not slave.is_made:
+                raise ConfigurationError(
+                    f"{context.where}.slaves.{name}: shape inproc starts and reaches no other "
+                    "process; give model or fmu, or use shape ros"
+                )
+
+
+def _command(
+    context: ModelContext, parameters: MasterParameters, slave: SlaveSettings
+) -> tuple[str, ...]:
+    """The command line of a slave's process; host and port are filled in when it is started."""
+    if slave.command is not None:
+        return slave.command
+    words = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve"]
+    words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
+    words += ["--directory", str(context.base_directory)]
+    for option, value in (
+        ("--fmu", slave.fmu),
+        ("--description", slave.description),
+        ("--step", slave.step or parameters.step),
+    ):
+        if value is not None:
+            words += [option, str(value)]
+    for check in parameters.check:
+        words += ["--check", check.value]
+    return (*words, slave.model) if slave.model is not None else tuple(words)

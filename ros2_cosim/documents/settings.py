@@ -10,14 +10,24 @@ ros2_cosim.kernel.errors.ConfigurationError: car.yaml: wheel.radius: found -1; a
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 import reprlib
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import parse_duration
@@ -53,9 +63,39 @@ def _positive(value: object) -> int:
 
 
 #: Integer nanoseconds, written as "40ms", "1.5 s" or a plain number of nanoseconds.
-Duration = Annotated[int, BeforeValidator(lambda value: _duration(value))]
-PositiveDuration = Annotated[int, BeforeValidator(_positive)]
+_DURATION_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*[0-9.]+\s*(ns|us|ms|s|min|h)?\s*$"},
+        ],
+        "description": "Time: 40ms, 1.5 s, or a whole number of nanoseconds",
+    }
+)
+Duration = Annotated[int, BeforeValidator(lambda value: _duration(value)), _DURATION_SCHEMA]
+PositiveDuration = Annotated[int, BeforeValidator(_positive), _DURATION_SCHEMA]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+#: A number, integer or not, and no text, truth value or infinity.
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+#: A whole number, and no text or truth value.
+Whole = Annotated[int, Field(strict=True)]
+
+
+def _host(value: str) -> str:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        labels = value.removesuffix(".").split(".")
+        if len(value) > 253 or not all(map(_HOST_LABEL.fullmatch, labels)):
+            raise ValueError(
+                f"found {_ABBREVIATED.repr(value)}; allowed is an IP address or a host name"
+            ) from None
+    return value
+
+
+_HOST_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
+#: An IP address or the name of a host; whether it is there is not looked up.
+Host = Annotated[str, AfterValidator(_host)]
 
 
 def read_section(
@@ -91,17 +131,28 @@ def fault_text(
     place: str = "",
 ) -> str:
     """What pydantic found, in one line; see :func:`read_section` for the parameters."""
+    return (f"{origin}: " if origin else "") + in_one_line(fault_texts(fault, kind, data, place))
+
+
+def fault_texts(
+    fault: ValidationError, kind: type[BaseModel], data: Any, place: str = ""
+) -> list[str]:
+    """What pydantic found, a sentence for each place; see :func:`read_section`."""
     faults: dict[_Path, list[Any]] = {}
     for found in fault.errors(include_url=False):
         faults.setdefault(_path(found, data), []).append(found)
     texts = []
-    for path, found_there in list(faults.items())[:MAX_FAULTS]:
+    for path, found_there in faults.items():
         dotted = ".".join(str(part) for part in ((place,) if place else ()) + path)
         sentence = _sentence(found_there, kind)
         texts.append(f"{dotted}: {sentence}" if dotted else sentence)
-    if len(faults) > MAX_FAULTS:
-        texts.append(f"and {len(faults) - MAX_FAULTS} more")
-    return (f"{origin}: " if origin else "") + "; ".join(texts)
+    return texts
+
+
+def in_one_line(faults: Sequence[str]) -> str:
+    """Several faults as one line; beyond the first few, their number."""
+    more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
+    return "; ".join([*faults[:MAX_FAULTS], *more])
 
 
 def _path(found: Any, data: Any) -> _Path:

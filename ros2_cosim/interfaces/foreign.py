@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import Self
 
-from ros2_cosim.documents.settings import Duration, Section, read_section
-from ros2_cosim.interfaces.cdr import WireCodec
-from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.random_streams import LatencyDistribution
+from ros2_cosim.documents.settings import Duration, Section
 
-FOREIGN_MODEL = "foreign_node"
+
+def _topic(value: object) -> object:
+    """A text stands for a mapping with that topic."""
+    return {"topic": value} if isinstance(value, str) else value
 
 
 class ForeignInput(Section):
@@ -63,31 +61,6 @@ class ForeignOutput(Section):
             raise ValueError("window goes with stamp: header")
         return self
 
-    def check_output(
-        self, where: str, schedule: str, latency: LatencyDistribution, codec: WireCodec
-    ) -> HeaderDelay | None:
-        """Check against the port's declaration; what draws its delay if the header says it.
-
-        :raises ConfigurationError: they do not go together
-        """
-        if self.expect == "any" and schedule != "sparse":
-            raise ConfigurationError(
-                f"{where}: expect: any allows silence; the port must then have schedule: sparse"
-            )
-        if self.stamp == "activation":
-            return None
-        if isinstance(codec, CarrierCodec):
-            raise ConfigurationError(
-                f"{where}: stamp: header, but {codec.inner.type_name} has no header; allowed is "
-                "stamp: activation"
-            )
-        if not latency.is_constant:
-            raise ConfigurationError(
-                f"{where}: stamp: header goes with a constant latency, the least delay of the "
-                "node's own stamps"
-            )
-        return HeaderDelay()
-
 
 class ForeignSettings(Section):
     """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
@@ -103,8 +76,12 @@ class ForeignSettings(Section):
     node_name: str | None = None
     ros_parameters: dict[str, Any] = Field(default_factory=dict)
     remap: dict[str, str] = Field(default_factory=dict)
-    inputs: dict[str, ForeignInput] = Field(default_factory=dict)
-    outputs: dict[str, ForeignOutput] = Field(default_factory=dict)
+    inputs: dict[str, Annotated[ForeignInput, BeforeValidator(_topic)]] = Field(
+        default_factory=dict
+    )
+    outputs: dict[str, Annotated[ForeignOutput, BeforeValidator(_topic)]] = Field(
+        default_factory=dict
+    )
     ordered: bool = True
     barrier: Literal["parameters", "none"] = "parameters"
     acknowledge: bool = False
@@ -137,51 +114,9 @@ class ForeignSettings(Section):
         if self.barrier == "none":
             if self.ordered and len(self.inputs) > 1:
                 raise ValueError(
-                    "without a barrier nobody knows when a callback has run: several inputs "
-                    "cannot be handed over in order"
+                    "without a barrier it is not known when a callback has run: several "
+                    "inputs cannot be handed over in order"
                 )
             if any(output.expect == "any" for output in self.outputs.values()):
                 raise ValueError("expect: any needs a barrier to know that nothing more comes")
         return self
-
-    def output(self, port: str) -> ForeignOutput:
-        """What is said of an output port; it must be there (see :meth:`check_ports`)."""
-        return self.outputs[port]
-
-    def check_ports(self, where: str, inputs: Collection[str], outputs: Collection[str]) -> None:
-        """Check that the ports of the participant are all tied to topics of the node.
-
-        :raises ConfigurationError: one is missing, or has no counterpart
-        """
-        for kind, declared, tied in (
-            ("inputs", inputs, self.inputs),
-            ("outputs", outputs, self.outputs),
-        ):
-            for port in declared:
-                if port not in tied:
-                    raise ConfigurationError(
-                        f"{where}.parameters.{kind}: port '{port}' is missing; each port needs "
-                        "the node's own topic name"
-                    )
-            for port in tied:
-                if port not in declared:
-                    raise ConfigurationError(
-                        f"{where}.parameters.{kind}: found '{port}'; the participant has "
-                        f"{', '.join(declared) or 'none'}"
-                    )
-
-
-def foreign_settings(parameters: Mapping[str, Any], participant: str) -> ForeignSettings:
-    """Read the parameters of a foreign node.
-
-    :raises ConfigurationError: something in them is wrong; it is named
-    """
-    data = dict(parameters)
-    for kind in ("inputs", "outputs"):
-        if isinstance(data.get(kind), Mapping):
-            data[kind] = {
-                port: {"topic": value} if isinstance(value, str) else value
-                for port, value in data[kind].items()
-            }
-    place = f"participants.{participant}.parameters"
-    return read_section(ForeignSettings, data, place=place)

@@ -9,19 +9,21 @@ from typing import Any
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
+#: The parts of a model's report that go to the recorder as they are.
+_SAID = ("figures", "verdicts", "realtime", "not_repeatable")
+
 
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
-    """Activations, trace hash, compute time; what the model says by its methods of these names."""
+    """Activations, trace hash, compute time; what the model says."""
+    report = runtime.model.report()
     details: dict[str, Any] = {"times": runtime.trace.times}
-    for name in ("figures", "verdicts", "realtime", "not_repeatable"):
-        method = getattr(runtime.behaviour, name, None)
-        if method:
-            details[name] = method()
+    said = report._asdict()
+    details |= {k: said[k] for k in _SAID if said[k] is not None}
     read = {i.port: i.first_read for i in runtime.inboxes if i.first_read is not None}
     if read:
         details["unsynchronised"] = read
     # Part of an activation may be spent on another process, not on computing.
-    transport_ns = getattr(runtime.behaviour, "transport_ns", 0)
+    transport_ns = report.transport_ns
     return ParticipantReport(
         participant=runtime.name,
         activations=runtime.trace.activations,

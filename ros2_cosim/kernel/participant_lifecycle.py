@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lifecycle of one participant: its states, and the handlers of its behaviour.
+"""The lifecycle of one participant: its states, and the handlers of its model along the way.
 
 Hosts of all run shapes go through this one class, so handlers are called in the same order
-whatever runs beneath. A behaviour has those handlers that it defines:
-
-============================================  ==============================================
-``on_communication_ready()``                  all are connected; returns when done
-``on_communication_ready_async(complete)``    the same, done when any thread calls
-                                              ``complete()``
-``on_starting()``                             the transition to RUNNING is imminent
-``on_stop()``                                 no activation follows: collect results
-``on_shutdown()``                             the last call of an orderly end, or after an error
-``on_abort(before)``                          the run was aborted; the state it was in
-============================================  ==============================================
-
-An exception in a handler is the participant's failure, as in an activation.
+whatever runs beneath. The handlers are those of :class:`~ros2_cosim.kernel.model.Model`. An
+exception in a handler is the participant's failure, as in an activation.
 """
 
 from __future__ import annotations
@@ -24,55 +13,44 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import Aborted, Cancelled, ConfigurationError, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, Operation, State
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
-
-#: All handlers of a behaviour.
-HANDLERS = (
-    "on_communication_ready",
-    "on_communication_ready_async",
-    "on_starting",
-    "on_stop",
-    "on_shutdown",
-    "on_abort",
-)
-_READY, _READY_ASYNC = HANDLERS[:2]
 
 
 class ParticipantLifecycle:
     """Takes one participant from its creation to its shut-down.
 
     :param participant: its name
-    :param behaviour: its model
+    :param model: what it computes
     :param operation: whether it starts and stops together with the others
     :param on_change: called after each transition, and after each new reason
-    :param host: what the process offers to the behaviour
-    :raises ConfigurationError: the behaviour has both kinds of communication-ready handlers
+    :param host: what the process offers to the model
+    :raises ConfigurationError: the model has both kinds of communication-ready handlers
     """
 
     def __init__(
         self,
         participant: str,
-        behaviour: Any,
+        model: Model,
         *,
         operation: Operation = Operation.COORDINATED,
         on_change: Callable[[Change], None] = lambda change: None,
         host: Host | None = None,
     ) -> None:
-        if hasattr(behaviour, _READY) and hasattr(behaviour, _READY_ASYNC):
+        if model.ready_handlers > 1:
             raise ConfigurationError(
-                f"participant '{participant}': its behaviour defines both {_READY} and "
-                f"{_READY_ASYNC}; allowed is one of them"
+                f"participant '{participant}': its model defines both on_communication_ready and "
+                "on_communication_ready_async; allowed is one of them"
             )
         self.participant = participant
         self.operation = operation
-        self._behaviour = behaviour
+        self._model = model
         self._lifecycle = Lifecycle(participant, on_change)
         self._ready_called = False
         #: Set by any thread.
         self._ready = False
-        attach = getattr(behaviour, "attach", None)
-        if attach and host:
-            attach(host)
+        if host:
+            model.attach(host)
 
     @property
     def state(self) -> State:
@@ -111,7 +89,7 @@ class ParticipantLifecycle:
             if self._ready:
                 enter(State.READY_TO_RUN, "ready")
         if self.state is State.READY_TO_RUN and self._reached(system, self.state):
-            self._call("on_starting")
+            self._call("on_starting", self._model.on_starting)
             enter(State.RUNNING, "started")
 
     @property
@@ -143,8 +121,8 @@ class ParticipantLifecycle:
         :raises ParticipantError: a handler failed
         """
         self._lifecycle.enter(State.STOPPING, reason)
-        self._call("on_stop")
-        self._call("finish")
+        self._call("on_stop", self._model.on_stop)
+        self._call("finish", self._model.finish)
 
     def stopped(self, reason: str) -> None:
         """Enter STOPPED: everything about the run has been reported."""
@@ -156,7 +134,7 @@ class ParticipantLifecycle:
         :raises ParticipantError: the handler failed
         """
         self._lifecycle.enter(State.SHUTTING_DOWN, reason)
-        self._call("on_shutdown")
+        self._call("on_shutdown", self._model.on_shutdown)
         self._lifecycle.enter(State.SHUT_DOWN, reason)
 
     def leave_unused(self, reason: str) -> None:
@@ -182,35 +160,31 @@ class ParticipantLifecycle:
         if not self._lifecycle.may_enter(State.ABORTING):
             return
         self._lifecycle.enter(State.ABORTING, reason)
-        self._call("on_abort", before)
+        self._call("on_abort", self._model.on_abort, before)
         self._lifecycle.enter(State.SHUT_DOWN, reason)
 
     def close(self) -> None:
-        """Release what the behaviour holds, whatever happened."""
-        close = getattr(self._behaviour, "close", None)
-        if close:
-            close()
+        """Release what the model holds, whatever happened."""
+        self._model.close()
 
     def _reached(self, system: State, state: State) -> bool:
         return self.operation is Operation.AUTONOMOUS or state <= system <= State.PAUSED
 
     def _call_ready(self) -> None:
-        if hasattr(self._behaviour, _READY_ASYNC):
-            self._call(_READY_ASYNC, self.complete_communication_ready)
-            return
-        self._call(_READY)
-        self._ready = True
+        # The one that does not wait stands for both: it completes at once by default.
+        self._call(
+            "on_communication_ready",
+            self._model.on_communication_ready_async,
+            self.complete_communication_ready,
+        )
 
-    def _call(self, handler: str, *arguments: Any) -> None:
-        function = getattr(self._behaviour, handler, None)
-        if function is None:
-            return
+    def _call(self, name: str, handler: Callable[..., None], *arguments: Any) -> None:
         try:
-            function(*arguments)
+            handler(*arguments)
         except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
             raise ParticipantError(
-                f"participant '{self.participant}' failed in its handler {handler}: "
+                f"participant '{self.participant}' failed in its handler {name}: "
                 f"{type(error).__name__}: {error}"
             ) from error

@@ -15,7 +15,8 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
-from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.time import NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample, TimeAdvance
 from ros2_cosim.kernel.trace import ParticipantTrace
@@ -65,11 +66,11 @@ class _Sender:
 
 
 class ParticipantRuntime:
-    """A behaviour together with its ports.
+    """A model together with its ports.
 
     :param graph: the checked system
     :param name: the participant
-    :param behaviour: its model
+    :param model: what it computes
     :param timer: optional monotonic time source [ns] for compute times (never used for
         results)
     """
@@ -78,13 +79,13 @@ class ParticipantRuntime:
         self,
         graph: Graph,
         name: str,
-        behaviour: Behaviour,
+        model: Model,
         timer: Callable[[], int] | None = None,
     ) -> None:
         spec = graph.participants[name]
         self.name = name
         self.spec = spec
-        self.behaviour = behaviour
+        self.model = model
         self.trace = ParticipantTrace()
         self.compute_ns = 0
         self.stop_reason: str | None = None
@@ -98,9 +99,7 @@ class ParticipantRuntime:
         self.next_time: int | None = spec.first_time
         self._timer = timer
         self._period_ns = spec.period_ns
-        self._can_stop = hasattr(behaviour, "stop_reason")
-        self._can_choose = hasattr(behaviour, "next_time")
-        self._activate = behaviour.activate
+        self._activate = model.activate
         self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
@@ -200,10 +199,10 @@ class ParticipantRuntime:
             ) from error
         if timer:
             self.compute_ns += timer() - started
-        if self._can_choose:
-            self._choose_next(time)
-        if self._can_stop and self.stop_reason is None:
-            self.stop_reason = self.behaviour.stop_reason  # type: ignore[attr-defined]
+        if self.model.next_time is not None:
+            self._choose_next(time, self.model.next_time)
+        if self.stop_reason is None:
+            self.stop_reason = self.model.stop_reason
             if self.stop_reason is not None:
                 self.stop_time = time
         outputs = self._send(time, values)
@@ -220,11 +219,8 @@ class ParticipantRuntime:
         recorded.append((index, sample, data))
         return sample
 
-    def _choose_next(self, time: int) -> None:
-        """Take over when the behaviour wants its next periodic activation."""
-        chosen = self.behaviour.next_time  # type: ignore[attr-defined]
-        if chosen is None:
-            return
+    def _choose_next(self, time: int, chosen: int) -> None:
+        """Take over when the model wants its next periodic activation."""
         if not self.spec.dynamic_step:
             raise ParticipantError(
                 f"participant '{self.name}' chose {chosen} ns for its next activation at {time} "

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, saturating_add
 
@@ -33,7 +34,7 @@ class SequentialScheduler:
     def __init__(
         self,
         graph: Graph,
-        behaviours: Mapping[str, Behaviour],
+        behaviours: Mapping[str, Model],
         *,
         stop_latency_ns: int = 0,
         timer: Callable[[], int] | None = None,

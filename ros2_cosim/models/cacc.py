@@ -8,33 +8,96 @@ standstill, and pedals.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator, Field
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
-from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.checks import is_number, require_not_negative, require_positive
+from ros2_cosim.kernel.model import Model, Port, Traits
+from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
+from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl
-from ros2_cosim.models.controllers.rajamani import RajamaniAcc
-from ros2_cosim.models.controllers.registry import make_law
+from ros2_cosim.models.controllers.registry import adapted, check_law, make_law
 from ros2_cosim.models.controllers.safety import (
     BrakingEstimator,
     CommandLimits,
     EmergencyBrake,
     StandstillHold,
 )
-from ros2_cosim.models.controllers.tracking import AccelerationTracker, PedalMap
+from ros2_cosim.models.controllers.tracking import AccelerationTracker
+from ros2_cosim.models.message_types import ACCELERATION, CONTROL, OBJECTS, ODOMETRY, V2V
+from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-_NEEDS = ("predecessor", "leader")
-_Part = TypeVar("_Part")
 _SHORTEST_TIME_GAP = 0.2
 
 
-class CaccBehaviour:
-    """A kernel behaviour, to be triggered by each sample on ``objects``.
+def _none_is_empty(value: object) -> object:
+    return {} if value is None else value
+
+
+class ControllerParameters(Section):
+    """Parameters of a controller."""
+
+    set_speed: Number = Field(
+        gt=0, description="speed on a free road, never exceeded on purpose [m/s]"
+    )
+    law: str = Field(
+        default="path_cacc",
+        min_length=1,
+        description="control law: a name, package.module:Class, path/to/file.py:Class, or the "
+        "script of a controller node",
+    )
+    law_parameters: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="the law's own parameters"
+    )
+    vehicle: Literal["sedan", "van", "truck"] = Field(
+        default="sedan", description="vehicle parameters that the pedals are computed for"
+    )
+    time_gap: Number = Field(default=0.6, gt=0, description="h of the spacing policy r + h v [s]")
+    standstill_gap: Number = Field(default=2.0, ge=0, description="r of the spacing policy [m]")
+    fallback: str | None = Field(
+        default=None,
+        min_length=1,
+        description="law without V2V; default: rajamani_acc (path_acc brakes too gently for the "
+        "gaps of a platoon)",
+    )
+    fallback_time_gap: Number = Field(
+        default=1.1, gt=0, description="time gap while V2V is lost [s]"
+    )
+    time_gap_rate: Number = Field(
+        default=0.1, gt=0, description="how fast the time gap may change [s per s]"
+    )
+    v2v_timeout: Number = Field(default=0.25, gt=0, description="oldest usable V2V message [s]")
+    lane_half_width: Number = Field(
+        default=1.75, gt=0, description="lateral distance within which an object is ahead [m]"
+    )
+    nominal_period: Number = Field(
+        default=0.04, gt=0, description="time step assumed at the first activation [s]"
+    )
+    hold_brake: Number = Field(
+        default=0.5, ge=0, description="brake pedal at standstill, 0..1; more counts as 1 [1]"
+    )
+    integral_gain: Number = Field(
+        default=0.3, ge=0, description="on the acceleration's error, 0: feed-forward only [1/s]"
+    )
+    limits: Annotated[CommandLimits, BeforeValidator(_none_is_empty)] = Field(
+        CommandLimits(), description="bounds of the demand"
+    )
+    emergency: Annotated[EmergencyBrake, BeforeValidator(_none_is_empty)] = Field(
+        EmergencyBrake(), description="emergency brake"
+    )
+    cruise: Annotated[CruiseControl, BeforeValidator(_none_is_empty)] = Field(
+        CruiseControl(), description="speed control on a free road"
+    )
+
+
+class CaccController(Model):
+    """The controller of one vehicle, to be triggered by each sample on ``objects``.
 
     Inputs: ``objects`` (ObjectList, the trigger); latched ``odometry`` and ``acceleration`` of
     the own vehicle, ``v2v_leader`` and ``v2v_predecessor`` (V2VMessage; either may be missing).
@@ -51,99 +114,94 @@ class CaccBehaviour:
 
     ``mode`` tells what drove last: ``law``, ``fallback``, ``cruise``, ``emergency``, ``hold``,
     or ``waiting`` (no odometry yet, pedals released).
+
+    :param law: drives instead of the law that the parameters name
+    :param fallback: drives instead of the fall-back law that they name
+    :raises ConfigurationError: no law, or its parameters are wrong
     """
+
+    Parameters = ControllerParameters
+    traits = Traits(law="law", cost_ns=50_000)
+
+    input_ports = (
+        Port("objects", OBJECTS, description="triggers"),
+        Port("odometry", ODOMETRY, description="of the own vehicle"),
+        Port("acceleration", ACCELERATION, description="of the own vehicle"),
+        Port("v2v_leader", V2V, required=False),
+        Port("v2v_predecessor", V2V, required=False),
+    )
+    output_ports = (Port("control", CONTROL),)
+    other_ports = False
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: ControllerParameters) -> None:
+        """See whether the laws are there and take their parameters.
+
+        :raises ConfigurationError: one is not, or does not
+        """
+        for key, law, given in (
+            ("law", parameters.law, parameters.law_parameters),
+            ("fallback", parameters.fallback, {}),
+        ):
+            if law is not None:
+                place = f"{context.where}.{key}_parameters"
+                try:
+                    check_law(law, given, base_directory=context.base_directory, place=place)
+                except ConfigurationError as error:
+                    placed = str(error).startswith(place)
+                    text = str(error) if placed else f"{context.where}.{key}: {error}"
+                    raise ConfigurationError(text) from None
 
     def __init__(
         self,
+        context: ModelContext,
+        parameters: ControllerParameters,
         *,
-        law: LongitudinalLaw,
-        pedals: PedalMap,
-        vehicle_lag: float,
-        set_speed: float,
-        time_gap: float = 0.6,
-        standstill_gap: float = 2.0,
-        name: str = "cacc",
-        fallback: LongitudinalLaw | str | None = None,
-        fallback_time_gap: float = 1.1,
-        time_gap_rate: float = 0.1,
-        v2v_timeout: float = 0.25,
-        lane_half_width: float = 1.75,
-        nominal_period: float = 0.04,
-        hold_brake: float = 0.5,
-        integral_gain: float = 0.3,
-        limits: CommandLimits | Mapping[str, float] | None = None,
-        emergency: EmergencyBrake | Mapping[str, float] | None = None,
-        cruise: CruiseControl | Mapping[str, float] | None = None,
+        law: LongitudinalLaw | None = None,
+        fallback: LongitudinalLaw | None = None,
     ) -> None:
-        """Make the controller of one vehicle.
-
-        :param law: see :class:`~ros2_cosim.models.controllers.measurement.LongitudinalLaw`
-        :param pedals: inverse vehicle model, (acceleration, speed) -> (throttle, brake)
-        :param vehicle_lag: time constant of the vehicle's acceleration [s]
-        :param set_speed: speed on a free road, never exceeded on purpose [m/s]
-        :param time_gap: h of the spacing policy r + h v [s]
-        :param standstill_gap: r of the spacing policy [m]
-        :param name: for error messages
-        :param fallback: law without V2V, or its name (None: Rajamani ACC; PATH ACC brakes too
-            gently for the gaps of a platoon)
-        :param fallback_time_gap: time gap while V2V is lost [s]
-        :param time_gap_rate: how fast the time gap may change [s per s]
-        :param v2v_timeout: oldest usable V2V message [s]
-        :param lane_half_width: lateral distance within which an object is ahead [m]
-        :param nominal_period: time step assumed at the first activation [s]
-        :param hold_brake: brake pedal at standstill, 0..1
-        :param integral_gain: see :class:`AccelerationTracker` [1/s]
-        :param limits: bounds of the demand; like the next two also as a mapping of its fields
-        :param emergency: emergency brake
-        :param cruise: speed control on a free road
-        :raises ConfigurationError: a parameter out of range, or no law
-        """
-        require_positive(
-            name,
-            set_speed=set_speed,
-            time_gap=time_gap,
-            fallback_time_gap=fallback_time_gap,
-            time_gap_rate=time_gap_rate,
-            v2v_timeout=v2v_timeout,
-            lane_half_width=lane_half_width,
-            nominal_period=nominal_period,
-        )
-        require_not_negative(name, standstill_gap=standstill_gap, hold_brake=hold_brake)
-        needs = tuple(getattr(law, "needs_v2v", ()))
-        if not callable(getattr(law, "acceleration", None)) or not set(needs) <= set(_NEEDS):
-            raise ConfigurationError(
-                f"{name}: found law {law!r} with needs_v2v {needs!r}; a law has a method"
-                f" acceleration(measurement), and may need {' and '.join(_NEEDS)}"
-            )
-        self.name = name
+        directory = context.base_directory
+        vehicle = VEHICLES[parameters.vehicle]
         self.mode = "waiting"
-        self._law = law
-        self._needs_predecessor = "predecessor" in needs
-        self._needs_leader = "leader" in needs
-        self._fallback: LongitudinalLaw = (
-            make_law(fallback) if isinstance(fallback, str) else fallback or RajamaniAcc()
+        self._name = context.name
+        self._law = adapted(
+            law or make_law(parameters.law, parameters.law_parameters, base_directory=directory),
+            context.name,
         )
-        self._cruise = _part(name, CruiseControl, cruise)
-        self._limits = _part(name, CommandLimits, limits)
-        self._emergency = _part(name, EmergencyBrake, emergency)
+        self._needs_predecessor = "predecessor" in self._law.needs
+        self._needs_leader = "leader" in self._law.needs
+        without_v2v = parameters.fallback or "rajamani_acc"
+        self._fallback = adapted(
+            fallback or make_law(without_v2v, base_directory=directory), context.name
+        )
+        self._cruise = parameters.cruise
+        self._limits = parameters.limits
+        self._emergency = parameters.emergency
         self._tracker = AccelerationTracker(
-            pedals=pedals, lag=vehicle_lag, integral_gain=integral_gain
+            pedals=partial(pedals_for, vehicle),
+            lag=0.5 * (vehicle.throttle_lag + vehicle.brake_lag),
+            integral_gain=parameters.integral_gain,
         )
         self._estimator = BrakingEstimator()
         self._hold = StandstillHold()
-        self._hold_brake = min(1.0, hold_brake)
-        self._set_speed = set_speed
-        self._standstill_gap = standstill_gap
-        self._wanted_time_gap = time_gap
-        self._fallback_time_gap = fallback_time_gap
-        self._time_gap_rate = time_gap_rate
-        self._timeout_ns = round(v2v_timeout * 1e9)
-        self._half_width = lane_half_width
-        self._time_gap = time_gap
+        self._hold_brake = min(1.0, parameters.hold_brake)
+        self._set_speed = parameters.set_speed
+        self._standstill_gap = parameters.standstill_gap
+        self._wanted_time_gap = parameters.time_gap
+        self._fallback_time_gap = parameters.fallback_time_gap
+        self._time_gap_rate = parameters.time_gap_rate
+        self._timeout_ns = round(parameters.v2v_timeout * 1e9)
+        self._half_width = parameters.lane_half_width
+        self._time_gap = parameters.time_gap
         self._degraded = False
-        self._nominal_period = nominal_period
+        self._nominal_period = parameters.nominal_period
         self._previous_time: int | None = None
         self._previous_command = 0.0
+
+    def attach(self, host: Host) -> None:
+        """Give the law the node of the participant, if it asks for one."""
+        if host.node is not None and self._law.attach is not None:
+            self._law.attach(host.node)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Compute the command for the newest object list."""
@@ -220,7 +278,7 @@ class CaccBehaviour:
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(
-                f"{self.name}: the law {type(law).__name__} demanded {demand!r} at {now} ns for"
+                f"{self._name}: the law {law.name} demanded {demand!r} at {now} ns for"
                 f" {measurement}; allowed is a finite number"
             )
         demand = min(demand, self._cruise.acceleration(measurement))
@@ -265,16 +323,3 @@ class CaccBehaviour:
         goal = self._fallback_time_gap if degraded else self._wanted_time_gap
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))
-
-
-def _part(owner: str, kind: type[_Part], given: _Part | Mapping[str, float] | None) -> _Part:
-    """Return a part of the controller that is given as such, by its fields, or not at all."""
-    if isinstance(given, kind):
-        return given
-    try:
-        return kind(**(given or {}))  # type: ignore[arg-type]
-    except TypeError:
-        known = ", ".join(inspect.signature(kind).parameters)
-        raise ConfigurationError(
-            f"{owner}: found {given!r} for {kind.__name__}; allowed are {known}"
-        ) from None

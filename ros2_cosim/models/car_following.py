@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section, Whole
 from ros2_cosim.interfaces.records import (
     CLASS_CAR,
     ControlCommand,
@@ -25,30 +28,26 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model, Port, Report
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.time import to_seconds
-from ros2_cosim.models.checks import is_number, require_not_negative, require_positive
+from ros2_cosim.models.message_types import CONTROL, OBJECTS, ODOMETRY
 
 FRONT, EGO, REAR = "front", "ego", "rear"
-_OTHERS = (FRONT, REAR)
 #: Pedals are full at these demands [m/s^2].
 _FULL_THROTTLE = 3.0
 _FULL_BRAKE = 6.0
 
 
-class Motion(NamedTuple):
-    """A given motion: v(t) = speed + amplitude / w * sin(w t + phase), w = 2 pi / period.
+class Motion(Section):
+    """A given motion: v(t) = speed + amplitude / w * sin(w t + phase), w = 2 pi / period."""
 
-    ``start`` is x of the vehicle's centre at time 0 [m], ``speed`` the mean speed [m/s],
-    ``amplitude`` the largest acceleration [m/s^2], ``period`` in s, ``phase`` in rad.
-    """
-
-    start: float
-    speed: float
-    amplitude: float
-    period: float
-    phase: float
+    start: Number = Field(description="x of the vehicle's centre at time 0 [m]")
+    speed: Number = Field(description="mean speed [m/s]")
+    amplitude: Number = Field(description="largest acceleration [m/s^2]")
+    period: Number = Field(gt=0, description="of the oscillation [s]")
+    phase: Number = Field(description="at time 0 [rad]")
 
     def at(self, time: int) -> tuple[float, float]:
         """Position [m] and speed [m/s] at a simulated time [ns]."""
@@ -60,8 +59,23 @@ class Motion(NamedTuple):
         return self.start + self.speed * seconds + way, self.speed + swing * exactmath.sin(angle)
 
 
-class Traffic:
-    """The traffic simulator, a periodic behaviour.
+class TrafficParameters(Section):
+    """Parameters of the traffic."""
+
+    front: Motion = Field(description="motion of the front vehicle")
+    rear: Motion = Field(description="motion of the rear vehicle")
+    start: Number = Field(default=0.0, description="x of the ego vehicle's centre at the start [m]")
+    speed: Number = Field(default=25.0, ge=0, description="of the ego vehicle at the start [m/s]")
+    lag: Number = Field(
+        default=0.3,
+        gt=0,
+        description="of the ego vehicle's acceleration, at least the period [s]",
+    )
+    length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
+
+
+class Traffic(Model):
+    """The traffic simulator, a periodic model.
 
     Input ``control`` (ControlCommand, delayed): the demanded acceleration of the ego vehicle;
     outputs ``odometry/front``, ``odometry/ego``, ``odometry/rear`` (Odometry). An activation
@@ -69,42 +83,38 @@ class Traffic:
     vehicle's acceleration follows the demand with a first-order lag; it never drives back.
     """
 
-    def __init__(
-        self,
-        *,
-        period_ns: int,
-        motions: Mapping[str, Motion],
-        start: float = 0.0,
-        speed: float = 25.0,
-        lag: float = 0.3,
-        length: float = 4.5,
-        name: str = "traffic",
-    ) -> None:
-        """Make the traffic.
+    Parameters = TrafficParameters
 
-        :param period_ns: step [ns]
-        :param motions: of ``front`` and ``rear``
-        :param start: x of the ego vehicle's centre at the start [m]
-        :param speed: of the ego vehicle at the start [m/s]
-        :param lag: time constant of the ego vehicle's acceleration [s]
-        :param length: of all vehicles [m]
-        :param name: for error messages
-        :raises ConfigurationError: a parameter is out of range
+    input_ports = (Port("control", CONTROL, description="demand of the ego vehicle"),)
+    output_ports = tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR))
+    other_ports = False
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: TrafficParameters) -> None:
+        """See whether the vehicle's lag is resolved by the period.
+
+        :raises ConfigurationError: no period, or a shorter lag
         """
-        require_positive(name, lag=lag, length=length)
-        require_not_negative(name, speed=speed)
-        if not is_number(start):
-            raise ConfigurationError(f"{name}: start is {start!r}; it must be a finite number")
-        self._motions = {key: motions[key] for key in _OTHERS}
-        self._step = to_seconds(period_ns)
-        self._gain = self._step / lag
-        if self._gain > 1.0:
+        if context.period_ns is None:
             raise ConfigurationError(
-                f"{name}: lag is {lag!r} s; it must be at least the period ({self._step} s)"
+                f"participants.{context.name}.period: missing; the traffic steps by it"
             )
-        self._length = length
-        self._x = start
-        self._v = speed
+        step = to_seconds(context.period_ns)
+        if step > parameters.lag:
+            raise ConfigurationError(
+                f"{context.where}.lag: found {parameters.lag:g} s; allowed is at least the "
+                f"period, {step:g} s"
+            )
+
+    def __init__(self, context: ModelContext, parameters: TrafficParameters) -> None:
+        self.check_settings(context, parameters)
+        assert context.period_ns is not None
+        self._front, self._rear = parameters.front, parameters.rear
+        self._step = to_seconds(context.period_ns)
+        self._gain = self._step / parameters.lag
+        self._length = parameters.length
+        self._x = parameters.start
+        self._v = parameters.speed
         self._a = 0.0
         self._started = False
         self._min_gap = inf
@@ -120,8 +130,8 @@ class Traffic:
             self._v = max(0.0, self._v + self._a * self._step)
             self._x += self._v * self._step
         self._started = True
-        front_x, front_v = self._motions[FRONT].at(step.time)
-        rear_x, rear_v = self._motions[REAR].at(step.time)
+        front_x, front_v = self._front.at(step.time)
+        rear_x, rear_v = self._rear.at(step.time)
         gap = min(front_x - self._x, self._x - rear_x) - self._length
         self._min_gap = min(self._min_gap, gap)
         if gap <= 0.0 and not self._touching:
@@ -133,55 +143,45 @@ class Traffic:
             "odometry/rear": _odometry(rear_x, rear_v),
         }
 
-    def figures(self) -> dict[str, Any]:
-        """Return ``collisions`` and ``min_gap_m``."""
-        return {"collisions": self._contacts, "min_gap_m": _finite(self._min_gap)}
-
-    def verdicts(self) -> list[dict[str, Any]]:
-        """Return the one oracle: no collision."""
+    def report(self) -> Report:
+        """Figures ``collisions`` and ``min_gap_m``; the one verdict: no collision."""
         count = self._contacts
-        return [{"name": "no_collision", "value": count, "limit": 0, "passed": count == 0}]
+        return Report(
+            figures={"collisions": count, "min_gap_m": _finite(self._min_gap)},
+            verdicts=[{"name": "no_collision", "value": count, "limit": 0, "passed": count == 0}],
+        )
 
 
-class RangeSensor:
-    """Distance and relative speed of one other vehicle, a periodic behaviour.
+class RangeSensorParameters(Section):
+    """Parameters of a range sensor."""
+
+    target_id: Whole = Field(ge=0, le=2**32 - 1, description="identity reported for the target")
+    length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
+    width: Number = Field(default=1.8, gt=0, description="of the target [m]")
+    distance_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
+    speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
+
+
+class RangeSensor(Model):
+    """Distance and relative speed of one other vehicle, a periodic model.
 
     Inputs, latched: ``own`` and ``target`` (Odometry). Output ``objects`` (ObjectList) with
     the target, or empty while an input is missing. Each activation takes two draws.
     """
 
-    def __init__(
-        self,
-        *,
-        run_seed: int,
-        name: str,
-        target_id: int,
-        length: float = 4.5,
-        width: float = 1.8,
-        distance_noise: float = 0.05,
-        speed_noise: float = 0.05,
-    ) -> None:
-        """Make a sensor.
+    Parameters = RangeSensorParameters
 
-        :param run_seed: seed of the run
-        :param name: of the participant, names the random stream
-        :param target_id: identity reported for the target
-        :param length: of all vehicles [m]
-        :param width: of the target [m]
-        :param distance_noise: standard deviation [m]
-        :param speed_noise: standard deviation [m/s]
-        :raises ConfigurationError: a parameter is out of range
-        """
-        require_positive(name, length=length, width=width)
-        require_not_negative(
-            name, target_id=target_id, distance_noise=distance_noise, speed_noise=speed_noise
-        )
-        self._stream = RandomStream(run_seed, name, "noise")
-        self._id = int(target_id)
-        self._length = length
-        self._width = width
-        self._distance_noise = distance_noise
-        self._speed_noise = speed_noise
+    input_ports = (Port("own", ODOMETRY), Port("target", ODOMETRY))
+    output_ports = (Port("objects", OBJECTS),)
+    other_ports = False
+
+    def __init__(self, context: ModelContext, parameters: RangeSensorParameters) -> None:
+        self._stream = RandomStream(context.run_seed, context.name, "noise")
+        self._id = parameters.target_id
+        self._length = parameters.length
+        self._width = parameters.width
+        self._distance_noise = parameters.distance_noise
+        self._speed_noise = parameters.speed_noise
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Measure once."""
@@ -205,8 +205,24 @@ class RangeSensor:
         return {"objects": ObjectList((seen,))}
 
 
-class DrivingFunction:
-    """Keeps the ego vehicle in the middle, a data-triggered behaviour.
+class DrivingParameters(Section):
+    """Parameters of the driving function."""
+
+    set_speed: Number = Field(
+        default=25.0, gt=0, description="wanted speed without other vehicles [m/s]"
+    )
+    gain: Number = Field(default=0.3, gt=0, description="on the shift from the middle [1/s^2]")
+    damping: Number = Field(default=0.9, gt=0, description="on the mean relative speed [1/s]")
+    smoothing: Number = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of the new demand taken over at each activation [1]",
+    )
+
+
+class DrivingFunction(Model):
+    """Keeps the ego vehicle in the middle, a data-triggered model.
 
     Triggering inputs ``front`` and ``rear`` (ObjectList), latched ``own`` (Odometry). Output
     ``control`` (ControlCommand) at every activation. The demand is
@@ -215,32 +231,17 @@ class DrivingFunction:
     that the order of the sensor values matters.
     """
 
-    def __init__(
-        self,
-        *,
-        set_speed: float = 25.0,
-        gain: float = 0.3,
-        damping: float = 0.9,
-        smoothing: float = 0.5,
-        name: str = "driving",
-    ) -> None:
-        """Make a driving function.
+    Parameters = DrivingParameters
 
-        :param set_speed: wanted speed without other vehicles [m/s]
-        :param gain: [1/s^2]
-        :param damping: [1/s]
-        :param smoothing: share of the new demand taken over at each activation, above 0, at
-            most 1
-        :param name: for error messages
-        :raises ConfigurationError: a parameter is out of range
-        """
-        require_positive(name, set_speed=set_speed, gain=gain, damping=damping, smoothing=smoothing)
-        if smoothing > 1.0:
-            raise ConfigurationError(f"{name}: smoothing is {smoothing!r}; it must not exceed 1")
-        self._set_speed = set_speed
-        self._gain = gain
-        self._damping = damping
-        self._smoothing = smoothing
+    input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
+    output_ports = (Port("control", CONTROL),)
+    other_ports = False
+
+    def __init__(self, context: ModelContext, parameters: DrivingParameters) -> None:
+        self._set_speed = parameters.set_speed
+        self._gain = parameters.gain
+        self._damping = parameters.damping
+        self._smoothing = parameters.smoothing
         self._demand = 0.0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -264,48 +265,10 @@ class DrivingFunction:
         return {"control": ControlCommand(demand, throttle, brake, 0.0)}
 
 
-def make_traffic(context: ModelContext) -> Traffic:
-    """Make the traffic simulator; ``front`` and ``rear`` are mappings as :class:`Motion`."""
-    if context.period_ns is None:
-        raise ConfigurationError(f"participants.{context.name}: the traffic needs a period")
-    parameters = dict(context.parameters)
-    motions = {key: _motion(context, key, parameters.pop(key, None)) for key in _OTHERS}
-    return _construct(context, Traffic, parameters, period_ns=context.period_ns, motions=motions)
-
-
-def make_range_sensor(context: ModelContext) -> RangeSensor:
-    """Make the sensor of one target vehicle."""
-    return _construct(context, RangeSensor, context.parameters, run_seed=context.run_seed)
-
-
-def make_driving_function(context: ModelContext) -> DrivingFunction:
-    """Make the driving function of the ego vehicle."""
-    return _construct(context, DrivingFunction, context.parameters)
-
-
-def _motion(context: ModelContext, key: str, value: Any) -> Motion:
-    where = f"participants.{context.name}.parameters.{key}"
-    if not isinstance(value, Mapping) or set(value) != set(Motion._fields):
-        raise ConfigurationError(
-            f"{where}: found {value!r}; allowed are exactly {', '.join(Motion._fields)}"
-        )
-    for name, number in value.items():
-        if not is_number(number):
-            raise ConfigurationError(f"{where}.{name}: found {number!r}; allowed is a number")
-    require_positive(where, period=value["period"])
-    return Motion(**{name: float(number) for name, number in value.items()})
-
-
-def _construct(
-    context: ModelContext, make: Any, parameters: Mapping[str, Any], **given: Any
-) -> Any:
-    """Call a constructor with the scenario's parameters; a wrong name is an error of the file."""
-    try:
-        return make(name=context.name, **given, **parameters)
-    except TypeError as error:
-        raise ConfigurationError(
-            f"participants.{context.name}.parameters: {str(error).split('() ')[-1]}"
-        ) from None
+#: The names of these models in scenarios of former versions.
+make_traffic = Traffic
+make_range_sensor = RangeSensor
+make_driving_function = DrivingFunction
 
 
 def _odometry(x: float, v: float) -> Odometry:

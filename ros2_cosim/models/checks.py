@@ -39,13 +39,3 @@ def require_not_negative(owner: str, **values: float) -> None:
             raise ConfigurationError(
                 f"{owner}: {name} is {value!r}; it must be a finite number >= 0"
             )
-
-
-def require_probability(owner: str, **values: float) -> None:
-    """Refuse any value that is not a number in 0..1.
-
-    :raises ConfigurationError: naming owner, parameter and value
-    """
-    for name, value in values.items():
-        if not is_number(value) or not 0 <= value <= 1:
-            raise ConfigurationError(f"{owner}: {name} is {value!r}; it must be a probability 0..1")

@@ -45,11 +45,6 @@ class LaneBox(NamedTuple):
     direction: float
 
 
-#: The newest boxes by the identity of their odometry; holding it keeps the identity unique.
-_kept_boxes: dict[int, tuple[Odometry, RoadMap, Any, LaneBox]] = {}
-_MAX_KEPT = 64
-
-
 def heading_of(odometry: Odometry) -> tuple[float, float]:
     """Return (cos, sin) of the heading in the plane."""
     c, s = forward_axis(odometry.qx, odometry.qy, odometry.qz, odometry.qw)
@@ -57,25 +52,39 @@ def heading_of(odometry: Odometry) -> tuple[float, float]:
     return (c / norm, s / norm) if norm > 0.0 else (1.0, 0.0)
 
 
-def vehicle_box(
-    road: RoadMap, odometry: Odometry, length: float, width: float, hint: Any = None
-) -> LaneBox:
-    """Return the box of a vehicle whose odometry gives the centre of its footprint.
+class LaneBoxes:
+    """The boxes on one road.
 
-    :param hint: an earlier road position nearby; it only makes the projection faster
+    Several models of a process that share this object look at the same sample, each from the
+    position before: the newest boxes are kept by the identity of their odometry (which is kept
+    as well, so that its identity stays its own). What is kept never changes a result.
+
+    :param road: the road network
     """
-    # Several models of one process look at the same sample, each from the position before.
-    kept = _kept_boxes.get(id(odometry))
-    if kept is not None and kept[0] is odometry and kept[1] is road and kept[2] is hint:
-        box = kept[3]
-        if box.length == length and box.width == width:
-            return box
-    c, s = heading_of(odometry)
-    box = _box(road, odometry.x, odometry.y, c, s, length, width, hint, odometry.vx, odometry.vy)
-    if len(_kept_boxes) >= _MAX_KEPT:
-        _kept_boxes.clear()
-    _kept_boxes[id(odometry)] = odometry, road, hint, box
-    return box
+
+    MAX_KEPT = 64
+
+    def __init__(self, road: RoadMap) -> None:
+        self.road = road
+        self._kept: dict[int, tuple[Odometry, Any, LaneBox]] = {}
+
+    def vehicle(self, odometry: Odometry, length: float, width: float, hint: Any = None) -> LaneBox:
+        """Return the box of a vehicle whose odometry gives the centre of its footprint.
+
+        :param hint: an earlier road position nearby; it only makes the projection faster
+        """
+        kept = self._kept.get(id(odometry))
+        if kept is not None and kept[0] is odometry and kept[1] is hint:
+            box = kept[2]
+            if box.length == length and box.width == width:
+                return box
+        c, s = heading_of(odometry)
+        x, y, vx, vy = odometry.x, odometry.y, odometry.vx, odometry.vy
+        box = _box(self.road, x, y, c, s, length, width, hint, vx, vy)
+        if len(self._kept) >= self.MAX_KEPT:
+            self._kept.clear()
+        self._kept[id(odometry)] = odometry, hint, box
+        return box
 
 
 def fixed_box(

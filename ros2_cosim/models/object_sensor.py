@@ -8,35 +8,65 @@ applied by the kernel; the cycle time is the period of the participant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import DetectedObject, ObjectList, StaticObjects
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.exactmath import TWO_PI
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.model import Model, Port, Sector, Traits
+from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.checks import (
-    is_number,
-    require_not_negative,
-    require_positive,
-    require_probability,
-)
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import (
-    LaneBox,
-    RoadMap,
-    fixed_box,
-    gap_ahead,
-    relative_to,
-    vehicle_box,
-)
-from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
+from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, STATIC_OBJECTS
+from ros2_cosim.models.scene import scene_boxes, scene_vehicles
+from ros2_cosim.models.vehicle_info import VehicleInfo
 
 
-class ObjectSensor:
-    """A kernel behaviour, to be activated periodically.
+class SensorParameters(Section):
+    """Parameters of an object sensor."""
+
+    ego: str = Field(description="name of the vehicle that carries it")
+    detection_range: Number = Field(
+        default=150.0, gt=0, description="from the sensor to the nearest corner that it sees [m]"
+    )
+    field_of_view: Number = Field(
+        default=1.0,
+        gt=0,
+        le=TWO_PI,
+        description="full opening angle about the vehicle's x axis [rad]",
+    )
+    visible_fraction: Number = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="share of an object's width that must not be hidden [1]",
+    )
+    max_lateral_offset: Number = Field(
+        default=5.5,
+        gt=0,
+        description="objects further to the side are not reported [m]; the default covers the "
+        "own lane and its neighbours",
+    )
+    detection_probability: Number = Field(
+        default=1.0, ge=0, le=1, description="of a visible object at one activation [1]"
+    )
+    distance_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
+    speed_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m/s]")
+    lateral_noise: Number = Field(default=0.05, ge=0, description="standard deviation [m]")
+    mounting_offset: Number | None = Field(
+        default=None,
+        description="of the sensor ahead of the vehicle's centre [m]; default: front bumper",
+    )
+
+
+class ObjectSensor(Model):
+    """The sensor of one vehicle, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``. Output at
     every activation: ``objects`` (ObjectList, ascending distance).
@@ -45,84 +75,70 @@ class ObjectSensor:
     it. Objects whose centre lies behind the own front bumper are not reported. Each object has
     a random stream of its own, named by its identity, and takes the same number of draws
     whenever it is visible: an object more or less changes nothing for the others.
+
+    :param boxes: the road with what is on it; default: that of the scene
+    :raises ConfigurationError: the vehicle is unknown, or the road cannot be read
     """
+
+    Parameters = SensorParameters
+    traits = Traits(reads_scene=True, cost_ns=100_000)
+
+    input_ports = (
+        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
+        Port("static_objects", STATIC_OBJECTS, required=False),
+    )
+    output_ports = (Port("objects", OBJECTS, description="ascending distance"),)
+    other_ports = False
+
+    @classmethod
+    def port_names(
+        cls, context: ModelContext, parameters: SensorParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """All vehicles of the scene."""
+        return {"vehicle": tuple(scene_settings(context).vehicles)}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: SensorParameters) -> None:
+        """See whether the scene has the vehicle, all sizes and a road."""
+        scene_settings(context).require_vehicle(parameters.ego, f"{context.where}.ego")
+        scene_vehicles(context)
+        scene_boxes(context)
+
+    @classmethod
+    def drawn_sectors(
+        cls, context: ModelContext, parameters: SensorParameters
+    ) -> tuple[Sector, ...]:
+        """What it can see."""
+        return (Sector(parameters.ego, parameters.field_of_view, parameters.detection_range),)
 
     def __init__(
         self,
+        context: ModelContext,
+        parameters: SensorParameters,
         *,
-        ego: str,
-        vehicles: Mapping[str, VehicleInfo],
-        road: RoadMap,
-        run_seed: int,
-        name: str = "object_sensor",
-        detection_range: float = 150.0,
-        field_of_view: float = 1.0,
-        visible_fraction: float = 0.2,
-        max_lateral_offset: float = 5.5,
-        detection_probability: float = 1.0,
-        distance_noise: float = 0.05,
-        speed_noise: float = 0.05,
-        lateral_noise: float = 0.05,
-        mounting_offset: float | None = None,
+        boxes: LaneBoxes | None = None,
     ) -> None:
-        """Make the sensor of one vehicle.
-
-        :param ego: name of the vehicle that carries it
-        :param vehicles: every vehicle of the scene by name
-        :param road: the road network
-        :param run_seed: seed of the run
-        :param name: of the participant, names the random streams
-        :param detection_range: [m], from the sensor to the nearest corner that it sees
-        :param field_of_view: full opening angle [rad], about the vehicle's x axis
-        :param visible_fraction: share of an object's angular width that must not be hidden
-        :param max_lateral_offset: objects further to the side are not reported [m]; the default
-            covers the own lane and its neighbours
-        :param detection_probability: of a visible object at one activation
-        :param distance_noise: standard deviation [m]
-        :param speed_noise: standard deviation [m/s]
-        :param lateral_noise: standard deviation [m]
-        :param mounting_offset: of the sensor ahead of the vehicle's centre [m]; None: the
-            front bumper
-        :raises ConfigurationError: a parameter out of range or an unknown ego
-        """
-        require_positive(
-            name,
-            detection_range=detection_range,
-            field_of_view=field_of_view,
-            max_lateral_offset=max_lateral_offset,
-        )
-        require_not_negative(
-            name, distance_noise=distance_noise, speed_noise=speed_noise,
-            lateral_noise=lateral_noise,
-        )  # fmt: skip
-        require_probability(
-            name, visible_fraction=visible_fraction, detection_probability=detection_probability
-        )
-        if field_of_view > TWO_PI:
-            raise ConfigurationError(
-                f"{name}: field_of_view is {field_of_view!r} rad; it must not exceed 2 pi"
-            )
-        self.name = name
-        self._vehicles = check_vehicles(name, vehicles)
+        ego = parameters.ego
+        scene_settings(context).require_vehicle(ego, f"{context.where}.ego")
+        vehicles = scene_vehicles(context)
+        self._name = context.name
+        self._boxes = boxes or scene_boxes(context)
+        self._road = self._boxes.road
+        self._run_seed = context.run_seed
         self._ego = ego
-        self._ego_info = require_vehicle(name, vehicles, ego)
-        self._others = [(n, f"odometry/{n}", v) for n, v in self._vehicles.items() if n != ego]
+        self._ego_info = vehicles[ego]
+        self._others = [(n, f"odometry/{n}", v) for n, v in vehicles.items() if n != ego]
         self._ego_port = f"odometry/{ego}"
-        self._road = road
-        self._run_seed = run_seed
-        self._view = FieldOfView(detection_range, field_of_view, visible_fraction)
-        self._max_lateral = max_lateral_offset
-        self._probability = detection_probability
-        self._distance_noise = distance_noise
-        self._speed_noise = speed_noise
-        self._lateral_noise = lateral_noise
-        if mounting_offset is None:
-            mounting_offset = 0.5 * self._ego_info.length
-        if not is_number(mounting_offset):
-            raise ConfigurationError(
-                f"{name}: mounting_offset is {mounting_offset!r}; it must be a finite number"
-            )
-        self._mounting = mounting_offset
+        self._view = FieldOfView(
+            parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
+        )
+        self._max_lateral = parameters.max_lateral_offset
+        self._probability = parameters.detection_probability
+        self._distance_noise = parameters.distance_noise
+        self._speed_noise = parameters.speed_noise
+        self._lateral_noise = parameters.lateral_noise
+        mounting = parameters.mounting_offset
+        self._mounting = 0.5 * self._ego_info.length if mounting is None else mounting
         self._hints: dict[str, Any] = {}
         self._streams: dict[int, RandomStream] = {}
         self._static: StaticObjects | None = None
@@ -161,7 +177,7 @@ class ObjectSensor:
 
     def _place(self, name: str, odometry: Any, info: VehicleInfo) -> LaneBox:
         hints = self._hints
-        box = vehicle_box(self._road, odometry, info.length, info.width, hints.get(name))
+        box = self._boxes.vehicle(odometry, info.length, info.width, hints.get(name))
         hints[name] = box.position
         return box
 
@@ -184,7 +200,7 @@ class ObjectSensor:
             return None
         stream = self._streams.get(identity)
         if stream is None:
-            stream = RandomStream(self._run_seed, self.name, f"object/{identity}")
+            stream = RandomStream(self._run_seed, self._name, f"object/{identity}")
             self._streams[identity] = stream
         detected = stream.bernoulli(self._probability)
         distance = gap + self._distance_noise * stream.normal()

@@ -3,12 +3,58 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from ros2_cosim.kernel.errors import ConfigurationError
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import Self
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.checks import is_number, require_probability
+
+Probability = Annotated[Number, Field(ge=0, le=1)]
+
+
+class GilbertElliottParameters(Section):
+    """A channel that loses more while it is bad."""
+
+    p_gb: Probability = Field(description="probability to turn bad, per packet [1]")
+    p_bg: Probability = Field(description="probability to turn good, per packet [1]")
+    loss_good: Probability = Field(default=0.0, description="probability of a loss while good [1]")
+    loss_bad: Probability = Field(default=1.0, description="probability of a loss while bad [1]")
+
+
+class LossSettings(Section):
+    """Which packets are lost: each with the same probability, or in bursts."""
+
+    bernoulli: Probability | None = Field(default=None, description="probability of a loss [1]")
+    gilbert_elliott: GilbertElliottParameters | None = Field(
+        default=None, description="losses in bursts"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.bernoulli is None) == (self.gilbert_elliott is None):
+            raise ValueError("allowed is one of bernoulli and gilbert_elliott")
+        return self
+
+
+def _loss(value: object) -> object:
+    """A number stands for independent losses."""
+    if isinstance(value, (LossSettings, Mapping)):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return {"bernoulli": value}
+    raise ValueError(
+        f"found {json.dumps(value, default=repr)}; allowed are a probability, {{bernoulli: p}} and "
+        "{gilbert_elliott: {p_gb, p_bg, loss_good, loss_bad}}"
+    )
+
+
+#: A :class:`LossSettings`, also written as a probability.
+Loss = Annotated[LossSettings, BeforeValidator(_loss, json_schema_input_type=float | LossSettings)]
+NO_LOSS = LossSettings(bernoulli=0.0)
 
 
 class PacketLoss(Protocol):
@@ -22,8 +68,6 @@ class BernoulliLoss:
     """Each packet is lost with the same probability; one draw per packet."""
 
     def __init__(self, stream: RandomStream, probability: float) -> None:
-        """Check the probability."""
-        require_probability("BernoulliLoss", probability=probability)
         self._stream = stream
         self._probability = probability
 
@@ -42,22 +86,11 @@ class GilbertElliottLoss:
     (1963)).
     """
 
-    def __init__(
-        self,
-        stream: RandomStream,
-        *,
-        p_gb: float,
-        p_bg: float,
-        loss_good: float = 0.0,
-        loss_bad: float = 1.0,
-    ) -> None:
-        """Check the probabilities; the channel begins good."""
-        require_probability(
-            "GilbertElliottLoss", p_gb=p_gb, p_bg=p_bg, loss_good=loss_good, loss_bad=loss_bad
-        )
+    def __init__(self, stream: RandomStream, parameters: GilbertElliottParameters) -> None:
+        """The channel begins good."""
         self._stream = stream
-        self._p_gb, self._p_bg = p_gb, p_bg
-        self._loss_good, self._loss_bad = loss_good, loss_bad
+        self._p_gb, self._p_bg = parameters.p_gb, parameters.p_bg
+        self._loss_good, self._loss_bad = parameters.loss_good, parameters.loss_bad
         self._bad = False
 
     def next_is_lost(self) -> bool:
@@ -67,31 +100,8 @@ class GilbertElliottLoss:
         return self._stream.bernoulli(self._loss_bad if self._bad else self._loss_good)
 
 
-def make_loss(spec: object, stream: RandomStream, path: str = "loss") -> PacketLoss:
-    """Make a loss model from a scenario value.
-
-    :param spec: a probability, ``{bernoulli: p}``, or
-        ``{gilbert_elliott: {p_gb, p_bg, loss_good, loss_bad}}`` (the last two may be left out)
-    :param path: where the value stands, for the error message
-    :raises ConfigurationError: any other form or a value that is no probability
-    """
-    if isinstance(spec, Mapping) and len(spec) == 1:
-        ((kind, body),) = spec.items()
-        if kind == "bernoulli":
-            require_probability(path, bernoulli=body)
-            return BernoulliLoss(stream, body)
-        known = {"p_gb", "p_bg", "loss_good", "loss_bad"}
-        if (
-            kind == "gilbert_elliott"
-            and isinstance(body, Mapping)
-            and {"p_gb", "p_bg"} <= set(body) <= known
-        ):
-            require_probability(f"{path}.gilbert_elliott", **body)
-            return GilbertElliottLoss(stream, **body)
-    elif is_number(spec):
-        require_probability(path, probability=spec)  # type: ignore[arg-type]
-        return BernoulliLoss(stream, spec)  # type: ignore[arg-type]
-    raise ConfigurationError(
-        f"{path}: found {spec!r}; allowed are a probability, {{bernoulli: p}} and"
-        " {gilbert_elliott: {p_gb, p_bg, loss_good, loss_bad}}"
-    )
+def make_loss(settings: LossSettings, stream: RandomStream) -> PacketLoss:
+    """Make a loss model."""
+    if settings.gilbert_elliott is not None:
+        return GilbertElliottLoss(stream, settings.gilbert_elliott)
+    return BernoulliLoss(stream, settings.bernoulli or 0.0)

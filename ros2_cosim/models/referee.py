@@ -7,24 +7,40 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Duration, Number, PositiveDuration, Section
 from ros2_cosim.interfaces.records import PlatoonStatus, StaticObjects
+from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.checks import require_not_negative, require_positive
-from ros2_cosim.models.lane_frame import (
-    LaneBox,
-    RoadMap,
-    fixed_box,
-    gap_ahead,
-    relative_to,
-    vehicle_box,
-)
-from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
+from ros2_cosim.models.message_types import COLLISION, ODOMETRY, STATIC_OBJECTS, STATUS
+from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
 
-class PlatoonReferee:
-    """A kernel behaviour, to be activated periodically.
+class RefereeParameters(Section):
+    """Parameters of the referee."""
+
+    min_gap_limit: Number = Field(
+        default=0.5, ge=0, description="smallest gap allowed between two vehicles [m]"
+    )
+    time_limit: PositiveDuration = Field(
+        default=120_000_000_000,
+        description="simulated time by which all must stand still [ns or text]",
+    )
+    standstill_speed: Number = Field(
+        default=0.02, gt=0, description="below this a vehicle stands still [m/s]"
+    )
+    standstill_time: Duration = Field(
+        default=1_000_000_000, description="for how long all must stand still [ns or text]"
+    )
+
+
+class PlatoonReferee(Model):
+    """Watches the platoon that ``scene.platoon`` names, to be activated periodically.
 
     Inputs, all latched: ``odometry/<vehicle>``, ``static_objects``, ``collision``
     (CollisionEvent; the number of events is the newest sequence number plus one, so none is
@@ -33,55 +49,58 @@ class PlatoonReferee:
     Sets ``stop_reason`` once all vehicles, having driven, have stood still for
     ``standstill_time``, or at ``time_limit``. While a vehicle's odometry is missing its speed
     counts as 0 and its gaps as infinite, and nothing ends the run but the time limit.
+
+    :param boxes: the road with what is on it; default: that of the scene
+    :raises ConfigurationError: no platoon, an unknown vehicle, or the road cannot be read
     """
 
     DRIVEN_SPEED = 1.0
     """A vehicle has driven once it was faster than this [m/s]."""
 
+    Parameters = RefereeParameters
+    traits = Traits(reads_scene=True, cost_ns=50_000)
+
+    input_ports = (
+        Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("static_objects", STATIC_OBJECTS, required=False),
+        Port("collision", COLLISION, required=False),
+    )
+    output_ports = (Port("status", STATUS),)
+    other_ports = False
+
+    @classmethod
+    def port_names(
+        cls, context: ModelContext, parameters: RefereeParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """The vehicles of the platoon, and those of the scene that are not in it."""
+        platoon = _platoon(context)
+        others = [name for name in scene_settings(context).vehicles if name not in platoon]
+        return {"member": platoon, "other": others}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: RefereeParameters) -> None:
+        """See whether the scene has the platoon, all sizes and a road."""
+        _platoon(context)
+        scene_vehicles(context)
+        scene_boxes(context)
+
     def __init__(
         self,
+        context: ModelContext,
+        parameters: RefereeParameters,
         *,
-        platoon: Sequence[str],
-        vehicles: Mapping[str, VehicleInfo],
-        road: RoadMap,
-        name: str = "referee",
-        min_gap_limit: float = 0.5,
-        time_limit_ns: int = 120_000_000_000,
-        standstill_speed: float = 0.02,
-        standstill_time_ns: int = 1_000_000_000,
+        boxes: LaneBoxes | None = None,
     ) -> None:
-        """Make a referee.
-
-        :param platoon: names of the vehicles, the first one in front
-        :param vehicles: every vehicle by name
-        :param road: the road network
-        :param name: for error messages
-        :param min_gap_limit: smallest gap allowed between two vehicles [m]
-        :param time_limit_ns: simulated time by which all must stand still [ns]
-        :param standstill_speed: below this a vehicle stands still [m/s]
-        :param standstill_time_ns: for how long all must stand still [ns]
-        :raises ConfigurationError: a parameter out of range, an unknown vehicle
-        """
-        require_positive(name, time_limit_ns=time_limit_ns, standstill_speed=standstill_speed)
-        require_not_negative(
-            name, min_gap_limit=min_gap_limit, standstill_time_ns=standstill_time_ns
-        )
-        check_vehicles(name, vehicles)
-        if not platoon or len(set(platoon)) != len(platoon):
-            raise ConfigurationError(
-                f"{name}: found platoon {list(platoon)}; allowed are one or more different names"
-            )
-        self.name = name
-        self.stop_reason: str | None = None
-        self._platoon = [
-            (vehicle, f"odometry/{vehicle}", require_vehicle(name, vehicles, vehicle))
-            for vehicle in platoon
-        ]
-        self._road = road
-        self._min_gap_limit = min_gap_limit
-        self._time_limit = time_limit_ns
-        self._standstill_speed = standstill_speed
-        self._standstill_time = standstill_time_ns
+        platoon = _platoon(context)
+        vehicles = scene_vehicles(context)
+        self._platoon = [(name, f"odometry/{name}", vehicles[name]) for name in platoon]
+        self._boxes = boxes or scene_boxes(context)
+        self._road = self._boxes.road
+        self._min_gap_limit = parameters.min_gap_limit
+        self._time_limit = parameters.time_limit
+        self._standstill_speed = parameters.standstill_speed
+        self._standstill_time = parameters.standstill_time
         self._hints: list[Any] = [None] * len(platoon)
         self._driven = [False] * len(platoon)
         self._obstacle: LaneBox | None = None
@@ -102,7 +121,7 @@ class PlatoonReferee:
                 boxes.append(None)
                 speeds.append(0.0)
                 continue
-            box = vehicle_box(self._road, sample.value, info.length, info.width, self._hints[index])
+            box = self._boxes.vehicle(sample.value, info.length, info.width, self._hints[index])
             self._hints[index] = box.position
             boxes.append(box)
             speed = sample.value.vx
@@ -172,22 +191,15 @@ class PlatoonReferee:
                 f" still ({', '.join(moving)})"
             )
 
-    def figures(self) -> dict[str, Any]:
-        """Return ``collisions``, ``min_gap_m`` and ``final_gap_to_obstacle_m`` (None: none)."""
-        return {
-            "collisions": self._status.collisions,
-            "min_gap_m": _finite(self._min_gap),
-            "final_gap_to_obstacle_m": _finite(self._status.obstacle_gap),
-        }
+    def report(self) -> Report:
+        """Figures and the oracles of the run so far.
 
-    def verdicts(self) -> list[dict[str, Any]]:
-        """Return the oracles of the run so far: name, value, limit, passed (JSON values).
-
-        ``stands_before_obstacle`` is only there if an obstacle lies ahead.
+        Figures are ``collisions``, ``min_gap_m`` and ``final_gap_to_obstacle_m`` (None: none);
+        the oracle ``stands_before_obstacle`` is only there if an obstacle lies ahead.
         """
         status = self._status
         stood = self._stood_at is not None
-        result = [
+        verdicts = [
             _verdict("no_collision", status.collisions, 0, status.collisions == 0),
             _verdict(
                 "min_gap_m",
@@ -198,12 +210,33 @@ class PlatoonReferee:
         ]
         if self._obstacle is not None:
             gap = status.obstacle_gap
-            result.append(
+            verdicts.append(
                 _verdict("stands_before_obstacle", _finite(gap), 0.0, stood and gap > 0.0)
             )
         stood_s = None if self._stood_at is None else self._stood_at / 1e9
-        result.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
-        return result
+        verdicts.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
+        figures = {
+            "collisions": status.collisions,
+            "min_gap_m": _finite(self._min_gap),
+            "final_gap_to_obstacle_m": _finite(status.obstacle_gap),
+        }
+        return Report(figures=figures, verdicts=verdicts)
+
+
+def _platoon(context: ModelContext) -> tuple[str, ...]:
+    """The platoon's vehicles.
+
+    :raises ConfigurationError: there are none, one stands there twice or is unknown
+    """
+    scene = scene_settings(context)
+    platoon = scene.platoon
+    if not platoon or len(set(platoon)) != len(platoon):
+        raise ConfigurationError(
+            f"scene.platoon: found {list(platoon)}; allowed are one or more different names"
+        )
+    for name in platoon:
+        scene.require_vehicle(name, "scene.platoon")
+    return platoon
 
 
 def _finite(value: float) -> float | None:

@@ -2,21 +2,28 @@
 """A V2V channel: beacons from vehicle to vehicle, some of them lost.
 
 The latency of a link is declared on its output port and applied by the kernel, so that
-receivers know how far they may look ahead; this behaviour decides only what is sent and what
+receivers know how far they may look ahead; this model decides only what is sent and what
 is lost. A lost beacon is silence on the port.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.records import V2VMessage
+from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.kernel.model import Model, Port, Traits
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.packet_loss import PacketLoss, make_loss
-from ros2_cosim.models.vehicle_info import VehicleInfo, check_vehicles, require_vehicle
+from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
+from ros2_cosim.models.packet_loss import NO_LOSS, Loss, PacketLoss, make_loss
+from ros2_cosim.models.scene import scene_vehicles
+from ros2_cosim.models.vehicle_info import VehicleInfo
 
 BRAKE_LIGHT_DECELERATION = 0.7
 """Deceleration from which a vehicle without a control command counts as braking [m/s^2]."""
@@ -27,8 +34,21 @@ def link_port(sender: str, receiver: str) -> str:
     return f"{sender}_to_{receiver}"
 
 
-class V2VChannel:
-    """A kernel behaviour, to be activated at the beacon period.
+class ChannelParameters(Section):
+    """Parameters of a V2V channel."""
+
+    links: tuple[Annotated[tuple[str, str], Field(description="[sender, receiver]")], ...] = Field(
+        default=(), description="pairs [sender, receiver] of vehicles"
+    )
+    loss: Loss = Field(
+        default=NO_LOSS,
+        description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
+        "loss_bad}}; each link has its own state",
+    )
+
+
+class V2VChannel(Model):
+    """All links between vehicles, to be activated at the beacon period.
 
     Inputs, all latched, for each sender: ``odometry/<sender>``, ``acceleration/<sender>``,
     and ``control/<sender>`` if it is driven by a controller node (delayed, or a loop without
@@ -36,54 +56,72 @@ class V2VChannel:
     the sender's odometry is missing and when the beacon is lost.
 
     Without a control command the measured acceleration stands for the commanded one.
+
+    :raises ConfigurationError: unknown vehicle, a link twice or to its sender
     """
 
-    def __init__(
-        self,
-        *,
-        links: Iterable[tuple[str, str]],
-        vehicles: Mapping[str, VehicleInfo],
-        run_seed: int,
-        name: str = "v2v",
-        loss: object = 0.0,
-    ) -> None:
-        """Make the channel of all links.
+    Parameters = ChannelParameters
+    traits = Traits(reads_scene=True, cost_ns=20_000)
 
-        :param links: (sender, receiver) names
-        :param vehicles: every vehicle by name
-        :param run_seed: seed of the run
-        :param name: of the participant, names the random streams
-        :param loss: see :func:`~ros2_cosim.models.packet_loss.make_loss`; each link has its
-            own state and its own random stream
-        :raises ConfigurationError: unknown vehicle, a link twice or to its sender, wrong loss
+    input_ports = (
+        Port("odometry/{sender}", ODOMETRY),
+        Port("acceleration/{sender}", ACCELERATION),
+        Port("control/{sender}", CONTROL, required=False, description="delayed"),
+        Port("odometry/{other}", ODOMETRY, required=False, description="not used"),
+        Port("acceleration/{other}", ACCELERATION, required=False, description="not used"),
+        Port("control/{other}", CONTROL, required=False, description="not used"),
+    )
+    output_ports = (Port("{link}", V2V, schedule="sparse", description="sender_to_receiver"),)
+    other_ports = False
+
+    @classmethod
+    def port_names(
+        cls, context: ModelContext, parameters: ChannelParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """Senders of the links, the other vehicles of the scene, and the links."""
+        cls.check_settings(context, parameters)
+        senders = tuple(dict.fromkeys(sender for sender, _ in parameters.links))
+        others = tuple(name for name in scene_settings(context).vehicles if name not in senders)
+        links = tuple(link_port(*link) for link in parameters.links)
+        return {"sender": senders, "other": others, "link": links}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: ChannelParameters) -> None:
+        """See whether each link is one, between two vehicles of the scene.
+
+        :raises ConfigurationError: one is not
         """
-        check_vehicles(name, vehicles)
-        self.name = name
-        self._links: list[tuple[str, str, PacketLoss]] = []
-        self._senders: dict[str, VehicleInfo] = {}
+        scene = scene_settings(context)
+        scene_vehicles(context)
         ports: set[str] = set()
-        for link in links:
-            if not isinstance(link, (tuple, list)) or len(link) != 2:
-                raise ConfigurationError(
-                    f"{name}: found link {link!r}; allowed is [sender, receiver]"
-                )
+        for number, link in enumerate(parameters.links):
+            where = f"{context.where}.links.{number}"
+            for vehicle in link:
+                scene.require_vehicle(vehicle, where)
             sender, receiver = link
-            self._senders[sender] = require_vehicle(name, vehicles, sender)
-            require_vehicle(name, vehicles, receiver)
             port = link_port(sender, receiver)
             if sender == receiver or port in ports:
                 raise ConfigurationError(
-                    f"{name}: found link '{sender}' to '{receiver}'"
+                    f"{where}: found link '{sender}' to '{receiver}'"
                     f" {'twice' if port in ports else 'to itself'}; allowed is each pair of two"
                     " vehicles once"
                 )
             ports.add(port)
-            stream = RandomStream(run_seed, name, f"loss/{sender}/{receiver}")
-            self._links.append((sender, port, make_loss(loss, stream, f"{name}: loss")))
+
+    def __init__(self, context: ModelContext, parameters: ChannelParameters) -> None:
+        self.check_settings(context, parameters)
+        vehicles = scene_vehicles(context)
+        self._senders = {sender: vehicles[sender] for sender, _ in parameters.links}
+        self._links: list[tuple[str, str, PacketLoss]] = []
+        for sender, receiver in parameters.links:
+            stream = RandomStream(context.run_seed, context.name, f"loss/{sender}/{receiver}")
+            loss = make_loss(parameters.loss, stream)
+            self._links.append((sender, link_port(sender, receiver), loss))
+        #: Beacons that never arrive, so far.
         self.lost = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
-        """Send one beacon on each link; ``lost`` counts those that never arrive."""
+        """Send one beacon on each link."""
         messages: dict[str, V2VMessage | None] = {
             sender: self._beacon(step, sender, info) for sender, info in self._senders.items()
         }

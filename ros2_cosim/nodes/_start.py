@@ -21,9 +21,9 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
-from ros2_cosim.kernel.participant import Behaviour
-from ros2_cosim.realtime.around import cannot_begin_anew, renewed
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun, realtime_run
 from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
@@ -149,7 +149,7 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     )
 
 
-def participant_node(started: Started, name: str, behaviour: Behaviour) -> ParticipantNode:
+def participant_node(started: Started, name: str, behaviour: Model) -> ParticipantNode:
     """The participant named, on the node of ``started``."""
     settings = started.scenario.participants[name]
     return ParticipantNode(
@@ -167,14 +167,12 @@ def participant_node(started: Started, name: str, behaviour: Behaviour) -> Parti
     )
 
 
-def run_participant(
-    default_name: str, build: Callable[[Started, str], Behaviour] | None = None
-) -> int:
+def run_participant(default_name: str, build: Callable[[Started, str], Model] | None = None) -> int:
     """The main of every participant: which one it is says the ROS parameter ``participant``.
 
     :param build: makes the behaviour of the participant named; None: as the scenario says
     """
-    kept: list[Behaviour] = []
+    kept: list[Model] = []
 
     def body(started: Started) -> bool:
         session, scenario = started.session, started.scenario
@@ -186,7 +184,7 @@ def run_participant(
             )
         realtime = realtime_of(session, floating=True)
 
-        def make() -> Behaviour:
+        def make() -> Model:
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()

@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from ros2_cosim.models.cacc import CaccBehaviour
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.models.cacc import CaccController
 from ros2_cosim.models.controllers import LongitudinalLaw
 from ros2_cosim.models.controllers.script import hand_over
-from ros2_cosim.models.factories import make_cacc_controller
 
 
 def main() -> int:
@@ -32,14 +32,11 @@ def run_controller(law: LongitudinalLaw) -> NoReturn:
     hand_over(law)
     # ROS is not needed before: shape inproc runs the same script where there is none.
     from ros2_cosim.nodes._start import Started, run_participant
-    from ros2_cosim.scenario.system import model_context
+    from ros2_cosim.scenario.declaration import declare
 
-    def build(started: Started, name: str) -> CaccBehaviour:
-        behaviour = make_cacc_controller(model_context(started.scenario, name, "ros"), law)
-        attach = getattr(law, "attach", None)
-        if attach:
-            attach(started.session.node)
-        return behaviour
+    def build(started: Started, name: str) -> Model:
+        declared = declare(started.scenario, name)
+        return CaccController(declared.context, declared.parameters, law=law)
 
     sys.exit(run_participant("cacc_controller", build))
 

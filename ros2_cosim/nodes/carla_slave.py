@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CARLA as a DCP slave: the bridge between a DCP master and a CARLA server."""
 
+import json
 import logging
 import socket
 import sys
@@ -8,22 +9,20 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
-from ros2_cosim.carla_bridge.dcp_plant import missing_policy
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.plant import plant_step_ns, scene_sizes
-from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.carla_bridge.scene_settings import DcpSettings, scene_parameters, scene_sizes
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.scenario.plan import slave_name
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
-from ros2_cosim.scenario.system import model_context
 
 #: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
@@ -43,25 +42,25 @@ def _serve(started: Started) -> None:
     session, scenario = started.session, started.scenario
     name = session.parameter("participant", "world")
     simulator = scenario.simulator
-    context = model_context(scenario, name, "ros")
-    parameters = scene_parameters(context, plant_step_ns(context))
-    dcp = context.parameters["dcp"]
+    declared = declare(scenario, name)
+    context, parameters = declared.context, declared.parameters
+    scene = scene_parameters(context, parameters)
+    dcp = parameters.dcp or DcpSettings()
     slave = SceneSlave(
-        parameters,
+        scene,
         lambda: _client(simulator),
         scene_sizes(context),
         context,
-        _reporter(session, slave_name(name)),
+        _reporter(session, name),
     )
-    host, port = dcp.get("host", "127.0.0.1"), int(dcp["port"])
     try:
         options = SlaveOptions(
-            input_wait_s=INPUT_WAIT_S, missing=missing_policy(context), newest_only=True
+            input_wait_s=INPUT_WAIT_S, missing=Missing(dcp.missing), newest_only=True
         )
-        serve(slave, scene_description(context, parameters), host, port, options=options)
+        serve(slave, scene_description(parameters, scene), dcp.host, dcp.port, options=options)
     except OSError as error:
         raise ConfigurationError(
-            f"DCP port {port} on {host} cannot be used: {error.strerror or error}"
+            f"DCP port {dcp.port} on {dcp.host} cannot be used: {error.strerror or error}"
         ) from None
     except DcpPeerLostError as error:
         if slave.failure is None:
@@ -84,13 +83,17 @@ def _client(simulator: SimulatorSettings) -> ClientWorld:
     return ClientWorld(simulator.host, simulator.port, simulator.timeout_s)
 
 
-def _reporter(session: Session, name: str) -> Callable[[int, int, int], None]:
+def _reporter(session: Session, participant: str) -> Callable[[int, int, int], None]:
     """Report the times of the slave's steps, for the step-time breakdown of the run."""
     writer = session.writer(topics.REPORT, topics.REPORT_TYPE, data_qos(latched=True))
 
+    name, details = session.node.get_name(), json.dumps({"beside": participant})
+
     def report(steps: int, step_ns: int, simulator_ns: int) -> None:
         compute_ns = step_ns - simulator_ns
-        writer.send(ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, "{}"))
+        writer.send(
+            ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, details)
+        )
         # This process ends soon after, and the recorder waits for its report.
         writer.flush()
 

@@ -13,11 +13,11 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
-from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
-from ros2_cosim.realtime.around import cannot_begin_anew, renewed
 from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.run_settings import RealtimeRun
 from ros2_cosim.realtime.sequential_run import SequentialRun
@@ -36,7 +36,7 @@ class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
 
     control: RunControl
-    behaviours: dict[str, Behaviour]
+    behaviours: dict[str, Model]
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
-    behaviours: dict[str, Behaviour] = {}
+    behaviours: dict[str, Model] = {}
     again = False
     repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
     lifecycles: RosLifecycle | None = None
@@ -160,7 +160,7 @@ def _make_models(
     started: Started,
     realtime: RealtimeRun,
     former: Kept | None,
-    behaviours: dict[str, Behaviour],
+    behaviours: dict[str, Model],
     control: RunControl,
 ) -> None:
     """Make the models of all participants, or take those of the run before.

@@ -10,7 +10,7 @@ from functools import partial
 
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
-from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import (
     ReportedError,
     Started,
@@ -18,7 +18,7 @@ from ros2_cosim.nodes._start import (
     realtime_maker,
     run_node,
 )
-from ros2_cosim.realtime.around import renewed
+from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
@@ -31,7 +31,7 @@ def main() -> int:
     return run_node("participants", partial(_host, {}))
 
 
-def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
+def _host(behaviours: dict[str, Model], started: Started) -> bool:
     """Run all participants of the process.
 
     :param behaviours: of those that take part again; changed to those that will
@@ -62,7 +62,7 @@ def _host(behaviours: dict[str, Behaviour], started: Started) -> bool:
 
 
 def _members(
-    started: Started, names: list[str], behaviours: dict[str, Behaviour], failures: _Failures
+    started: Started, names: list[str], behaviours: dict[str, Model], failures: _Failures
 ) -> list[Member]:
     """Make the participants one after the other, without those that fail and can be spared.
 
@@ -77,7 +77,7 @@ def _members(
             required = partial(failures.matters, name, scenario.participants[name].is_required)
             member = started._replace(session=Session(name, host=started.session))
 
-            def make(name: str = name) -> Behaviour:
+            def make(name: str = name) -> Model:
                 return bare_model(scenario, name, "ros")
 
             try:
@@ -143,7 +143,7 @@ class _Failures:
             raise ReportedError
 
 
-def _close(behaviours: dict[str, Behaviour]) -> None:
+def _close(behaviours: dict[str, Model]) -> None:
     LifecycleGroup(behaviours).close()
     behaviours.clear()
 

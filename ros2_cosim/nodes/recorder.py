@@ -8,7 +8,6 @@ import time
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.scenario.plan import dcp_participants, slave_name
 
 
 def main() -> int:
@@ -26,7 +25,7 @@ def _record(started: Started) -> bool:
             started.wiring(),
             sink=sink,
             quantum_ns=scenario.clock_step,
-            helpers={name: slave_name(name) for name in dcp_participants(scenario)},
+            helpers=json.loads(session.parameter("reporters", "{}")),
             timer=time.perf_counter_ns,
         )
         recorder.record()

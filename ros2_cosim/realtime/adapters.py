@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import Behaviour
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.realtime.arrivals import Arrivals, DrawnLateness, InTime, RecordedArrivals
@@ -93,25 +93,25 @@ def effective_coupling(participant: Participant) -> CouplingSettings | None:
     return coupling
 
 
-def adapt(behaviour: Behaviour, participant: Participant, run: RealtimeRun) -> Behaviour:
+def adapt(model: Model, participant: Participant, run: RealtimeRun) -> Model:
     """Put the adapters around a model: estimated inputs, coupling, deadline.
 
     :raises ConfigurationError: settings that do not fit the participant
     """
     inputs = {port: rule for port, rule in participant.inputs.items() if rule is not None}
     if inputs:
-        behaviour = _with_estimated_inputs(behaviour, participant, inputs)
+        model = _with_estimated_inputs(model, participant, inputs)
     coupling = effective_coupling(participant)
     if coupling is not None:
-        behaviour = _coupled(behaviour, participant, coupling, run)
+        model = _coupled(model, participant, coupling, run)
     if participant.overrun is None and coupling is None:
-        return behaviour
+        return model
     overrun = participant.overrun or OverrunSettings()
     deadline = _deadline(participant, overrun)
     if run.pacer is None:
-        return behaviour
+        return model
     return Watched(
-        behaviour, participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
+        model, participant.name, policy=overrun.policy, deadline_ns=deadline, pacer=run.pacer
     )
 
 
@@ -126,8 +126,8 @@ def _deadline(participant: Participant, overrun: OverrunSettings) -> int:
 
 
 def _coupled(
-    behaviour: Behaviour, participant: Participant, settings: CouplingSettings, run: RealtimeRun
-) -> Behaviour:
+    model: Model, participant: Participant, settings: CouplingSettings, run: RealtimeRun
+) -> Model:
     period = participant.period_ns
     assert period is not None
     where = f"participants.{participant.name}.coupling"
@@ -146,10 +146,10 @@ def _coupled(
                 f"({settings.check}), so that no fixed time can be added: allowed is used"
             )
         adjustment = pattern.cycle[0] * period
-    macro_step = MacroStep(behaviour, continuous)
+    macro_step = MacroStep(model, continuous)
     computation, arrivals, computing = _timing(macro_step, participant, settings, run)
     return CoupledParticipant(
-        behaviour,
+        model,
         computation,
         arrivals,
         MacroStepCoupling(
@@ -219,8 +219,8 @@ def _timing(
 
 
 def _with_estimated_inputs(
-    behaviour: Behaviour, participant: Participant, inputs: Mapping[str, InputEstimateSettings]
-) -> Behaviour:
+    model: Model, participant: Participant, inputs: Mapping[str, InputEstimateSettings]
+) -> Model:
     made = []
     for port, settings in inputs.items():
         where = f"participants.{participant.name}.inputs.{port}.estimate"
@@ -238,7 +238,7 @@ def _with_estimated_inputs(
             settings.rules, f"{where}.rules", participant.name, participant.base_directory
         )
         made.append(EstimatedInput(port, rules, max_age_ns=age, late_port=settings.late))
-    return EstimatedInputs(behaviour, made)
+    return EstimatedInputs(model, made)
 
 
 def _check_ports(participant: Participant, settings: CouplingSettings, where: str) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.coupling import Sent
 from ros2_cosim.realtime.hard_realtime import lower_priority
@@ -33,6 +34,9 @@ class Result(NamedTuple):
 class Computation(Protocol):
     """Runs the computations of a slow part, one after another, in the order of their data."""
 
+    #: Wall time [ns] spent on waiting for results; None where nothing is waited for.
+    waited_ns: int | None
+
     def submit(self, steps: tuple[Step, ...]) -> None:
         """Queue one macro step."""
 
@@ -46,12 +50,12 @@ class Computation(Protocol):
 class MacroStep:
     """Runs one macro step of a model.
 
-    :param behaviour: the model of the slow part
+    :param model: the slow part
     :param continuous: ports that carry a value at every step; the others carry events
     """
 
-    def __init__(self, behaviour: Behaviour, continuous: Sequence[str]) -> None:
-        self._behaviour = behaviour
+    def __init__(self, model: Model, continuous: Sequence[str]) -> None:
+        self._model = model
         self._continuous = frozenset(continuous)
 
     def run(self, steps: tuple[Step, ...]) -> Result:
@@ -59,14 +63,16 @@ class MacroStep:
         outputs: dict[str, Any] = {}
         events: list[tuple[str, Any]] = []
         for step in steps:
-            outputs = {k: v for k, v in self._behaviour.activate(step).items() if v is not None}
+            outputs = {k: v for k, v in self._model.activate(step).items() if v is not None}
             events += [item for item in outputs.items() if item[0] not in self._continuous]
         values = {name: value for name, value in outputs.items() if name in self._continuous}
-        return Result(values, tuple(events), getattr(self._behaviour, "stop_reason", None))
+        return Result(values, tuple(events), self._model.stop_reason)
 
 
 class InCaller:
     """Computes when the result is taken: what runs without a wall clock use."""
+
+    waited_ns: int | None = None
 
     def __init__(self, macro_step: MacroStep) -> None:
         self._run = macro_step.run
@@ -120,7 +126,7 @@ class InThread:
         self._ended = False
         #: Wall time [ns] spent in computations, and on waiting for them.
         self.computing_ns = 0
-        self.waited_ns = 0
+        self.waited_ns: int | None = 0
         # The fast part gets Python's global lock back after so long at the latest.
         self._former_interval = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
@@ -145,7 +151,7 @@ class InThread:
                 if left <= 0:
                     break
                 self._changed.wait(left / 1e9)
-            self.waited_ns += self._timer() - started
+            self.waited_ns = (self.waited_ns or 0) + self._timer() - started
             return min(len(self._results), len(pending))
 
     def take(self) -> Result:

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ros2_cosim.kernel.participant import Behaviour, Step
-from ros2_cosim.realtime.around import Around
+from ros2_cosim.kernel.model import Model, Report, Wrapper
+from ros2_cosim.kernel.participant import Step
 from ros2_cosim.realtime.arrivals import ArrivalLog, Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import Computation, Result
@@ -29,7 +29,7 @@ class LatePorts(NamedTuple):
     correction: Mapping[str, str]
 
 
-class CoupledParticipant(Around):
+class CoupledParticipant(Wrapper):
     """A slow part behind the ports of a participant.
 
     At activation k the fast part's data are read. Without ``overlap`` they are computed with at
@@ -37,7 +37,7 @@ class CoupledParticipant(Around):
     in which nothing is late is the same as one without this adapter. With ``overlap`` the slow
     part computes while the others go on, and the result is due at the next exchange.
 
-    :param behaviour: the model, for what the summary asks of it
+    :param inner: the model, for what the summary asks of it
     :param computation: runs the model's macro steps
     :param arrivals: decides which results are there
     :param coupling: the algorithm
@@ -51,12 +51,14 @@ class CoupledParticipant(Around):
     :param began: called with te when the first result is there
     """
 
-    #: A macro step is as long as the pattern says, not as the model likes.
-    _not_passed_on = frozenset({"reset", "next_time"})
+    # Set when the result is there that the model ended the run with.
+    stop_reason: str | None = None
+    # A macro step is as long as the pattern says, not as the model likes.
+    next_time: int | None = None
 
     def __init__(
         self,
-        behaviour: Behaviour,
+        inner: Model,
         computation: Computation,
         arrivals: Arrivals,
         coupling: MacroStepCoupling,
@@ -70,7 +72,7 @@ class CoupledParticipant(Around):
         record: CouplingRecord,
         began: Callable[[int], None] = lambda te: None,
     ) -> None:
-        super().__init__(behaviour)
+        super().__init__(inner)
         self._computation = computation
         self._arrivals = ArrivalLog(arrivals)
         self._coupling = coupling
@@ -87,8 +89,6 @@ class CoupledParticipant(Around):
         #: Sparse messages that wait for their turn: a port sends one at a time.
         self._events: dict[str, deque[Any]] = {}
         self._drained = False
-        if hasattr(behaviour, "stop_reason"):
-            self.stop_reason: str | None = None
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Exchange data, or carry on between two exchanges; never waits beyond its deadline."""
@@ -117,58 +117,38 @@ class CoupledParticipant(Around):
     def on_stop(self) -> None:
         """Let the model compute what it still has to; then it is told that no more follows."""
         self._drain()
-        handler = getattr(self._behaviour, "on_stop", None)
-        if handler:
-            handler()
-
-    def figures(self) -> Mapping[str, Any]:
-        """Those of the model, when it has computed everything."""
-        self._drain()
-        method = getattr(self._behaviour, "figures", None)
-        return dict(method()) if method else {}
-
-    def verdicts(self) -> list[Any]:
-        """Those of the model, when it has computed everything."""
-        self._drain()
-        method = getattr(self._behaviour, "verdicts", None)
-        return list(method()) if method else []
+        self._inner.on_stop()
 
     def finish(self) -> None:
-        """Let the model compute what it still has to."""
+        """Let the model compute what it still has to, and finish."""
         self._drain()
-        finish = getattr(self._behaviour, "finish", None)
-        if finish:
-            finish()
+        self._inner.finish()
 
     def close(self) -> None:
         """End the computation, then release what the model holds."""
         try:
             self._computation.close()
         finally:
-            close = getattr(self._behaviour, "close", None)
-            if close:
-                close()
+            self._inner.close()
 
-    def release(self) -> Behaviour:
+    def release(self) -> Model:
         """End the computation; the model stays as it is, for a run that begins anew."""
         self._computation.close()
-        return self._behaviour
+        return self._inner
 
-    @property
-    def transport_ns(self) -> int:
-        """Wall time of activations that was spent on waiting for the slow part."""
-        waited: int = getattr(self._computation, "waited_ns", -1)
-        inner: int = getattr(self._behaviour, "transport_ns", 0)
-        return inner if waited < 0 else waited
-
-    def realtime(self) -> dict[str, Any]:
-        """What the summary and the arrival record say of this coupling."""
-        return {
+    def report(self) -> Report:
+        """That of the model, with what summary and arrival record say of this coupling."""
+        report = self._inner.report()
+        waited = self._computation.waited_ns
+        coupling = {
             "coupling": self._record.summary(self._coupling),
             "arrivals": self._arrivals.incomplete,
             "values": self._record.values,
             "depends_on_wall_clock": self._arrivals.depends_on_wall_clock,
         }
+        return report._replace(
+            realtime=coupling, transport_ns=report.transport_ns if waited is None else waited
+        )
 
     def _begin(self, step: Step) -> Data:
         """The first data are waited for: both parts begin at the same time."""

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ros2_cosim.kernel.participant import Behaviour, ModelContext, Sample, Step
+from ros2_cosim.kernel.model import Model, Port, Ports, Report, Wrapper
+from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import NEVER
-from ros2_cosim.realtime.around import Around
 from ros2_cosim.realtime.estimators_of_records import RecordEstimator, Rule
 
 #: Number of a sample that no participant sent.
@@ -79,15 +79,15 @@ class EstimatedInput:
         return Sample(step.time, ESTIMATED, estimate)
 
 
-class EstimatedInputs(Around):
+class EstimatedInputs(Wrapper):
     """A model behind estimated inputs: it finds a sample at every activation.
 
-    :param behaviour: the model
+    :param inner: the model
     :param inputs: the ports
     """
 
-    def __init__(self, behaviour: Behaviour, inputs: Sequence[EstimatedInput]) -> None:
-        super().__init__(behaviour)
+    def __init__(self, inner: Model, inputs: Sequence[EstimatedInput]) -> None:
+        super().__init__(inner)
         self.inputs = tuple(inputs)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -95,35 +95,40 @@ class EstimatedInputs(Around):
         latest = dict(step.latest)
         for port in self.inputs:
             latest[port.port] = port.read(step)
-        return self._behaviour.activate(step._replace(latest=latest))
+        return self._inner.activate(step._replace(latest=latest))
 
-    def realtime(self) -> dict[str, Any]:
-        """Estimates and errors by port, for the summary."""
-        inner = getattr(self._behaviour, "realtime", None)
-        found: dict[str, Any] = dict(inner()) if inner else {}
-        found["inputs"] = {
+    def report(self) -> Report:
+        """That of the model, with estimates and errors by port."""
+        report = self._inner.report()
+        found = {
             port.port: {"estimates": port.estimates, "largest_error": port.largest_error}
             for port in self.inputs
         }
-        return found
+        return report._replace(realtime={**(report.realtime or {}), "inputs": found})
 
 
-class ErrorHandler:
+class ErrorHandler(Model):
     """A participant between slow and fast part: sends on what came, or its estimate.
 
     Its inputs carry the estimators (``estimate`` of an input); each output has the name of the
     input whose samples it sends on.
     """
 
-    def __init__(self, ports: Sequence[str]) -> None:
-        self._ports = tuple(ports)
+    def __init__(self, context: ModelContext, parameters: object) -> None:
+        self._ports = tuple(context.output_types)
+
+    @classmethod
+    def declared_ports(cls, context: ModelContext, parameters: object) -> Ports:
+        """Each output has an input of its name and type; there may be further inputs."""
+        return Ports(
+            inputs=tuple(Port(name, kind) for name, kind in context.output_types.items()),
+            outputs=tuple(
+                Port(name, kind, schedule="sparse") for name, kind in context.output_types.items()
+            ),
+            others=cls.other_ports,
+        )
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Send on the sample of each port that has one."""
         found = {port: step.latest.get(port) for port in self._ports}
         return {port: sample.value for port, sample in found.items() if sample is not None}
-
-
-def make_error_handler(context: ModelContext) -> Behaviour:
-    """The model ``error_handler``."""
-    return ErrorHandler(list(context.output_types))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.participant import Behaviour, Step
+from ros2_cosim.kernel.model import Model, Report, Wrapper
+from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.realtime.around import Around
 from ros2_cosim.realtime.histogram import Histogram
 from ros2_cosim.realtime.pacing import Pacer
 
@@ -17,7 +17,7 @@ from ros2_cosim.realtime.pacing import Pacer
 LISTED = 1000
 
 
-class Watched(Around):
+class Watched(Wrapper):
     """A participant whose activations have a deadline on the wall clock.
 
     The activation at t should begin when t is due and has to be complete ``deadline_ns`` of
@@ -26,15 +26,15 @@ class Watched(Around):
     does the pacing); ``stop`` ends the run; ``record`` goes on and catches up. (``skip`` and
     ``estimate`` change what is sent: :mod:`ros2_cosim.realtime.coupled_participant`.)
 
-    :param behaviour: the model
+    :param inner: the model
     :param name: the participant
     """
 
     def __init__(
-        self, behaviour: Behaviour, name: str, *, policy: str, deadline_ns: int, pacer: Pacer
+        self, inner: Model, name: str, *, policy: str, deadline_ns: int, pacer: Pacer
     ) -> None:
-        super().__init__(behaviour)
-        self._activate = behaviour.activate
+        super().__init__(inner)
+        self._activate = inner.activate
         self._name = name
         self._policy = policy
         self._deadline = deadline_ns
@@ -57,11 +57,10 @@ class Watched(Around):
             self._missed(step.time, late)
         return outputs
 
-    def realtime(self) -> dict[str, Any]:
-        """What the summary says: deadline, jitter, overruns; and what the model adds."""
-        inner = getattr(self._behaviour, "realtime", None)
-        found: dict[str, Any] = dict(inner()) if inner else {}
-        found["deadline"] = {
+    def report(self) -> Report:
+        """That of the model, with deadline, jitter and overruns."""
+        report = self._inner.report()
+        deadline = {
             "policy": self._policy,
             "deadline_s": self._deadline / 1e9,
             "overruns": self.missed,
@@ -69,7 +68,7 @@ class Watched(Around):
             "lateness": self._lateness.plain(),
             "listed": [[time / 1e9, late / 1e9] for time, late in self._overruns],
         }
-        return found
+        return report._replace(realtime={**(report.realtime or {}), "deadline": deadline})
 
     def _missed(self, time: int, late: int) -> None:
         self.missed += 1

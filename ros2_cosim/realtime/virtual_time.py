@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual time service: write a participant as a step handler.
 
-A factory makes a :class:`VirtualTime`, sets one handler, and returns it as the behaviour of
+A factory makes a :class:`VirtualTime`, sets one handler, and returns it as the model of
 the participant::
 
     def make_motor(context):
@@ -30,8 +30,8 @@ from ros2_cosim.kernel.errors import (
     LifecycleError,
     ParticipantError,
 )
+from ros2_cosim.kernel.model import HANDLERS, Model
 from ros2_cosim.kernel.participant import Host, ModelContext, Step
-from ros2_cosim.kernel.participant_lifecycle import HANDLERS
 from ros2_cosim.kernel.time import format_ns
 
 #: How long [s of wall time] to handle events at a time while a step is open.
@@ -41,8 +41,8 @@ BlockingHandler = Callable[[Step], Mapping[str, Any] | None]
 AsyncHandler = Callable[[Step], None]
 
 
-class VirtualTime:
-    """The time of one participant, and the behaviour that its step handler makes.
+class VirtualTime(Model):
+    """The time of one participant, and the model that its step handler makes.
 
     :param context: what the model factory was given
     """
@@ -59,6 +59,7 @@ class VirtualTime:
         self._now: int | None = None
         self._outputs: dict[str, Any] = {}
         self._fault: Exception | None = None
+        self._handlers: dict[str, Callable[..., None]] = {}
         #: Set by :meth:`stop`; read by the kernel after each step.
         self.stop_reason: str | None = None
         #: Set by :meth:`set_next_step`; read by the kernel after each step.
@@ -93,7 +94,7 @@ class VirtualTime:
                     f"participant '{self._name}': no handler '{name}'; allowed are "
                     f"{', '.join(HANDLERS)}"
                 )
-            setattr(self, name, handler)
+            self._handlers[name] = handler
 
     def _refuse_second(self) -> None:
         if self._handler or self._async_handler:
@@ -182,6 +183,39 @@ class VirtualTime:
     def attach(self, host: Host) -> None:
         """Take what the process offers that the participant runs in."""
         self._host = host
+
+    @property
+    def ready_handlers(self) -> int:
+        """How many of the two communication-ready handlers are set."""
+        return sum(name in self._handlers for name in HANDLERS[:2])
+
+    def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
+        """Call the handler that is set for it."""
+        if HANDLERS[1] in self._handlers:
+            self._call(HANDLERS[1], complete)
+            return
+        self._call(HANDLERS[0])
+        complete()
+
+    def on_starting(self) -> None:
+        """Call the handler that is set."""
+        self._call("on_starting")
+
+    def on_stop(self) -> None:
+        """Call the handler that is set."""
+        self._call("on_stop")
+
+    def on_shutdown(self) -> None:
+        """Call the handler that is set."""
+        self._call("on_shutdown")
+
+    def on_abort(self, before: Any) -> None:
+        """Call the handler that is set."""
+        self._call("on_abort", before)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        if name in self._handlers:
+            self._handlers[name](*arguments)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Run one step to its end.

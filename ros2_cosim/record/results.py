@@ -30,7 +30,6 @@ from ros2_cosim.record.summary import (
     repeatability,
     write_summary,
 )
-from ros2_cosim.scenario.plan import slave_name
 from ros2_cosim.scenario.schema import Scenario
 
 BAG = "bag"
@@ -205,11 +204,12 @@ def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:
-    """Reports by name; what a slave does itself is not transport of its participant."""
+    """Reports by name; what a process beside it does itself is not transport of a participant."""
+    beside = {json.loads(report.details_json).get("beside"): report for report in reports.values()}
     result = []
     for name in sorted(reports):
         report = reports[name]
-        slave = reports.get(slave_name(name))
+        slave = beside.get(name)
         if slave is not None:
             inside = slave.compute_ns + slave.transport_ns
             report = report._replace(transport_ns=max(0, report.transport_ns - inside))

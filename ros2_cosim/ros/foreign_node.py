@@ -21,7 +21,6 @@ from ros2_cosim.interfaces.foreign import (
     ForeignOutput,
     ForeignSettings,
     HeaderDelay,
-    foreign_settings,
 )
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.wiring import wire_codec
@@ -49,13 +48,12 @@ _SHARE_OF_WATCHDOG = 2 / 3
 _DISCOVERY_S = 0.5
 
 
-def make_foreign_node(context: ModelContext) -> ForeignNodeAdapter:
-    """Start a foreign node and connect to it; the factory of model ``foreign_node``.
+def connected_node(context: ModelContext, settings: ForeignSettings) -> ForeignNodeAdapter:
+    """Start a foreign node and connect to it.
 
-    :raises ConfigurationError: the settings are wrong, or the node cannot be started
+    :raises ConfigurationError: the node cannot be started
     :raises ParticipantError: the node does not appear
     """
-    settings = foreign_settings(context.parameters, context.name)
     assert context.graph is not None
     usual_s = context.watchdog_s * _SHARE_OF_WATCHDOG
     adapter = ForeignNodeAdapter(context, context.graph, settings, usual_s)

@@ -26,7 +26,8 @@ from ros2_cosim.kernel.errors import (
 )
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.membership import MembershipView, Presence
-from ros2_cosim.kernel.participant import Behaviour, Host
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
@@ -76,7 +77,7 @@ class ParticipantNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         settings: NodeSettings,
         timer: Callable[[], int],
     ) -> None:

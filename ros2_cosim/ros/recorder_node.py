@@ -18,6 +18,7 @@ from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import Aborted
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
@@ -82,7 +83,7 @@ class RecorderNode:
             reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
         self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
         self._states = ParticipantStateTopic(session, NAME)
-        self._life = ParticipantLifecycle(NAME, None, on_change=self._states.changed)
+        self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)

@@ -24,6 +24,7 @@ from ros2_cosim.run.domain_lock import domain_lock
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
+from ros2_cosim.scenario.check import check_scenario, try_models
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
     Process,
@@ -32,7 +33,6 @@ from ros2_cosim.scenario.plan import (
     resolve_ports,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
-from ros2_cosim.scenario.system import build_graph, check_models
 from ros2_cosim.scenario.without import without as leave_out
 
 SHAPES = ("ros", "composed", "inproc")
@@ -154,18 +154,11 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     check_scenario(scenario, request.shape)
     if request.shape != "inproc" or request.by_hand:
         planner(scenario, options)
+    if request.shape != "inproc":  # which makes all models in the starting process
+        try_models(scenario, request.shape)
     if request.arrivals is not None:
         read_arrivals(request.arrivals)
     return scenario, options
-
-
-def check_scenario(scenario: Scenario, shape: str) -> None:
-    """Find what is wrong with a scenario: wiring, models and their parameters.
-
-    :raises ConfigurationError: something is
-    """
-    build_graph(scenario)
-    check_models(scenario, shape)
 
 
 def _check_shape(request: RunRequest, scenario: Scenario) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.executables import find_node, is_own
+from ros2_cosim.scenario.registry import find_model
 from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import CONTROLLER_MODEL, build_model
 
 
 def adjusted(
@@ -29,7 +29,6 @@ def adjusted(
     :raises ConfigurationError: a value is not allowed
     """
     data: dict[str, Any] = scenario.model_dump(by_alias=True)
-    changed: list[str] = []
     if seed is not None:
         data["seed"] = seed
     if simulator is not None:
@@ -41,23 +40,21 @@ def adjusted(
     if port is not None:
         data["simulator"]["port"] = port
     if controllers:
-        changed = [n for n, p in data["participants"].items() if p["model"] == CONTROLLER_MODEL]
-        for name in changed:
-            _change_controller(data["participants"][name], controllers)
+        changed = 0
+        for name, participant in data["participants"].items():
+            law = find_model(participant["model"], f"participants.{name}.model").kind.traits.law
+            if law is not None:
+                _change_controller(participant, law, controllers)
+                changed += 1
         if not changed:
             raise ConfigurationError(
                 f"controllers: '{controllers}' was given, but the scenario '{scenario.name}' has "
-                f"no participant of model {CONTROLLER_MODEL}"
+                "no participant whose model takes a control law"
             )
-    result = make_scenario(data, scenario.name)
-    for name in changed:
-        # A wrong name shows here, before any process is started; a script has its say later.
-        if not is_own(result.participants[name].node):
-            build_model(result, name, "inproc")
-    return result
+    return make_scenario(data, scenario.name)
 
 
-def _change_controller(participant: dict[str, Any], controllers: str) -> None:
+def _change_controller(participant: dict[str, Any], key: str, controllers: str) -> None:
     if ":" not in controllers and is_own(controllers):
         # Nodes run elsewhere: a file of the working directory is named in full.
         package, name = find_node(controllers, Path.cwd(), "controllers")
@@ -66,5 +63,5 @@ def _change_controller(participant: dict[str, Any], controllers: str) -> None:
     path, separator, law = controllers.rpartition(":")
     if separator and path.endswith(".py"):
         controllers = f"{Path(path).resolve()}:{law}"
-    participant["parameters"]["law"] = controllers
-    participant["parameters"].pop("law_parameters", None)
+    participant["parameters"][key] = controllers
+    participant["parameters"].pop(f"{key}_parameters", None)

@@ -7,10 +7,11 @@ One plan serves ``ros2 launch`` and ``cosim run``: both start exactly these proc
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import degrees
 from pathlib import Path
@@ -20,15 +21,17 @@ from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.scenario.dcp_slaves import LOOPBACK, slave_commands, started_slaves
+from ros2_cosim.scenario.declaration import Declaration, declare_all
 from ros2_cosim.scenario.executables import find_node
-from ros2_cosim.scenario.hosting import check_hosting, hosted
+from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.system import as_declared
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
 _ATTEMPTS = 50
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,6 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         process to be started by hand; or a participant cannot run in the process named for it
     """
     _check_by_hand(scenario, options)
-    if options.shape == "ros":
-        _check_history(scenario)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
@@ -111,7 +112,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     realtime = _realtime_parameters(options)
     processes: list[Process] = []
     simulator = scenario.simulator
-    if simulator.kind == "headless" and dcp_participants(scenario):
+    declared = declare_all(scenario, options.shape)
+    if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):
         processes.append(
             Process(
                 "simulator",
@@ -127,20 +129,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                 is_ros=False,
             )
         )
-    for name in dcp_participants(scenario):
-        processes.append(
-            Process(
-                slave_name(name),
-                "carla_slave",
-                parameters={**common, "participant": name},
-                **_part_in_run(scenario, name, options.shape),
-            )
-        )
-    for master, name, (program, *words) in slave_commands(scenario):
-        part = _part_in_run(scenario, master, options.shape)
-        processes.append(
-            Process(name, program, arguments=tuple(words), is_ros=False, package="", **part)
-        )
+    for declaration in declared.values():
+        processes += _companions(scenario, declaration, common, options.shape)
     if options.shape == "ros":
         processes += [
             process
@@ -149,7 +139,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         ]
     record = {"output": str(options.output), "bag": str(options.record).lower()}
     if options.shape == "ros":
-        processes.append(Process("recorder", "recorder", parameters={**common, **record}))
+        beside = {"reporters": json.dumps(_reporters(declared))}
+        processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))
     if options.visualise:
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
@@ -166,7 +157,6 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
 
 def _participants(scenario: Scenario, common: Mapping[str, str]) -> list[Process]:
     """The processes of the participants in shape ``ros``; one of several where its first is."""
-    check_hosting(scenario)
     groups = hosted(scenario)
     processes = []
     for name, participant in scenario.participants.items():
@@ -259,7 +249,11 @@ def _rviz() -> Process:
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
-def _check_history(scenario: Scenario) -> None:
+def check_history(scenario: Scenario) -> None:
+    """See whether a reader can be as far behind as ``run_ahead`` allows without losing messages.
+
+    :raises ConfigurationError: too many messages of a participant could be under way
+    """
     for name, participant in scenario.participants.items():
         period = participant.period
         if period is not None and scenario.run_ahead // period > HISTORY_DEPTH // 2:
@@ -270,36 +264,59 @@ def _check_history(scenario: Scenario) -> None:
             )
 
 
+def _companions(
+    scenario: Scenario, declaration: Declaration, common: Mapping[str, str], shape: str
+) -> Iterator[Process]:
+    """The processes that run beside a participant."""
+    name = declaration.name
+    part = _part_in_run(scenario, name, shape)
+    for companion in declaration.needs.companions:
+        if companion.node:
+            parameters = {**common, "participant": name}
+            yield Process(companion.name, companion.node, parameters=parameters, **part)
+            continue
+        address = _at(scenario.participants[name].parameters, companion.address)
+        host, port = str(address["host"]), str(address["port"])
+        program, *words = (
+            w.replace("{host}", host).replace("{port}", port) for w in companion.command
+        )
+        if "/" in program:  # relative to the scenario, as all its files
+            program = str((Path(scenario.base_directory) / program).absolute())
+        yield Process(
+            companion.name, program, arguments=tuple(words), is_ros=False, package="", **part
+        )
+
+
+def _reporters(declared: Mapping[str, Declaration]) -> dict[str, str]:
+    """Participant -> its companion that reports of the run, where it has one."""
+    return {
+        name: companion.name
+        for name, declaration in declared.items()
+        for companion in declaration.needs.companions
+        if companion.node
+    }
+
+
 def _drawing(scenario: Scenario) -> dict[str, Any]:
     """Parameters of the visualisation node: what it cannot learn from topics."""
     vehicles = scenario.scene.get("vehicles", {})
     names = [str(name) for name in scenario.scene.get("platoon", vehicles)]
-    sensing = [p.parameters for p in scenario.participants.values() if p.model == "object_sensor"]
+    sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
         "vehicles": names,
         "lengths": [float(vehicles[name]["length"]) for name in names],
         "widths": [float(vehicles[name]["width"]) for name in names],
     }
-    if sensing:
-        parameters["sensors"] = [str(p["ego"]) for p in sensing]
-        parameters["sensor_fov_deg"] = degrees(float(sensing[0].get("field_of_view", 1.0)))
-        parameters["sensor_range_m"] = float(sensing[0].get("detection_range", 150.0))
+    if sectors:
+        parameters["sensors"] = [sector.vehicle for sector in sectors]
+        parameters["sensor_fov_deg"] = degrees(sectors[0].angle)
+        parameters["sensor_range_m"] = sectors[0].range
     return parameters
 
 
-def dcp_participants(scenario: Scenario) -> list[str]:
-    """Participants whose plant is a DCP slave in a process of its own."""
-    return [n for n, p in scenario.participants.items() if p.parameters.get("dcp") is not None]
-
-
-def slave_name(participant: str) -> str:
-    """Name of the slave process of a participant."""
-    return f"{participant}_slave"
-
-
 def resolve_ports(scenario: Scenario) -> Scenario:
-    """Give every server of the plan that asked for port 0 a free one.
+    """Give every server of the plan that asked for port 0 a free one; say what models declare.
 
     Processes that are started at once must know each other's ports beforehand, also under
     ``ros2 launch``.
@@ -307,27 +324,38 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     :raises ConfigurationError: a port that the scenario asks for is in use
     """
     data = scenario.model_dump(by_alias=True)
+    declared = declare_all(scenario)
     simulator = data["simulator"]
     held: list[socket.socket] = []
     try:
-        if simulator["kind"] == "headless" and dcp_participants(scenario):
+        if simulator["kind"] == "headless" and any(d.needs.simulator for d in declared.values()):
             simulator["port"] = _reserve(
                 held, simulator["host"], simulator["port"], "simulator", pair=True
             )
-        for name, participant in data["participants"].items():
-            bridge = participant["parameters"].get("dcp")
-            if isinstance(bridge, dict):
-                place = f"participants.{name}.parameters.dcp"
-                bridge["host"] = bridge.get("host", "127.0.0.1")
-                bridge["port"] = _reserve(held, bridge["host"], bridge.get("port", 0), place)
-        for name, slave, entry in started_slaves(data["participants"]):
-            place = f"participants.{name}.parameters.slaves.{slave}"
-            entry["host"] = entry.get("host") or LOOPBACK
-            entry["port"] = _reserve(held, entry["host"], entry.get("port") or 0, place)
+        for name, declaration in declared.items():
+            parameters = data["participants"][name]["parameters"]
+            for companion in declaration.needs.companions:
+                if companion.address:
+                    entry = _at(parameters, companion.address)
+                    place = ".".join((declaration.context.where, *companion.address))
+                    entry["host"] = entry.get("host") or LOOPBACK
+                    entry["port"] = _reserve(held, entry["host"], entry.get("port") or 0, place)
     finally:
         for held_socket in held:
             held_socket.close()
+    for name, participant in scenario.participants.items():
+        for port, output in participant.outputs.items():
+            found = as_declared(scenario, name, port, output)
+            data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
     return Scenario.model_validate(data)
+
+
+def _at(parameters: Mapping[str, Any], place: Sequence[str]) -> Any:
+    """What stands at a place in parameters; it is there, for a model has named it."""
+    found: Any = parameters
+    for key in place:
+        found = found[key]
+    return found
 
 
 def _reserve(

@@ -7,15 +7,18 @@ file, the place, what was found and what is allowed.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
 from ros2_cosim.documents.settings import (
     Duration,
+    Host,
     Name,
     PositiveDuration,
     Section,
@@ -29,6 +32,27 @@ from ros2_cosim.realtime.settings import (
     InputEstimateSettings,
     OverrunSettings,
 )
+
+#: What the coordination protocol and the middleware use themselves.
+_RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
+_TOPIC = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def _topic(name: str) -> str:
+    if not _TOPIC.fullmatch(name) or "__" in name:
+        raise ValueError(
+            f"found {name!r}; allowed is a ROS topic name: letters, digits and single underscores "
+            "between slashes, no part beginning with a digit"
+        )
+    if _RESERVED_TOPICS.fullmatch(name):
+        raise ValueError(
+            f"found {name!r}, which runs use themselves; allowed is any other name than /clock, "
+            "/rosout, /parameter_events and /cosim/..."
+        )
+    return name
+
+
+TopicName = Annotated[str, AfterValidator(_topic)]
 
 
 class InputSettings(Section):
@@ -60,11 +84,15 @@ class OutputSettings(Section):
     """One output port: its message type, topic, latency and schedule."""
 
     type: str
-    topic: str
+    topic: TopicName
     frame_id: str = "map"
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: Whether messages are passed on whole, and stamped by their header; None: as the model
+    #: declares. A resolved scenario says it, so that no process has to load all models.
+    whole: bool | None = None
+    header_stamped: bool | None = None
 
 
 class ParticipantSettings(Section):
@@ -112,7 +140,7 @@ class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
     kind: Literal["headless", "carla"] = "headless"
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
@@ -127,6 +155,8 @@ class SimulatorSettings(Section):
 class Scenario(Section):
     """A whole scenario."""
 
+    #: Version of the format of scenario files.
+    version: Literal[1] = 1
     name: Name
     description: str = ""
     seed: int = Field(default=1, ge=0, lt=2**63)
@@ -156,10 +186,12 @@ class Scenario(Section):
         return {
             **participant.outputs,
             **{
-                received_port(port): OutputSettings(
+                received_port(port): OutputSettings.model_construct(
                     type=str(settings.type),
                     topic=f"/cosim/received/{name}/{port}",
                     schedule="sparse",
+                    whole=True,
+                    header_stamped=False,
                 )
                 for port, settings in participant.inputs.items()
                 if settings.unsynchronised
@@ -227,7 +259,10 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
     data = plain_copy(data, f"scenario {origin}")
     participants = data.get("participants")
     if isinstance(participants, dict):
-        data["participants"] = {name: _expand(settings) for name, settings in participants.items()}
+        data["participants"] = {
+            name: _expand(_without_outdated(settings, f"scenario {origin}: participants.{name}"))
+            for name, settings in participants.items()
+        }
     scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     _check(scenario, origin)
     return scenario
@@ -237,6 +272,27 @@ def save_scenario(scenario: Scenario, path: Path) -> None:
     """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
     text = scenario.model_dump_json(by_alias=True, indent=1)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+class OutdatedWarning(UserWarning):
+    """Something in a scenario has a newer way to be said; the message names it."""
+
+
+#: Nodes that were nothing but a participant of one model.
+_OUTDATED_NODES = ("dcp_master", "gate", "object_sensor", "referee", "v2v_channel")
+
+
+def _without_outdated(settings: Any, where: str) -> Any:
+    """Settings of a participant as they are written today."""
+    if isinstance(settings, dict) and settings.get("node") in _OUTDATED_NODES:
+        warnings.warn(
+            f"{where}.node: '{settings['node']}' is outdated; leave 'node' out, the model says "
+            "what runs",
+            OutdatedWarning,
+            stacklevel=4,
+        )
+        return {key: value for key, value in settings.items() if key != "node"}
+    return settings
 
 
 def _expand(settings: Any) -> Any:

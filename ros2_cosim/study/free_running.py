@@ -29,7 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample
@@ -85,7 +86,7 @@ class _FreeRuntime(ParticipantRuntime):
         self,
         graph: Graph,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         timer: Callable[[], int] | None,
         counts: FreeRunningCounts,
     ) -> None:
@@ -129,7 +130,7 @@ class FreeRunning:
         self,
         graph: Graph,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         *,
         end_ns: int = FOREVER,
         timer: Callable[[], int] | None = None,

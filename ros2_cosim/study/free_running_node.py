@@ -17,7 +17,8 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import ConfigurationError, RunError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle import State
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.realtime.pacing import TimeScale, parse_rate
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import by_writer, read_port
@@ -62,7 +63,7 @@ class FreeRunningNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        behaviour: Behaviour,
+        behaviour: Model,
         *,
         factor: float,
         end_ns: int,
@@ -118,9 +119,7 @@ class FreeRunningNode:
                 self._states.flush()
             raise
         finally:
-            close = getattr(self._behaviour, "close", None)
-            if close:
-                close()
+            self._behaviour.close()
 
     def _taker(self, channels: list[int]) -> Callable[[Sample], None]:
         free, publish = self._free, self._outputs.publish
@@ -195,9 +194,7 @@ class FreeRunningNode:
     def _report(self) -> None:
         free = self._free
         counts = free.counts
-        finish = getattr(self._behaviour, "finish", None)
-        if finish:
-            finish()
+        self._behaviour.finish()
         report = report_of(free.runtime)
         details = json.loads(report.details_json)
         del details["times"]

@@ -25,16 +25,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
-from ros2_cosim.documents.settings import Duration, Section, read_section
+from ros2_cosim.documents.settings import Host, Number, PositiveDuration, Section, Whole
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError, ProtocolError
+from ros2_cosim.kernel.model import Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.frames import quaternion_from_rpy
+from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY
 from ros2_cosim.models.vehicle import SEDAN, VEHICLES
 from ros2_cosim.vds import COMMAND_PORT, STATE_PORT
 from ros2_cosim.vds.client import VdsClient
@@ -44,27 +47,46 @@ from ros2_cosim.vds.ports import read_address
 from ros2_cosim.vds.vds1 import StatePacket, to_timestamp
 from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
 
-_OUTPUTS = {
-    "odometry": "nav_msgs/msg/Odometry",
-    "acceleration": "geometry_msgs/msg/AccelStamped",
-}
 #: Time stamps are doubles; largest accepted difference from the expected time [s].
 _TIME_TOLERANCE = 1e-6
-Port = Annotated[int, Field(gt=0, lt=65536)]
 
 
-class VdsPlantSettings(Section):
+class VdsPlantParameters(Section):
     """Parameters of the model."""
 
-    host: str | None = None
-    port: Port = COMMAND_PORT
-    state_host: str = "127.0.0.1"
-    state_port: Annotated[int, Field(ge=0, lt=65536)] = STATE_PORT
-    mode: Literal["lockstep", "free"] = "lockstep"
-    step: Duration | None = None
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = 10.0
-    max_steer: Annotated[float, Field(gt=0, le=1.5)] | None = None
-    own: VehicleSettings | None = None
+    host: Host | None = Field(default=None, description="of a vehicle simulator")
+    port: Whole = Field(default=COMMAND_PORT, gt=0, lt=65536, description="for commands to it")
+    state_host: Host = Field(default="127.0.0.1", description="own address, for its states")
+    state_port: Whole = Field(
+        default=STATE_PORT, ge=0, lt=65536, description="own port, for its states; 0: any"
+    )
+    mode: Literal["lockstep", "free"] = Field(
+        default="lockstep",
+        description="whether each command is one step, or the simulator runs by itself",
+    )
+    step: PositiveDuration | None = Field(
+        default=None, description="of the simulator; default: the period [ns or text]"
+    )
+    timeout_s: Number = Field(
+        default=10.0, gt=0, le=3600, description="longest time to an answer [s]"
+    )
+    max_steer: Number | None = Field(
+        default=None, gt=0, le=1.5, description="wheel angle of a full command [rad]"
+    )
+    own: VehicleSettings | None = Field(
+        default=None, description="instead of host: a vehicle of this process"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.host is None) == (self.own is None):
+            raise ValueError("give either host or own")
+        return self
+
+    @property
+    def depends_on_wall_clock(self) -> bool:
+        """A simulator that runs by itself is read at whatever moment the wall clock gives."""
+        return self.mode == "free" and self.own is None
 
 
 class _Link(Protocol):
@@ -108,7 +130,7 @@ class _Own:
 class _Remote:
     """A simulator behind the protocol."""
 
-    def __init__(self, settings: VdsPlantSettings, step_ns: int, where: str) -> None:
+    def __init__(self, settings: VdsPlantParameters, step_ns: int, where: str) -> None:
         address = read_address(str(settings.host), settings.port, f"{where}.host")
         self._settings = settings
         self._step_ns = step_ns
@@ -156,39 +178,63 @@ class _Remote:
         self._client.close()
 
 
-class VdsPlant:
-    """The participant; the example of this module shows its parameters and ports.
+class VdsPlant(Model):
+    """One vehicle, of a simulator behind the protocol or of this process.
+
+    The example of this module shows parameters and ports.
 
     Activation k steps the vehicle from the time before to the present one, with the newest
     command; the first one reports the state at the start.
 
-    :param context: of the participant
-    :raises ConfigurationError: parameters, ports or period are wrong
+    :raises ConfigurationError: the period is wrong
     """
 
-    def __init__(self, context: ModelContext) -> None:
-        self._where = f"participants.{context.name}.parameters"
-        settings = read_section(VdsPlantSettings, dict(context.parameters), place=self._where)
-        if (settings.host is None) == (settings.own is None):
-            raise ConfigurationError(f"{self._where}: give either host or own")
-        for port, kind in context.output_types.items():
-            if _OUTPUTS.get(port) != kind:
-                known = ", ".join(f"{name} ({kind})" for name, kind in _OUTPUTS.items())
-                raise ConfigurationError(
-                    f"participants.{context.name}.outputs.{port}: found {kind}; allowed are {known}"
-                )
-        self._settings = settings
+    Parameters = VdsPlantParameters
+    traits = Traits(repeatable=Repeatability.SAME_MACHINE)
+    input_ports = (Port("control", CONTROL, required=False, description="default: idle"),)
+    output_ports = (
+        Port("odometry", ODOMETRY, required=False),
+        Port("acceleration", ACCELERATION, required=False),
+    )
+    other_ports = False
+
+    @classmethod
+    def declared_repeatability(
+        cls, context: ModelContext, parameters: VdsPlantParameters
+    ) -> Repeatability:
+        """A foreign simulator has numerics of its own; one that runs by itself has its clock."""
+        if parameters.own is not None:
+            return Repeatability.EVERYWHERE
+        free = parameters.depends_on_wall_clock
+        return Repeatability.NO if free else Repeatability.SAME_MACHINE
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: VdsPlantParameters) -> None:
+        """See whether the steps fit the period, and the simulator can be reached.
+
+        :raises ConfigurationError: they do not
+        """
+        _step(context, parameters)
+        if parameters.own is None and context.shape == "inproc":
+            raise ConfigurationError(
+                f"{context.where}.host: shape inproc reaches no other process; give own instead "
+                "of host, or use shape ros or composed"
+            )
+
+    def __init__(self, context: ModelContext, parameters: VdsPlantParameters) -> None:
+        self._where = context.where
+        self._settings = parameters
         self._shape = context.shape
         self._outputs = tuple(context.output_types)
-        self._step_ns, self._count = self._step(context, settings)
-        vehicle = VEHICLES[settings.own.kind] if settings.own else SEDAN
-        self._max_steer = settings.max_steer or vehicle.max_steer_angle
+        self._step_ns, self._count = _step(context, parameters)
+        vehicle = VEHICLES[parameters.own.kind] if parameters.own else SEDAN
+        self._max_steer = parameters.max_steer or vehicle.max_steer_angle
         # Made here, so that wrong settings show before anything runs.
         self._link: _Link | None = None
-        if settings.own is not None:
-            self._link = _Own(settings.own.session(self._step_ns))
+        if parameters.own is not None:
+            self._link = _Own(parameters.own.session(self._step_ns))
         self._begun = False
-        self.transport_ns = 0
+        self._transport_ns = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Bring the vehicle to the activation time.
@@ -205,18 +251,19 @@ class VdsPlant:
         started = time.perf_counter_ns()
         state = self._link.step(command, step.time, self._count)
         if self._settings.own is None:
-            self.transport_ns += time.perf_counter_ns() - started
+            self._transport_ns += time.perf_counter_ns() - started
         return self._records(state)
 
-    def not_repeatable(self) -> tuple[int, str] | None:
-        """With a simulator that runs by itself, results depend on the wall clock."""
-        if self._settings.mode == "lockstep" or self._settings.own is not None:
-            return None
-        return 0, "its vehicle simulator runs by itself (mode free)"
-
-    def figures(self) -> Mapping[str, Any]:
-        """Counts of the protocol; none for a vehicle of this process."""
-        return {} if self._link is None else self._link.figures()
+    def report(self) -> Report:
+        """Counts of the protocol; a run with a simulator that runs by itself is not repeatable."""
+        free = self._settings.depends_on_wall_clock
+        return Report(
+            figures={} if self._link is None else self._link.figures(),
+            not_repeatable=(0, "its vehicle simulator runs by itself (mode free)")
+            if free
+            else None,
+            transport_ns=self._transport_ns,
+        )
 
     def close(self) -> None:
         """Close the port."""
@@ -232,21 +279,6 @@ class VdsPlant:
                 )
             self._link = _Remote(self._settings, self._step_ns, self._where)
         return self._link
-
-    def _step(self, context: ModelContext, settings: VdsPlantSettings) -> tuple[int, int]:
-        """(step of the simulator [ns], steps per activation)."""
-        period = context.period_ns
-        if period is None:
-            raise ConfigurationError(
-                f"participants.{context.name}.period: missing; a plant has one"
-            )
-        step = settings.step or period
-        if period % step:
-            raise ConfigurationError(
-                f"{self._where}.step: found {format_ns(step)}; allowed are whole parts of the "
-                f"period, {format_ns(period)}"
-            )
-        return step, period // step
 
     def _command(self, control: ControlCommand) -> VehicleCommand:
         return VehicleCommand(
@@ -269,6 +301,18 @@ class VdsPlant:
         return {port: records[port] for port in self._outputs}
 
 
-def make_vds_plant(context: ModelContext) -> VdsPlant:
-    """Make the participant."""
-    return VdsPlant(context)
+def _step(context: ModelContext, parameters: VdsPlantParameters) -> tuple[int, int]:
+    """(step of the simulator [ns], steps per activation).
+
+    :raises ConfigurationError: no period, or one that is no multiple of the step
+    """
+    period = context.period_ns
+    if period is None:
+        raise ConfigurationError(f"participants.{context.name}.period: missing; a plant has one")
+    step = parameters.step or period
+    if period % step:
+        raise ConfigurationError(
+            f"{context.where}.step: found {format_ns(step)}; allowed are whole parts of the "
+            f"period, {format_ns(period)}"
+        )
+    return step, period // step

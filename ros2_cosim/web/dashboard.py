@@ -113,8 +113,12 @@ def footprints(scenario: Scenario) -> dict[str, Footprint]:
     vehicles = scenario.scene.get("vehicles")
     if isinstance(vehicles, dict) and vehicles:
         return {
-            name: Footprint(int(v["id"]), float(v["length"]), float(v["width"]))
-            for name, v in vehicles.items()
+            name: Footprint(
+                int(v.get("id", number)),
+                float(v.get("length", _USUAL[0])),
+                float(v.get("width", _USUAL[1])),
+            )
+            for number, (name, v) in enumerate(vehicles.items(), 1)
         }
     names = [vehicle for _, kind, vehicle in shown_topics(scenario) if kind == SHOWN[0]]
     return {name: Footprint(number, *_USUAL) for number, name in enumerate(names, 1)}

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import carla
 import pytest
-from support.bridge_scenes import NAN, careless_commands, platoon, record
+from support.bridge_scenes import careless_commands, platoon, record
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import Scene
+from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
 from ros2_cosim.carla_bridge.simulator import MapChoice
-from ros2_cosim.interfaces.records import ControlCommand
 from ros2_cosim.kernel.errors import (
     CausalityError,
     ConfigurationError,
@@ -97,5 +96,5 @@ def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     intruder = carla.Client("127.0.0.1", server[1]).get_world()
     intruder.tick()
     with pytest.raises(CausalityError, match="another client also advances this world"):
-        scene.step({"follower1": ControlCommand(0.0, 0.0, 0.0, NAN)})
+        scene.step({"follower1": VehicleCommand(0.0, 0.0)})
     scene.dismantle()

@@ -17,7 +17,6 @@ import yaml
 from support.world_scenarios import world_data, world_scenario
 
 from ros2_cosim.carla_bridge.describe import describe_world
-from ros2_cosim.carla_bridge.plant import ScenePlant
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
@@ -27,9 +26,10 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.processes import ProcessGroup
+from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import save_scenario
-from ros2_cosim.scenario.system import build_model, model_context
+from ros2_cosim.scenario.system import build_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def slave_process(directory: Path) -> Iterator[tuple[SlaveDescription, int]]:
     plan = make_plan(scenario, RunOptions(directory))
     servers = [p for p in plan if p.name in ("simulator", "world_slave")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    description = describe_world(model_context(scenario, "world", "ros"))
+    description = describe_world(declare(scenario, "world").context)
     with ProcessGroup(servers, environment):
         yield description, scenario.participants["world"].parameters["dcp"]["port"]
 
@@ -50,7 +50,6 @@ def slave_process(directory: Path) -> Iterator[tuple[SlaveDescription, int]]:
 def in_process(steps: int) -> list[float]:
     """Station of the first vehicle after each step of the plant in process."""
     plant = build_model(world_scenario(), "world", "inproc")
-    assert isinstance(plant, ScenePlant)
     found = []
     for number in range(steps + 1):
         outputs = plant.activate(Step(20_000_000 * number, {}, {}))
@@ -66,10 +65,10 @@ def test_the_heartbeat_is_a_choice() -> None:
         ({"heartbeat": "500ms"}, Fraction(1, 2)),
         ({"heartbeat": 0}, None),
     ):
-        context = model_context(world_scenario(dcp=dcp), "world", "ros")
+        context = declare(world_scenario(dcp=dcp), "world").context
         assert describe_world(context).heartbeat == expected
     with pytest.raises(ConfigurationError, match=r"parameters\.dcp\.heartbeat: found 'soon'"):
-        describe_world(model_context(world_scenario(dcp={"heartbeat": "soon"}), "world", "ros"))
+        describe_world(declare(world_scenario(dcp={"heartbeat": "soon"}), "world").context)
 
 
 @pytest.mark.usefixtures("nothing_left", "ros_domain")

@@ -94,13 +94,24 @@ def test_wrong_numbers(changes: dict[str, int], expected: str) -> None:
     ("ports", "parameters", "expected"),
     [
         (3, {"vehicles": 4}, "world.parameters.vehicles: found 4; allowed is 1 to 3"),
-        (3, {"vehicles": True}, "found True; allowed is 1 to 3"),
+        (3, {"vehicles": True}, "found true; allowed is an integer"),
         (3, {"vehicles": 2}, "found 2; the output 'odometry/third' needs more"),
-        (3, {"traffic": "many"}, "parameters.traffic: found 'many'; allowed is 0 to 500"),
+        (3, {"traffic": "many"}, "parameters.traffic: found 'many'; allowed is an integer"),
+        (3, {"traffic": 501}, "parameters.traffic: found 501; allowed is a number of at most 500"),
+        (3, {"dcp": {"port": -1}}, "parameters.dcp.port: found -1; allowed is a number of at le"),
+        (3, {"dcp": {"transport": "serial"}}, "dcp.transport: found 'serial'; allowed is 'tcp'"),
         (3, {"traffic": 400}, "has room for"),
         (3, {"traffic_seed": 1.5}, "parameters.traffic_seed: found 1.5"),
-        (3, {"trafic": 5}, "world.parameters.trafic: unknown key; allowed are step"),
-        (3, {"dcp": {"prot": 5}}, "parameters.dcp.prot: unknown key; allowed are transport"),
+        (
+            3,
+            {"trafic": 5},
+            "world.parameters.trafic: unknown key; did you mean 'traffic'. allowed are step",
+        ),
+        (
+            3,
+            {"dcp": {"prot": 5}},
+            "parameters.dcp.prot: unknown key; did you mean 'port'. allowed are transport",
+        ),
     ],
 )
 def test_wrong_numbers_in_a_scenario(

@@ -14,11 +14,12 @@ import pytest
 import yaml
 
 from ros2_cosim.interfaces.records import ControlCommand
-from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import Scenario, make_scenario
-from ros2_cosim.scenario.system import build_graph, build_model
+from ros2_cosim.scenario.system import build_model
 
 TESTS = Path(__file__).parent.parent
 ROOT = TESTS.parent
@@ -100,15 +101,23 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"slaves": {}}, "parameters.slaves: found {}"),
+        ({"slaves": {}}, "parameters.slaves: found {}; allowed is at least 1"),
         ({"slaves": {"wave": {}}}, "description, model or fmu is missing"),
         ({"speed": 3}, "parameters.speed: unknown key"),
         ({"mode": "srt"}, "parameters.mode: found 'srt'"),
         ({"inputs": {"command": {"wave.b": "throttle"}}}, "no input 'b'; it has a"),
         ({"inputs": {"command": {"wave.y": "throttle"}}}, "no input 'y'"),
-        ({"inputs": {"command": 5}}, "inputs.command: found 5"),
-        ({"outputs": {"other": {"fields": {}}}}, "no such output port"),
-        ({"outputs": {"odometry": {"x": "wave.y"}}}, "allowed are fields and when"),
+        ({"inputs": {"command": {"wave.a": "trottle"}}}, "no field 'trottle'; there are accel"),
+        ({"inputs": {"comand": {"wave.a": "throttle"}}}, "did you mean 'comand'"),
+        ({"inputs": {"command": 5}}, "inputs.command: found 5; allowed is"),
+        (
+            {"outputs": {"other": {"fields": {}}}},
+            "outputs: 'other' is missing; model dcp_master sends it",
+        ),
+        (
+            {"outputs": {"odometry": {"x": "wave.y"}}},
+            "odometry.x: unknown key; allowed are fields, when, once",
+        ),
         ({"outputs": {"odometry": {"fields": {"w": "wave.y"}}}}, "no field 'w'; there are x, y"),
         ({"outputs": {"odometry": {"fields": {"x": "y"}}}}, "slaves are wave"),
         ({"outputs": {"odometry": {"fields": {"x": "wave.row"}}}}, "wave.row is an array"),
@@ -126,10 +135,12 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
 def test_wrong_mappings_are_refused_before_anything_starts(
     change: Mapping[str, Any], message: str
 ) -> None:
+    known = data()["participants"]["plant"]["parameters"]["outputs"]
+    if "outputs" in change:
+        change = {"outputs": {**known, **change["outputs"]}}
     wrong = scenario(**change)
-    build_graph(wrong)
-    with pytest.raises(CosimError, match=message) as caught:
-        build_model(wrong, "plant", "inproc")
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        check_scenario(wrong)
     assert "\n" not in str(caught.value)
 
 

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.slave.loading import load_model, parse_step
 from ros2_cosim.dcp.wire.errors import WiringError
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
@@ -77,10 +78,13 @@ def test_a_slave_that_runs_already_is_not_started() -> None:
 @pytest.mark.parametrize(
     ("wave", "message"),
     [
-        ({"process": "yes"}, "wave.process: found 'yes'; allowed are true and false"),
+        ({"process": "yes"}, "wave.process: found 'yes'; allowed is true or false"),
         ({"process": True, "model": None, "description": "w"}, "allowed with either model or fmu"),
-        ({"command": "serve"}, "wave.command: found 'serve'; allowed is a list of words"),
-        ({"command": ["x"], "model": None, "process": True, "description": "w"}, "without process"),
+        ({"command": "serve"}, "wave.command: found 'serve'; allowed is a list"),
+        (
+            {"command": ["x"], "model": None, "process": True, "description": "w"},
+            "process or command",
+        ),
         ({"command": ["x"]}, "allowed with description"),
     ],
 )
@@ -94,8 +98,8 @@ def test_a_name_that_is_taken_is_refused() -> None:
     participants = found["participants"]
     participants["plant"]["parameters"]["slaves"]["wave"]["process"] = True
     participants["plant_wave"] = participants.pop("checker")
-    with pytest.raises(ConfigurationError, match="its process would be named 'plant_wave'"):
-        planned(make_scenario({**found, "base_directory": str(TESTS)}, "test"))
+    with pytest.raises(ConfigurationError, match="participants.plant: .*be named 'plant_wave'"):
+        check_scenario(make_scenario({**found, "base_directory": str(TESTS)}, "test"), "ros")
 
 
 def test_a_co_simulation_by_itself_starts_no_programs(tmp_path: Path) -> None:

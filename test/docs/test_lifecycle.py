@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.kernel.lifecycle import TRANSITIONS, State
-from ros2_cosim.kernel.participant_lifecycle import HANDLERS
+from ros2_cosim.kernel.model import HANDLERS
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 import time
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
@@ -14,7 +16,7 @@ def test_events_are_handled_and_all_wait_until_completion():
     handled = threading.Event()
     states: list[State] = []
 
-    class Slow:
+    class Slow(Plain):
         def on_communication_ready_async(self, complete) -> None:
             # Complete only when the host has handled events after this handler has returned.
             threading.Thread(target=lambda: (handled.wait(60), complete())).start()
@@ -24,7 +26,7 @@ def test_events_are_handled_and_all_wait_until_completion():
         handled.set()
         time.sleep(0.001)
 
-    lifecycles = LifecycleGroup({"slow": Slow(), "quick": object()})
+    lifecycles = LifecycleGroup({"slow": Slow(), "quick": Plain()})
     lifecycles.start(wait)
     assert lifecycles.system is State.RUNNING
     assert State.COMMUNICATION_INITIALISED in states

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import Operation, State
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -11,7 +13,7 @@ def test_it_runs_whatever_the_state_of_the_system_is():
     for system in State:
         called: list[str] = []
 
-        class Model:
+        class Model(Plain):
             def on_communication_ready(self, called: list[str] = called) -> None:
                 called.append("ready")
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -10,7 +12,7 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 def test_the_state_changes_after_the_handler():
     seen: list[State] = []
 
-    class Model:
+    class Model(Plain):
         def on_communication_ready(self) -> None:
             seen.append(life.state)
 

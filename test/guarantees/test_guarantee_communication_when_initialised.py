@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
@@ -13,7 +15,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 def test_all_have_initialised_before_the_first_handler_is_called():
     seen: list[list[State]] = []
 
-    class Model:
+    class Model(Plain):
         def on_communication_ready(self) -> None:
             seen.append([life.state for life in lifecycles.of.values()])
 
@@ -27,7 +29,7 @@ def test_all_have_initialised_before_the_first_handler_is_called():
 def test_who_has_not_found_its_readers_holds_the_others_back():
     from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
-    life = ParticipantLifecycle("p", object())
+    life = ParticipantLifecycle("p", Plain())
     life.create()
     for _ in range(3):
         life.follow(State.COMMUNICATION_INITIALISED, connected=False)

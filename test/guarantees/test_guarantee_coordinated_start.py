@@ -7,6 +7,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.behaviours import Plain
 
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.membership import system_state
@@ -17,7 +18,7 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 def test_none_is_more_than_one_coordinated_state_ahead(count, seed):
     """In any order of calls, no state is left before all have reached it."""
     random = Random(seed)
-    lifecycles = [ParticipantLifecycle(f"p{i}", object()) for i in range(count)]
+    lifecycles = [ParticipantLifecycle(f"p{i}", Plain()) for i in range(count)]
     for life in lifecycles:
         life.create()
     found = [False] * count

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -10,7 +12,7 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 def test_handlers_and_states_alternate_as_promised():
     log: list[str] = []
 
-    class Model:
+    class Model(Plain):
         def on_stop(self) -> None:
             log.append("stop handler")
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import TRANSITIONS, Change, State
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
 def test_the_first_state_that_is_told_is_services_created():
     told: list[Change] = []
-    ParticipantLifecycle("p", object(), on_change=told.append).create()
+    ParticipantLifecycle("p", Plain(), on_change=told.append).create()
     assert [(c.before, c.state) for c in told] == [(State.INVALID, State.SERVICES_CREATED)]
     regular = set(TRANSITIONS[State.INVALID]) - {State.ERROR, State.ABORTING}
     assert regular == {State.SERVICES_CREATED}

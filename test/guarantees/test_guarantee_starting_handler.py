@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from support.behaviours import Plain
+
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 
@@ -13,7 +15,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 def test_it_comes_between_ready_and_running():
     seen: list[list[State]] = []
 
-    class Model:
+    class Model(Plain):
         def on_starting(self) -> None:
             seen.append([life.state for life in lifecycles.of.values()])
 

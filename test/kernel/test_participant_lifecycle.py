@@ -8,6 +8,7 @@ import time
 from functools import partial
 
 import pytest
+from support.behaviours import Plain
 
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -20,7 +21,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
 
-class Witness:
+class Witness(Plain):
     """Notes each call of a handler; ``fails`` names one that raises."""
 
     def __init__(self, name: str = "p", log: list[str] | None = None, fails: str = "") -> None:
@@ -83,14 +84,14 @@ def test_handlers_are_called_once_each_in_the_order_of_the_course():
 
 
 def test_a_behaviour_needs_no_handler():
-    life = ParticipantLifecycle("p", object())
+    life = ParticipantLifecycle("p", Plain())
     whole(life)
     assert life.state is State.SHUT_DOWN
 
 
 def test_a_coordinated_participant_waits_for_the_system_an_autonomous_one_does_not():
-    coordinated = ParticipantLifecycle("c", object())
-    autonomous = ParticipantLifecycle("a", object(), operation=Operation.AUTONOMOUS)
+    coordinated = ParticipantLifecycle("c", Plain())
+    autonomous = ParticipantLifecycle("a", Plain(), operation=Operation.AUTONOMOUS)
     for life in (coordinated, autonomous):
         life.create()
         life.follow(State.INVALID, connected=True)
@@ -107,7 +108,7 @@ def test_a_coordinated_participant_waits_for_the_system_an_autonomous_one_does_n
 
 
 def test_the_asynchronous_handler_holds_until_it_is_completed():
-    class Slow:
+    class Slow(Plain):
         def on_communication_ready_async(self, complete):
             self.complete = complete
 
@@ -127,7 +128,7 @@ def test_the_asynchronous_handler_holds_until_it_is_completed():
 
 
 def test_both_kinds_of_ready_handlers_are_refused():
-    class Both:
+    class Both(Plain):
         def on_communication_ready(self):
             """Blocking."""
 
@@ -149,7 +150,7 @@ def test_an_exception_in_a_handler_names_participant_and_handler(handler):
 
 
 def test_interruptions_pass_through_handlers_unchanged():
-    class Interrupted:
+    class Interrupted(Plain):
         def on_stop(self):
             raise Cancelled("asked to end")
 
@@ -189,7 +190,7 @@ def test_out_of_an_error_there_is_the_shut_down_only():
 
 
 def test_pause_and_resume():
-    life = ParticipantLifecycle("p", object())
+    life = ParticipantLifecycle("p", Plain())
     life.create()
     with pytest.raises(LifecycleError, match="is SERVICES_CREATED; asked for PAUSED"):
         life.pause("debugger")
@@ -222,7 +223,7 @@ class TestTogether:
     def test_no_participant_starts_before_the_slowest_is_ready(self):
         log: list[str] = []
 
-        class Slow:
+        class Slow(Plain):
             def on_communication_ready_async(self, complete):
                 self.complete = complete
                 log.append("begun")
@@ -263,7 +264,7 @@ class TestTogether:
         ]  # fmt: skip
 
     def test_a_paused_one_pauses_the_system(self):
-        lifecycles = LifecycleGroup({name: object() for name in "ab"})
+        lifecycles = LifecycleGroup({name: Plain() for name in "ab"})
         lifecycles.start(partial(time.sleep, 0.01))
         lifecycles.of["a"].pause("debugger")
         assert (lifecycles.system, lifecycles.paused) == (State.PAUSED, ["a"])

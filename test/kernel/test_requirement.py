@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from support.behaviours import wire
+from support.behaviours import Plain, wire
 
 from ros2_cosim.kernel.activation import Count
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
@@ -195,7 +195,7 @@ def test_run_control_takes_it_until_something_was_granted() -> None:
 def test_in_one_process_only_the_state_of_the_system_changes() -> None:
     states: list[tuple[State, str]] = []
 
-    class Quiet:
+    class Quiet(Plain):
         def activate(self, step: object) -> dict[str, object]:
             return {}
 

@@ -12,12 +12,13 @@ from support.behaviours import Scripted, sends, wire
 from ros2_cosim.kernel.activation import all_of, any_of
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.graph import Graph, InputPort, Latency, OutputPort, ParticipantSpec
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import LatchedChannel, ParticipantRuntime
 from ros2_cosim.kernel.time import NEVER
 
 
-def alone(behaviour: Behaviour, *outputs: OutputPort) -> ParticipantRuntime:
+def alone(behaviour: Model, *outputs: OutputPort) -> ParticipantRuntime:
     """A participant ``p`` of period 10 without inputs."""
     graph = Graph([ParticipantSpec("p", 10, outputs=outputs)], [])
     return ParticipantRuntime(graph, "p", behaviour)

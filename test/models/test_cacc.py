@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.models import made
 
 from ros2_cosim.interfaces.records import (
     CLASS_CAR,
@@ -21,7 +22,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.participant import Sample, Step
-from ros2_cosim.models.cacc import CaccBehaviour
+from ros2_cosim.models.cacc import CaccController
 from ros2_cosim.models.controllers import Measurement
 from ros2_cosim.models.controllers.safety import (
     BrakingEstimator,
@@ -30,6 +31,7 @@ from ros2_cosim.models.controllers.safety import (
     StandstillHold,
 )
 from ros2_cosim.models.controllers.tracking import AccelerationTracker
+from ros2_cosim.models.vehicle import SEDAN, pedals_for
 
 MS = 1_000_000
 
@@ -47,14 +49,14 @@ class Probe:
         return self.answer
 
 
-def pedals(acceleration: float, speed: float) -> tuple[float, float]:
-    return max(0.0, 0.1 * acceleration), max(0.0, -0.1 * acceleration)
-
-
-def behaviour(law: Any, **parameters: Any) -> CaccBehaviour:
-    return CaccBehaviour(
-        **{"law": law, "pedals": pedals, "vehicle_lag": 0.1, "set_speed": 30.0, **parameters}
-    )
+def behaviour(
+    law: Any, *, name: str = "cacc", fallback: Any = None, **parameters: Any
+) -> CaccController:
+    """A controller with a law, and a fall-back law (or the name of one)."""
+    if isinstance(fallback, str):
+        fallback, parameters = None, {"fallback": fallback, **parameters}
+    parameters = {"set_speed": 30.0, **parameters}
+    return made(CaccController, parameters, name=name, law=law, fallback=fallback)
 
 
 def thing(number: int, distance: float, rate: float = 0.0, offset: float = 0.0) -> DetectedObject:
@@ -87,7 +89,7 @@ def step(
     )
 
 
-def drive(model: CaccBehaviour, *arguments: Any, **named: Any) -> ControlCommand:
+def drive(model: CaccController, *arguments: Any, **named: Any) -> ControlCommand:
     command = model.activate(step(*arguments, **named))["control"]
     assert isinstance(command, ControlCommand)
     return command
@@ -100,7 +102,7 @@ def test_a_law_is_one_method() -> None:
 
     command = drive(behaviour(MyLaw(), integral_gain=0.0), 0, [thing(1, 15.0, -0.2)])
     assert command.acceleration == pytest.approx(0.3 * 1.0 - 0.5 * 0.2)
-    assert command.throttle == pytest.approx(0.02)
+    assert command.throttle == pedals_for(SEDAN, command.acceleration, 20.0)[0]
     assert (command.brake, command.steer) == (0.0, 0.0)
 
 
@@ -233,7 +235,7 @@ def test_a_law_that_gives_no_number_is_named(answer: Any) -> None:
         {"time_gap": 0.0},
         {"standstill_gap": -1.0},
         {"set_speed": math.nan},
-        {"vehicle_lag": 0.0},
+        {"vehicle": "tank"},
         {"law": object()},
         {"law": Probe(needs=("driver",))},
         {"integral_gain": -1.0},

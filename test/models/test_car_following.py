@@ -3,29 +3,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.models import made
 
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.car_following import (
     DrivingFunction,
     Motion,
     RangeSensor,
-    make_driving_function,
-    make_range_sensor,
-    make_traffic,
+    Traffic,
 )
 
 MS = 1_000_000
 MOTION = {"start": 40.0, "speed": 25.0, "amplitude": 2.0, "period": 20.0, "phase": 0.3}
 
 
-def context(**parameters: Any) -> ModelContext:
-    return ModelContext("model", parameters, {}, 1, Path("."), period_ns=10 * MS)
+def model(kind: Any, seed: int = 1, **parameters: Any) -> Any:
+    context = {"period_ns": 10 * MS, "run_seed": seed}
+    return made(kind, parameters, name="model", context=context)
 
 
 def odometry(x: float, v: float) -> Sample:
@@ -50,7 +49,7 @@ def test_motion_starts_where_it_should_and_its_speed_is_its_derivative() -> None
 
 
 def test_first_activation_publishes_the_start_and_the_next_ones_step() -> None:
-    traffic = make_traffic(context(front=MOTION, rear={**MOTION, "start": -40.0}))
+    traffic = model(Traffic, front=MOTION, rear={**MOTION, "start": -40.0})
     first = traffic.activate(step(0, control=None))
     assert (first["odometry/ego"].x, first["odometry/ego"].vx) == (0.0, 25.0)
     assert first["odometry/rear"].x == -40.0
@@ -62,7 +61,7 @@ def test_first_activation_publishes_the_start_and_the_next_ones_step() -> None:
 
 
 def test_ego_vehicle_never_drives_back() -> None:
-    traffic = make_traffic(context(front=MOTION, rear={**MOTION, "start": -400.0}, speed=1.0))
+    traffic = model(Traffic, front=MOTION, rear={**MOTION, "start": -400.0}, speed=1.0)
     command = Sample(0, 0, ControlCommand(-6.0, 0.0, 1.0, 0.0))
     way = [traffic.activate(step(n * 10 * MS, control=command)) for n in range(200)]
     positions = [state["odometry/ego"].x for state in way]
@@ -71,17 +70,17 @@ def test_ego_vehicle_never_drives_back() -> None:
 
 
 def test_contact_is_counted_once_and_fails_the_verdict() -> None:
-    traffic = make_traffic(context(front={**MOTION, "start": 4.0}, rear={**MOTION, "start": -90.0}))
+    traffic = model(Traffic, front={**MOTION, "start": 4.0}, rear={**MOTION, "start": -90.0})
     for n in range(10):
         traffic.activate(step(n * 10 * MS, control=None))
-    assert traffic.figures()["collisions"] == 1
-    assert traffic.figures()["min_gap_m"] < 0.0
-    assert [v["passed"] for v in traffic.verdicts()] == [False]
+    assert traffic.report().figures["collisions"] == 1
+    assert traffic.report().figures["min_gap_m"] < 0.0
+    assert [v["passed"] for v in traffic.report().verdicts] == [False]
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_sensor_measures_bumper_to_bumper_to_either_side(side: float) -> None:
-    sensor = make_range_sensor(context(target_id=2, distance_noise=0.0, speed_noise=0.0))
+    sensor = model(RangeSensor, target_id=2, distance_noise=0.0, speed_noise=0.0)
     result = sensor.activate(step(own=odometry(100.0, 20.0), target=odometry(100 + side * 30, 21)))
     (item,) = result["objects"].objects
     assert (item.distance, item.relative_speed) == (25.5, 1.0)
@@ -90,7 +89,7 @@ def test_sensor_measures_bumper_to_bumper_to_either_side(side: float) -> None:
 
 def test_sensor_noise_depends_on_the_seed_alone() -> None:
     def measure(seed: int) -> Any:
-        sensor = RangeSensor(run_seed=seed, name="s", target_id=2)
+        sensor = model(RangeSensor, seed, target_id=2)
         inputs = step(own=odometry(0.0, 0.0), target=odometry(30.0, 0.0))
         return [sensor.activate(inputs)["objects"].objects[0].distance for _ in range(5)]
 
@@ -100,7 +99,7 @@ def test_sensor_noise_depends_on_the_seed_alone() -> None:
 
 @pytest.mark.parametrize(("front", "rear", "sign"), [(40.0, 20.0, 1), (20.0, 40.0, -1)])
 def test_driving_function_moves_to_the_middle(front: float, rear: float, sign: int) -> None:
-    driving = DrivingFunction()
+    driving = model(DrivingFunction)
     command = driving.activate(
         step(front=seen(front, 0.0), rear=seen(rear, 0.0), own=odometry(0.0, 25.0))
     )["control"]
@@ -110,7 +109,7 @@ def test_driving_function_moves_to_the_middle(front: float, rear: float, sign: i
 
 
 def test_driving_function_holds_its_speed_while_it_sees_nothing() -> None:
-    driving = make_driving_function(context(set_speed=20.0))
+    driving = model(DrivingFunction, set_speed=20.0)
     inputs = step(front=None, rear=None, own=odometry(0.0, 20.0))
     assert driving.activate(inputs)["control"].acceleration == 0.0
 
@@ -118,16 +117,24 @@ def test_driving_function_holds_its_speed_while_it_sees_nothing() -> None:
 @pytest.mark.parametrize(
     ("make", "parameters", "what"),
     [
-        (make_traffic, {}, "parameters.front: found None"),
-        (make_traffic, {"front": MOTION, "rear": {**MOTION, "phase": "x"}}, "rear.phase: found"),
-        (make_traffic, {"front": MOTION, "rear": {**MOTION, "period": 0}}, "period is 0"),
-        (make_traffic, {"front": MOTION, "rear": MOTION, "lag": 0.001}, "lag is 0.001"),
-        (make_traffic, {"front": MOTION, "rear": MOTION, "start": "a"}, "start is 'a'"),
-        (make_traffic, {"front": MOTION, "rear": MOTION, "weight": 1}, "weight"),
-        (make_range_sensor, {"target_id": 1, "length": 0}, "length is 0"),
-        (make_driving_function, {"smoothing": 1.5}, "smoothing is 1.5"),
+        (Traffic, {}, "parameters.front: missing"),
+        (Traffic, {"front": MOTION, "rear": {**MOTION, "phase": "x"}}, "rear.phase: found"),
+        (
+            Traffic,
+            {"front": MOTION, "rear": {**MOTION, "period": 0}},
+            "front.period: found 0|rear.period: found 0",
+        ),
+        (
+            Traffic,
+            {"front": MOTION, "rear": MOTION, "lag": 0.001},
+            "lag: found 0.001 s; allowed is at least the period",
+        ),
+        (Traffic, {"front": MOTION, "rear": MOTION, "start": "a"}, "start: found 'a'"),
+        (Traffic, {"front": MOTION, "rear": MOTION, "weight": 1}, "weight: unknown key"),
+        (RangeSensor, {"target_id": 1, "length": 0}, "length: found 0"),
+        (DrivingFunction, {"smoothing": 1.5}, "smoothing: found 1.5"),
     ],
 )
 def test_wrong_parameters_are_named(make: Any, parameters: dict[str, Any], what: str) -> None:
     with pytest.raises(ConfigurationError, match=what):
-        make(context(**parameters))
+        model(make, **parameters)

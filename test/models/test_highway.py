@@ -7,7 +7,7 @@ from pathlib import Path
 import carla
 import pytest
 
-from ros2_cosim.models.highway import make_highway
+from buildtools.highway import make_highway
 from ros2_cosim.models.road import RoadError, RoadNetwork
 
 CONFIG = Path(__file__).parents[2] / "config" / "highway.xodr"

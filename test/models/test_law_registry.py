@@ -68,8 +68,8 @@ def test_entry_points_of_an_installed_package(
         ("law.py:MyLaw", {"gian": 1}, "do not fit .*; it takes gain"),
         ("broken.py:MyLaw", {}, "loading broken.py failed: SyntaxError"),
         ("json:JSONDecoder", {}, "has no method"),
-        ("ploeg_cacc", {"kp": -1}, "kp is -1"),
-        ("ploeg_cacc", {"kp": "much"}, "kp is 'much'"),
+        ("ploeg_cacc", {"kp": -1}, "kp: found -1; allowed is a number above 0"),
+        ("ploeg_cacc", {"kp": "much"}, "kp: found 'much'; allowed is a number"),
         ("failing.py:MyLaw", {}, "failed: ValueError: no luck"),
     ],
 )

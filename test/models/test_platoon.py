@@ -13,7 +13,9 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
+from support.models import made, scene_of
 
+from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_OBSTACLE,
     ControlCommand,
@@ -23,9 +25,8 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
-from ros2_cosim.models.cacc import CaccBehaviour
-from ros2_cosim.models.controllers import make_law
-from ros2_cosim.models.highway import make_highway
+from ros2_cosim.models.cacc import CaccController
+from ros2_cosim.models.lane_frame import LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
@@ -79,25 +80,29 @@ class Loop:
             for i, name in enumerate(NAMES)
         }
         self.leader = leader
+        boxes = LaneBoxes(network)
+        context = {"scene": scene_of(VEHICLES, platoon=list(NAMES)), "run_seed": seed}
         self.sensors = {
-            name: ObjectSensor(
-                ego=name, vehicles=VEHICLES, road=network, run_seed=seed, name=f"sensor_{name}",
-                **({} if noise else NO_NOISE),
+            name: made(
+                ObjectSensor, {"ego": name, **({} if noise else NO_NOISE)}, name=f"sensor_{name}",
+                context=context, boxes=boxes,
             )
             for name in FOLLOWERS
         }  # fmt: skip
         self.controllers = {
-            name: CaccBehaviour(
-                law=make_law(*law), pedals=PEDALS, vehicle_lag=0.12, set_speed=38.0, name=name,
-                **controller,
+            name: made(
+                CaccController,
+                {"set_speed": 38.0, "law": law[0], "law_parameters": law[1], **controller},
+                name=name,
             )
             for name in FOLLOWERS
         }  # fmt: skip
-        self.v2v = V2VChannel(links=LINKS, vehicles=VEHICLES, run_seed=seed, loss=loss)
+        channel = {"links": LINKS, "loss": loss}
+        self.v2v = made(V2VChannel, channel, name="v2v", context=context)
         self.latency = LatencyDistribution.from_spec(latency)
         self.latency_streams = {port: RandomStream(seed, "v2v", port) for port in self.ports()}
         self.air: dict[str, list[Sample]] = {port: [] for port in self.ports()}
-        self.referee = PlatoonReferee(platoon=NAMES, vehicles=VEHICLES, road=network)
+        self.referee = made(PlatoonReferee, {}, name="referee", context=context, boxes=boxes)
         self.latest: dict[str, Sample | None] = {"collision": None, "static_objects": None}
         if block is not None:
             x, y, z, heading = network.lane_pose(1, LANE, block)
@@ -195,10 +200,10 @@ def test_the_platoon_stands_before_the_block(seed: int, deceleration: float) -> 
         brakes(25.0, 7.0, deceleration), seed=seed, latency=latency, loss=0.05, block=400.0
     ).run(60.0)
     assert loop.referee.stop_reason == "all vehicles stand still"
-    assert all(verdict["passed"] for verdict in loop.referee.verdicts())
+    assert all(verdict["passed"] for verdict in loop.referee.report().verdicts)
     assert loop.status is not None
     assert all(1.5 < gap < 3.0 for gap in loop.status.gaps)
-    assert loop.referee.figures()["min_gap_m"] > 1.5
+    assert loop.referee.report().figures["min_gap_m"] > 1.5
     assert "emergency" not in loop.modes
 
 
@@ -213,7 +218,7 @@ def test_a_run_repeats_to_the_bit_and_a_seed_is_another_run() -> None:
 def test_without_v2v_the_fall_back_keeps_them_apart(deceleration: float, loss: object) -> None:
     loop = Loop(brakes(25.0, 2.0, deceleration), loss=loss).run(60.0)
     assert loop.referee.stop_reason == "all vehicles stand still"
-    assert loop.referee.figures()["min_gap_m"] > 0.5
+    assert loop.referee.report().figures["min_gap_m"] > 0.5
     assert "fallback" in loop.modes
 
 
@@ -230,7 +235,7 @@ def test_without_v2v_the_fall_back_keeps_them_apart(deceleration: float, loss: o
 def test_every_law_stops_behind_a_hard_braking_leader(law: str, time_gap: float) -> None:
     loop = Loop(brakes(25.0, 2.0, 6.0), law=(law, {}), time_gap=time_gap).run(60.0)
     assert loop.referee.stop_reason == "all vehicles stand still"
-    assert loop.referee.figures()["min_gap_m"] > 0.5
+    assert loop.referee.report().figures["min_gap_m"] > 0.5
 
 
 @pytest.mark.parametrize("law", ["path_cacc", "ploeg_cacc", "rajamani_acc"])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from buildtools.highway import make_highway
 from ros2_cosim.documents import xml_reader
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.highway import make_highway
 from ros2_cosim.models.road import RoadError, RoadNetwork
 
 HIGHWAY = make_highway()

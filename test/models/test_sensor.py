@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.models import made, scene_of
 
+from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
@@ -21,8 +23,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.highway import make_highway
-from ros2_cosim.models.lane_frame import LaneBox
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle_info import VehicleInfo
@@ -63,9 +64,9 @@ def step(states: Mapping[str, Odometry], static: tuple[StaticObject, ...] = ()) 
 
 
 def sensor(ego: str = "follower1", seed: int = 1, **parameters: Any) -> ObjectSensor:
-    return ObjectSensor(
-        ego=ego, vehicles=VEHICLES, road=ROAD, run_seed=seed, name="sensor", **parameters
-    )
+    context = {"scene": scene_of(VEHICLES), "run_seed": seed}
+    parameters = {"ego": ego, **parameters}
+    return made(ObjectSensor, parameters, name="sensor", context=context, boxes=LaneBoxes(ROAD))
 
 
 def look(model: ObjectSensor, *arguments: Any) -> ObjectList:
@@ -180,7 +181,7 @@ def test_another_object_changes_no_draw_and_another_seed_changes_all() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"ego": "nobody"},
+        {"ego": "stranger"},
         {"detection_range": 0.0},
         {"field_of_view": 7.0},
         {"detection_probability": 1.2},
@@ -189,14 +190,14 @@ def test_another_object_changes_no_draw_and_another_seed_changes_all() -> None:
     ],
 )
 def test_impossible_sensors_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="sensor: "):
+    with pytest.raises(ConfigurationError, match=r"participants\.sensor\.parameters"):
         sensor(**wrong)
 
 
 def test_an_identity_belongs_to_one_vehicle() -> None:
     twice = {"a": VehicleInfo(1, 4.5, 1.8), "b": VehicleInfo(1, 4.5, 1.8)}
     with pytest.raises(ConfigurationError, match="'a' and 'b' both have id 1"):
-        ObjectSensor(ego="a", vehicles=twice, road=ROAD, run_seed=1)
+        made(ObjectSensor, {"ego": "a"}, name="s", context={"scene": scene_of(twice)})
 
 
 # --- field of view -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ros2_cosim.models.frames import (
     quaternion_from_rpy,
     world_to_body,
 )
-from ros2_cosim.models.lane_frame import vehicle_box
+from ros2_cosim.models.lane_frame import LaneBoxes
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.road.cubics import Cubics
 from ros2_cosim.models.road.lanes import Lane, Lanes, LaneSection
@@ -103,12 +103,13 @@ def test_the_opposite_rotation_turns_into_the_body(
 def test_a_box_is_shared_only_between_equal_questions() -> None:
     x, y, z, _ = _NETWORK.lane_pose(1, -2, 850.0)
     odometry = Odometry(x, y, z, 0.0, 0.0, 0.0, 1.0, 20.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    first = vehicle_box(_NETWORK, odometry, 4.5, 1.8)
-    assert vehicle_box(_NETWORK, odometry, 4.5, 1.8) is first
-    assert vehicle_box(_NETWORK, odometry, 4.5, 2.0).width == 2.0
-    hinted = vehicle_box(_NETWORK, odometry, 4.5, 1.8, first.position)
+    boxes = LaneBoxes(_NETWORK)
+    first = boxes.vehicle(odometry, 4.5, 1.8)
+    assert boxes.vehicle(odometry, 4.5, 1.8) is first
+    assert boxes.vehicle(odometry, 4.5, 2.0).width == 2.0
+    hinted = boxes.vehicle(odometry, 4.5, 1.8, first.position)
     assert hinted is not first
     other = RoadNetwork.from_file(_HIGHWAY)
-    assert vehicle_box(other, odometry, 4.5, 1.8) == first
+    assert LaneBoxes(other).vehicle(odometry, 4.5, 1.8) == first
     moved = odometry._replace(x=x + 1.0)
-    assert vehicle_box(_NETWORK, moved, 4.5, 1.8).x == x + 1.0
+    assert boxes.vehicle(moved, 4.5, 1.8).x == x + 1.0

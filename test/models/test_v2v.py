@@ -5,12 +5,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from support.models import made, scene_of
 
 from ros2_cosim.interfaces.records import Acceleration, ControlCommand, Odometry, V2VMessage
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
-from ros2_cosim.models.packet_loss import GilbertElliottLoss, make_loss
+from ros2_cosim.models.packet_loss import (
+    GilbertElliottLoss,
+    GilbertElliottParameters,
+    LossSettings,
+    make_loss,
+)
 from ros2_cosim.models.v2v import V2VChannel, link_port
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -25,7 +31,9 @@ LINKS = [("leader", "follower1"), ("leader", "follower2"), ("follower1", "follow
 def channel(
     links: Iterable[tuple[str, str]] = LINKS, seed: int = 1, loss: object = 0.0
 ) -> V2VChannel:
-    return V2VChannel(links=links, vehicles=VEHICLES, run_seed=seed, loss=loss)
+    parameters = {"links": list(links), "loss": loss}
+    context = {"scene": scene_of(VEHICLES), "run_seed": seed}
+    return made(V2VChannel, parameters, name="v2v", context=context)
 
 
 def step(time: int = 50_000_000, **changes: Any) -> Step:
@@ -83,7 +91,7 @@ def test_losses_differ_per_link_and_seed_but_not_with_other_links() -> None:
 def test_bursts_have_the_predicted_rate_and_length() -> None:
     p_gb, p_bg = 0.05, 0.25
     loss = GilbertElliottLoss(
-        RandomStream(1, "t", "burst"), p_gb=p_gb, p_bg=p_bg, loss_good=0.0, loss_bad=1.0
+        RandomStream(1, "t", "burst"), GilbertElliottParameters(p_gb=p_gb, p_bg=p_bg)
     )
     lost = [loss.next_is_lost() for _ in range(20_000)]
     bursts = sum(1 for before, now in zip([False, *lost], lost, strict=False) if now > before)
@@ -94,34 +102,41 @@ def test_bursts_have_the_predicted_rate_and_length() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (1.5, "probability is 1.5"),
-        (True, "allowed are a probability"),
+        (1.5, "found 1.5; allowed is a number of at most 1"),
+        (True, "found true; allowed are a probability"),
         ("10%", "allowed are a probability"),
-        ({"bernoulli": "x"}, "bernoulli is 'x'"),
-        ({"gilbert_elliott": {"p_gb": 0.1}}, "allowed are a probability"),
-        ({"gilbert_elliott": {"p_gb": 0.1, "p_bg": 2}}, "p_bg is 2"),
-        ({"gilbert_elliott": {"p_gb": 0.1, "p_bg": 0.2, "loss": 1}}, "allowed are"),
-        ({"burst": {}}, "allowed are"),
+        ({"bernoulli": "x"}, "bernoulli: found 'x'"),
+        ({"gilbert_elliott": {"p_gb": 0.1}}, "gilbert_elliott.p_bg: missing"),
+        ({"gilbert_elliott": {"p_gb": 0.1, "p_bg": 2}}, "p_bg: found 2"),
+        (
+            {"gilbert_elliott": {"p_gb": 0.1, "p_bg": 0.2, "loss": 1}},
+            "gilbert_elliott.loss: unknown key",
+        ),
+        ({"burst": {}}, "burst: unknown key"),
     ],
 )
 def test_wrong_losses_are_refused_with_their_place(spec: object, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"v2v: loss.*" + message):
+    with pytest.raises(ConfigurationError, match=r"v2v\.parameters\.loss.*" + message):
         channel(loss=spec)
 
 
 def test_losses_in_their_other_forms() -> None:
     stream = RandomStream(1, "t", "s")
-    assert not any(make_loss({"bernoulli": 0}, stream).next_is_lost() for _ in range(100))
-    bad = make_loss({"gilbert_elliott": {"p_gb": 1, "p_bg": 0}}, stream)
+    assert not any(
+        make_loss(LossSettings(bernoulli=0.0), stream).next_is_lost() for _ in range(100)
+    )
+    bad = make_loss(
+        LossSettings(gilbert_elliott=GilbertElliottParameters(p_gb=1.0, p_bg=0.0)), stream
+    )
     assert all(bad.next_is_lost() for _ in range(100))
 
 
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ([("leader", "nobody")], "found vehicle 'nobody'; allowed are follower1, follower2"),
-        ([["leader", 3]], "found vehicle 3"),
-        (["leader"], r"found link 'leader'; allowed is \[sender, receiver\]"),
+        ([("leader", "stranger")], "found vehicle 'stranger'; allowed are follower1, follower2"),
+        ([["leader", 3]], "links.0.1: found 3"),
+        (["leader"], "links.0: found 'leader'; allowed is a list"),
         ([("leader", "leader")], "to itself"),
         ([LINKS[0], LINKS[0]], "twice"),
     ],

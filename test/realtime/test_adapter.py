@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.behaviours import Plain
 from support.coupling_signals import MS, FastPart, Signal, adapted, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
@@ -57,19 +59,19 @@ def test_the_loop_of_two_plants() -> None:
         found, _ = run(loop_scenario(estimate=[{"order": order}]), late_at(*range(20, 80, 7)))
         assert len(found["fast"].used) == len(truth["fast"].used) == 100
         assert abs(found["fast"].state - truth["fast"].state) < allowed
-        assert found["slow"].realtime()["coupling"]["late"] == 9
+        assert found["slow"].report().realtime["coupling"]["late"] == 9
 
 
 def test_the_same_arrivals_give_the_same_trace() -> None:
     data = loop_scenario(lateness={"probability": 0.3, "delay": {"uniform": ["5ms", "40ms"]}})
     models, trace = run(data)
-    found = models["slow"].realtime()
+    found = models["slow"].report().realtime
     assert found["coupling"]["late"] > 20 and not found["depends_on_wall_clock"]
     repeated = RealtimeRun(arrivals={"slow": dict(found["arrivals"])})
     models, again = run(data, repeated)
     assert again == trace
-    assert models["slow"].realtime()["arrivals"] == found["arrivals"]
-    assert models["slow"].realtime()["coupling"]["cases"] == found["coupling"]["cases"]
+    assert models["slow"].report().realtime["arrivals"] == found["arrivals"]
+    assert models["slow"].report().realtime["coupling"]["cases"] == found["coupling"]["cases"]
 
 
 @pytest.mark.parametrize("overlap", [False, True])
@@ -78,7 +80,7 @@ def test_every_case_is_recorded(overlap: bool) -> None:
     # Due at 300 ms and 310 ms, there at 320 ms; due at 500 ms, there at 510 ms.
     counts = {"slow": {300 * MS: 0, 310 * MS: 0, 500 * MS: 0}}
     models, _ = run(data, RealtimeRun(arrivals=counts))
-    found = models["slow"].realtime()["coupling"]
+    found = models["slow"].report().realtime["coupling"]
     assert found["late"] == found["estimates"] == 3 and found["never_delivered"] == 0
     assert found["since_s"] == 0.3
     assert [case[:2] for case in found["cases"]] == [[0.3, 0.02], [0.31, 0.01], [0.5, 0.01]]
@@ -115,7 +117,7 @@ def test_silent_ports_carry_nothing_where_the_data_are_late() -> None:
     assert [sorted(s) for s in sent] == [["out"], ["out"], [], ["out"]]
 
 
-class WithEvents:
+class WithEvents(Plain):
     """Sends an event at 20 and 30 ms, and asks for the end at 30 ms."""
 
     stop_reason: str | None = None
@@ -128,8 +130,8 @@ class WithEvents:
             self.stop_reason = "enough"
         return outputs
 
-    def figures(self) -> Mapping[str, Any]:
-        return {"answer": 42}
+    def report(self) -> Report:
+        return Report(figures={"answer": 42})
 
 
 def test_events_are_neither_lost_nor_estimated() -> None:
@@ -146,10 +148,11 @@ def test_events_are_neither_lost_nor_estimated() -> None:
         stops.append(participant.stop_reason)
     assert events == {4: 20.0 * MS, 5: 30.0 * MS}
     assert stops == [None] * 4 + ["enough"] * 3
-    assert participant.figures() == {"answer": 42} and participant.verdicts() == []
+    report = participant.report()
+    assert report.figures == {"answer": 42} and report.verdicts is None
 
 
-class Correcting:
+class Correcting(Plain):
     """A fast part that integrates what it is told, and corrects itself afterwards."""
 
     def __init__(self, *, correcting: bool) -> None:
@@ -240,11 +243,11 @@ def test_the_estimator_gives_the_same_wherever_it_stands() -> None:
     for place in ("slow", "fast", "handler"):
         models, _ = run(with_estimator(place), late)
         fast = models["fast"]
-        part = fast if isinstance(fast, FastPart) else fast._behaviour
+        part = fast if isinstance(fast, FastPart) else fast.inner
         used[place] = part.used
         if place != "slow":
             owner = models["fast" if place == "fast" else "handler"]
-            (found,) = owner.realtime()["inputs"].values()
+            (found,) = owner.report().realtime["inputs"].values()
             assert found["estimates"] == 29 and found["largest_error"] > 0.0
     assert used["slow"] == used["fast"] == used["handler"]
     assert len(used["slow"]) == 100
@@ -326,6 +329,5 @@ def test_handlers_are_called_when_everything_is_computed(paced: bool) -> None:
     for n in range(9):
         participant.activate(step_at(n * 10 * MS))
     assert len(model.steps) == 2  # the others have not been asked for
-    assert not hasattr(participant, "on_shutdown") and not hasattr(participant, "reset")
     participant.on_stop()
     assert model.computed_at_stop == 9

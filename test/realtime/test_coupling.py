@@ -44,9 +44,9 @@ def errors_of(order: int, seed: int, lateness: float) -> tuple[float, int]:
     errors = []
     for step in range(STEPS):
         time = step * 10 * MS
-        before = participant.realtime()["coupling"]["estimates"]
+        before = participant.report().realtime["coupling"]["estimates"]
         value = participant.activate(step_at(time))["out"].ax
-        if participant.realtime()["coupling"]["estimates"] > before:
+        if participant.report().realtime["coupling"]["estimates"] > before:
             errors.append(abs(value - signal(time / 1e9)))
     return sum(errors) / len(errors), len(errors)
 
@@ -82,7 +82,7 @@ def test_what_is_late_is_delivered_when_it_has_caught_up(arrived: list[int], ove
         participant.activate(step_at(number * 10 * MS))
     # In the last step everything had arrived: all cases are closed, each with its error.
     assert all(case.delivered is not None and case.errors for case in coupling.cases)
-    found = participant.realtime()["coupling"]
+    found = participant.report().realtime["coupling"]
     assert found["late"] == len(coupling.cases) and found["never_delivered"] == 0
 
 
@@ -157,7 +157,7 @@ def test_the_load_tells_whether_the_slow_part_is_fast_enough_on_average() -> Non
         )
         for number in range(101):
             participant.activate(step_at(number * 10 * MS))
-        found = participant.realtime()["coupling"]
+        found = participant.report().realtime["coupling"]
         loads.append(found["load"])
         assert (found["late"] > 0) == (takes == "12ms")
     assert loads[0] == pytest.approx(0.5, abs=0.01) and loads[1] > 1.0

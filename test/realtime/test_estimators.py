@@ -127,7 +127,7 @@ def test_learning_removes_an_error_that_comes_again() -> None:
         participant = adapted(Signal(lambda t: 40.0 * t * t), settings, seed=3)
         for n in range(200):
             participant.activate(step_at(n * 10 * MS))
-        cases = participant.realtime()["coupling"]["cases"]
+        cases = participant.report().realtime["coupling"]["cases"]
         errors[share] = [case[2] for case in cases]
     assert len(errors[0.0]) == len(errors[0.5]) > 20
     assert sum(errors[0.5][10:]) < 0.3 * sum(errors[0.0][10:])
@@ -138,14 +138,14 @@ def test_values_of_an_earlier_run_are_exact_when_it_is_the_same(tmp_path: Path) 
     first = adapted(signal, {"keep_values": True})
     for n in range(100):
         first.activate(step_at(n * 10 * MS))
-    write_values(tmp_path, {"slow": first.realtime()["values"]})
+    write_values(tmp_path, {"slow": first.report().realtime["values"]})
     settings = {
         "estimate": [{"method": "earlier", "file": VALUES_FILE}],
         "lateness": {"probability": 0.2, "delay": "25ms"},
     }
     later = adapted(signal, settings, base_directory=tmp_path)
     sent = [later.activate(step_at(n * 10 * MS))["out"].ax for n in range(100)]
-    assert later.realtime()["coupling"]["late"] > 10
+    assert later.report().realtime["coupling"]["late"] > 10
     assert sent == pytest.approx([(n * 0.5) % 1.7 for n in range(100)])
 
 

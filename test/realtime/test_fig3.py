@@ -138,4 +138,4 @@ def test_the_adapter_gives_the_sequence_of_the_figure() -> None:
     # Bn(k+1) reaches time k+1 with the data Se(k).
     used = [(s.time // SECOND, s.latest["fast"].value.ax) for s in model.steps if s.latest["fast"]]
     assert used == [(0, 100.0), (1, 100.0), (2, 101.0), (3, 102.0), (4, 103.0)]
-    assert participant.realtime()["arrivals"] == [(3 * SECOND, 0)]
+    assert participant.report().realtime["arrivals"] == [(3 * SECOND, 0)]

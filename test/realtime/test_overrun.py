@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.behaviours import Plain
 from support.coupling_signals import MS, Signal, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
@@ -23,7 +24,7 @@ from ros2_cosim.scenario.system import build_model
 COSTS = [1, 1, 14, 1, 1]
 
 
-class Working:
+class Working(Plain):
     """A model whose activations cost wall time [ms]."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -42,7 +43,7 @@ def paced(policy: str) -> tuple[dict[str, Any], Pacer]:
     for number in range(len(COSTS)):
         pacer.wait(number * 10 * MS)
         watched.activate(step_at(number * 10 * MS))
-    return watched.realtime()["deadline"], pacer
+    return watched.report().realtime["deadline"], pacer
 
 
 def test_record_counts_and_catches_up() -> None:
@@ -112,7 +113,6 @@ def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> Non
 
 def test_a_watched_model_still_is_that_model() -> None:
     pacer = Pacer(1.0, VirtualClock())
-    watched = Watched(Signal(abs), "plant", policy="record", deadline_ns=MS, pacer=pacer)
-    assert watched.steps == []
-    with pytest.raises(AttributeError, match="figures"):
-        _ = watched.figures
+    signal = Signal(abs)
+    watched = Watched(signal, "plant", policy="record", deadline_ns=MS, pacer=pacer)
+    assert watched.inner is signal and watched.report().figures is None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.behaviours import Plain
 from support.coupling_signals import MS, adapted, loop_scenario, step_at
 from support.virtual_clock import VirtualClock
 
@@ -34,7 +35,7 @@ GATE = threading.Event()
 PATIENCE_S = 60.0
 
 
-class Gated:
+class Gated(Plain):
     """A slow part that computes one activation only when its gate is open."""
 
     def __init__(self, gate: threading.Event, closed_at: int) -> None:
@@ -51,7 +52,7 @@ class Gated:
         return {"out": Acceleration(step.time / 1e9, 0.0, 0.0)}
 
 
-class Opening:
+class Opening(Plain):
     """A fast part that opens the gate at 300 ms: it got there without the slow one."""
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -80,7 +81,7 @@ def test_the_thread_catches_up_without_idling() -> None:
     participant = adapted(model, {"budget": "9ms"}, run=paced(1.0))
     sent = [participant.activate(step_at(n * 10 * MS))["out"].ax for n in range(6)]
     assert len(sent) == 6  # none of them waited for the gate
-    found = participant.realtime()
+    found = participant.report().realtime
     assert found["coupling"]["late"] >= 4 and found["depends_on_wall_clock"]
     assert found["coupling"]["never_delivered"] >= 4
     gate.set()
@@ -140,7 +141,7 @@ def test_nothing_late_is_the_run_as_fast_as_possible(tmp_path: Path) -> None:
     assert len(traces) == 1
 
 
-class SlowToStart:
+class SlowToStart(Plain):
     """A slow part whose first step takes long on the test's clock."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -162,10 +163,10 @@ def test_real_time_begins_with_the_first_data() -> None:
         participant.activate(step_at(n * 10 * MS))
     participant.close()
     assert pacer.due(0) == 7_000 * MS
-    assert participant.realtime()["deadline"]["overruns"] == 0
+    assert participant.report().realtime["deadline"]["overruns"] == 0
 
 
-class Failing:
+class Failing(Plain):
     """A slow part that fails."""
 
     def activate(self, step: Step) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.behaviours import Plain
 from support.engine_network import digests
 from support.step_systems import MS, Part, StepSystem, context
 
@@ -129,7 +130,7 @@ class TestDynamicSteps:
                 a=Part(10, lambda t, s: t.set_next_step(10) if s.time else None, dynamic=True)
             ).run(20)
 
-        class Late:
+        class Late(Plain):
             next_time = 0
 
             def activate(self, step: Step) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 from support import gate_scenarios as scenarios
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph
 
@@ -15,7 +16,7 @@ def refused(data, **settings):
     foreign = next(p for p in data["participants"].values() if p["model"] == "foreign_node")
     foreign["parameters"].update(settings)
     with pytest.raises(ConfigurationError) as caught:
-        build_graph(make_scenario(data, "test"))
+        check_scenario(make_scenario(data, "test"), "ros")
     return str(caught.value)
 
 
@@ -35,12 +36,18 @@ def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
         ({"script": None}, "found none; allowed is one of command, script"),
         ({"module": "m"}, "found script, module; allowed is one of"),
         ({"package": "p", "script": None}, "package and executable go together"),
-        ({"inputs": {}}, "port 'number' is missing"),
-        ({"inputs": {"number": "a", "other": "b"}}, "found 'other'; the participant has number"),
+        ({"inputs": {}}, "inputs.number: unknown port"),
+        (
+            {"inputs": {"number": "a", "other": "b"}},
+            "inputs: 'other' is missing; model foreign_node reads it",
+        ),
         ({"nonsense": 1}, "parameters.nonsense"),
         ({"patience_s": 0}, "patience_s"),
         ({"clock_start": "1s"}, "clock_start goes with use_sim_time"),
-        ({"outputs": {"sum": {"topic": "s", "expect": "any"}}}, "schedule: sparse"),
+        (
+            {"outputs": {"sum": {"topic": "s", "expect": "any"}}},
+            "schedule: found every; model foreign_node sends at some activations only",
+        ),
         ({"outputs": {"sum": {"topic": "s", "expect": 0}}}, "at least 1"),
         ({"outputs": {"sum": {"topic": "s", "expect": 2}}}, "take: last"),
         ({"outputs": {"sum": {"topic": "s", "window": "1ms"}}}, "window goes with stamp: header"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,12 @@ def system(**participants: dict[str, Any]) -> Scenario:
             for port, output in settings.get("outputs", {}).items()
         }
         timing = {} if "activation" in settings else {"period": 10}
-        filled[name] = {"model": "m", **timing, **settings, "outputs": outputs}
+        filled[name] = {
+            "model": f"{__name__}:make_recorder",
+            **timing,
+            **settings,
+            "outputs": outputs,
+        }
     return make_scenario({"name": "t", "duration": 1000, "participants": filled}, "test")
 
 
@@ -123,7 +129,7 @@ def test_wrong_wiring_is_refused(participants: dict[str, Any], message: str) -> 
 def make_recorder(context: ModelContext) -> Scripted:
     """A model factory for the tests below."""
     behaviour = Scripted()
-    behaviour.stop_reason = f"{context.name} {context.parameters['x']} {context.shape}"
+    behaviour.stop_reason = f"{context.name} {context.parameters.get('x')} {context.shape}"
     return behaviour
 
 
@@ -137,18 +143,65 @@ def test_a_model_may_be_any_factory_named_by_module() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("warp_drive", "participant 'a': unknown model 'warp_drive'; known are cacc_controller, "),
-        ("no.such.module:make", "model 'no.such.module:make' cannot be loaded: No module named"),
-        ("json:make", "model 'json:make' cannot be loaded: module 'json' has no attribute"),
-        (":make", "model ':make' cannot be loaded: "),
+        ("warp_drive", "participants.a.model: found 'warp_drive'; allowed are cacc_controller, "),
+        ("v2v_chanel", "participants.a.model: found 'v2v_chanel'; did you mean 'v2v_channel'? "),
+        (
+            "no.such.module:make",
+            "model 'no.such.module:make' cannot be loaded: ModuleNotFoundError: No module named",
+        ),
+        ("numpy:make", "model 'numpy:make' cannot be loaded: AttributeError: "),
+        (":make", "found ':make'; "),
         (".x:make", "model '.x:make' cannot be loaded: "),
-        ("json:__name__", "model 'json:__name__' cannot be loaded: it is no factory"),
+        ("numpy:__name__", "model 'numpy:__name__' cannot be loaded: it is of type str"),
+        ("json:loads", "found 'json:loads'; the Python standard library has no models"),
+        ("support.behaviours:wire_nothing", "which cannot be called with one argument"),
     ],
 )
 def test_models_that_cannot_be_made_are_named(model: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         build_model(system(a={"model": model}), "a", "inproc")
     assert message in str(caught.value)
+
+
+class Wrong:
+    """A model with a genuine fault in its constructor."""
+
+    def __init__(self, context: ModelContext) -> None:
+        self.gain = 1.0 if "3" < context.parameters["x"] else 2.0
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Send nothing."""
+        return {}
+
+
+def test_a_fault_in_a_constructor_is_shown_as_what_it_is_with_its_line() -> None:
+    scenario = system(a={"model": f"{__name__}:Wrong", "parameters": {"x": 3}})
+    with pytest.raises(ConfigurationError) as caught:
+        build_model(scenario, "a", "inproc")
+    text = str(caught.value)
+    assert text.startswith(f"participants.a.model: '{__name__}:Wrong' cannot be made: TypeError: ")
+    assert "'<' not supported between instances of 'str' and 'int'" in text
+    line = inspect.getsourcelines(Wrong.__init__)[1] + 1
+    assert f"({__file__}, line {line})" in text
+
+
+class Misspelt:
+    """A model whose handler nothing would call."""
+
+    def __init__(self, context: ModelContext) -> None:
+        pass
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Send nothing."""
+        return {}
+
+    def on_stopp(self) -> None:
+        """Never called."""
+
+
+def test_a_misspelt_member_of_a_model_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="found 'on_stopp', .*did you mean 'on_stop'"):
+        build_model(system(a={"model": f"{__name__}:Misspelt"}), "a", "inproc")
 
 
 def test_topic_and_type_of_a_port() -> None:

@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ros2_cosim.kernel.graph import Connection
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Step
 
 
-class Scripted:
+class Plain(Model):
+    """A model without parameters, which sends nothing; tests define what they need on top."""
+
+    def __init__(self) -> None:
+        pass
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Send nothing."""
+        return {}
+
+
+class Scripted(Plain):
     """Remembers every step and answers with what a function makes of it.
 
     :param answer: step -> outputs; None: silence
@@ -45,3 +57,7 @@ def wire(text: str) -> list[Connection]:
         (source, source_port), (target, target_port) = (end.split(".") for end in edge.split(">"))
         connections.append(Connection(source, source_port, target, target_port))
     return connections
+
+
+def wire_nothing() -> None:
+    """No factory of a model: it takes no context."""

@@ -12,9 +12,8 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
-from ros2_cosim.carla_bridge.scene import Scene
+from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
 from ros2_cosim.carla_bridge.simulator import MapChoice, Simulator
-from ros2_cosim.interfaces.records import ControlCommand
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 NAN = float("nan")
@@ -38,11 +37,11 @@ def platoon(
     return SceneParameters(**(values | changes))
 
 
-def careless_commands(step: int) -> dict[str, ControlCommand]:
+def careless_commands(step: int) -> dict[str, VehicleCommand]:
     """Followers that accelerate: they run into the one ahead."""
     return {
-        "follower1": ControlCommand(0.0, 0.2 + 0.001 * (step % 100), 0.0, NAN),
-        "follower2": ControlCommand(0.0, 0.9, 0.0, 0.002 if 40 < step < 60 else NAN),
+        "follower1": VehicleCommand(0.2 + 0.001 * (step % 100), 0.0),
+        "follower2": VehicleCommand(0.9, 0.0, 0.002 if 40 < step < 60 else None),
     }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from support.behaviours import Plain
+
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.realtime.adapters import Participant, adapt
@@ -24,7 +26,7 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 
 
-class Signal:
+class Signal(Plain):
     """A slow part whose output is a function of its time [s]; remembers its activations."""
 
     def __init__(self, value: Callable[[float], float]) -> None:
@@ -113,7 +115,7 @@ def step_at(time: int, **inputs: float) -> Step:
     return Step(time, {}, latest)
 
 
-class FastPart:
+class FastPart(Plain):
     """Follows what the slow part says: its state is the integral of that; sends it back."""
 
     def __init__(self) -> None:
@@ -128,7 +130,7 @@ class FastPart:
         return {"state": Acceleration(self.state, value, 0.0)}
 
 
-class SlowPart:
+class SlowPart(Plain):
     """Answers the fast part's state: a weak spring with a drift of its own."""
 
     def activate(self, step: Step) -> Mapping[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from ros2_cosim.kernel.channel import Promise
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.participant import Behaviour, Sample
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
 
@@ -28,7 +29,7 @@ class EngineNetwork:
     """
 
     def __init__(
-        self, graph: Graph, behaviours: Mapping[str, Behaviour], until: int, seed: int = 0
+        self, graph: Graph, behaviours: Mapping[str, Model], until: int, seed: int = 0
     ) -> None:
         self.graph = graph
         self.until = until

@@ -7,6 +7,7 @@ import random
 import time
 from typing import Any
 
+from support.behaviours import Plain
 from support.kernel_systems import Mixer, System
 
 from ros2_cosim.interfaces import records
@@ -90,7 +91,7 @@ def _expression(activation: Activation) -> Any:
     raise CannotBeWrittenError(type(activation).__name__)
 
 
-class MessageMixer:
+class MessageMixer(Plain):
     """The mixer of the kernel's tests, with its number in a message."""
 
     def __init__(self, mixer: Mixer, longest_delay_s: float, record: type) -> None:

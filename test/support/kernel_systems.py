@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.activations import activations
+from support.behaviours import Plain
 from support.engine_network import EngineNetwork, digests
 
 from ros2_cosim.kernel.activation import Activation, Count, all_of, any_of
@@ -24,12 +25,13 @@ from ros2_cosim.kernel.graph import (
     ParticipantSpec,
 )
 from ros2_cosim.kernel.membership import MembershipView, Presence
-from ros2_cosim.kernel.participant import Behaviour, Sample, Step
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
 
-class Mixer:
+class Mixer(Plain):
     """Folds everything it reads into a number: any difference in order or value shows."""
 
     def __init__(
@@ -73,10 +75,10 @@ class System:
         self.plan = plan
         self.connections = connections
 
-    def build(self) -> tuple[Graph, dict[str, Behaviour]]:
+    def build(self) -> tuple[Graph, dict[str, Model]]:
         """Make a fresh graph (fresh latency generators) and fresh behaviours."""
         specs = []
-        behaviours: dict[str, Behaviour] = {}
+        behaviours: dict[str, Model] = {}
         for entry in self.plan:
             outputs = []
             for index, (port, (minimum, spread, schedule)) in enumerate(entry["outputs"].items()):

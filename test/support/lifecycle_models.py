@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.interfaces.records import Acceleration
+from ros2_cosim.kernel.model import HANDLERS
 from ros2_cosim.kernel.participant import ModelContext, Step
-from ros2_cosim.kernel.participant_lifecycle import HANDLERS
 from ros2_cosim.realtime.virtual_time import VirtualTime
 
 MS = 1_000_000

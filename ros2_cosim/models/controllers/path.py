@@ -8,14 +8,15 @@ and speed gains as used by the SUMO car-following models after the same work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar
 
-from ros2_cosim.models.checks import require_not_negative, require_positive
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.models.controllers.measurement import Measurement
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathCacc:
+class PathCacc(Section):
     """CACC as a speed command per period: ``v+ = v + kp e + kd de/dt``, e the gap error.
 
     The demanded acceleration is ``(v+ - v) / period``. With ``de/dt = gap_rate - h a`` and a
@@ -23,24 +24,17 @@ class PathCacc:
 
     The gains mean something only together with the period. Without actuator lag the string is
     stable for ``h >= sqrt(2 period / kp)``: 0.42 s at 40 ms, 0.67 s at 100 ms.
-
-    :param kp: gain on the gap error [1/s]
-    :param kd: gain on its derivative [1]
-    :param period: control period of the speed command [s]; None: the actual one
     """
 
-    kp: float = 0.45
-    kd: float = 0.25
-    period: float | None = None
+    kp: Number = Field(default=0.45, gt=0, description="gain on the gap error [1/s]")
+    kd: Number = Field(default=0.25, ge=0, description="gain on its derivative [1]")
+    period: Number | None = Field(
+        default=None,
+        gt=0,
+        description="control period of the speed command [s]; default: the actual one",
+    )
 
-    needs_v2v = ("predecessor",)
-
-    def __post_init__(self) -> None:
-        """Check the gains."""
-        require_positive("PathCacc", kp=self.kp)
-        require_not_negative("PathCacc", kd=self.kd)
-        if self.period is not None:
-            require_positive("PathCacc", period=self.period)
+    needs_v2v: ClassVar = ("predecessor",)
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]; the predecessor's speed comes by V2V."""
@@ -53,46 +47,29 @@ class PathCacc:
         return (self.kp * m.gap_error + self.kd * gap_rate) / (period + self.kd * m.time_gap)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathAcc:
+class PathAcc(Section):
     """ACC without V2V: ``a = k1 e + k2 gap_rate``.
 
     String stable from a time gap of 2.66 s; at the usual 1.1 s a disturbance grows by up to
     59 % per vehicle. It is the fall-back for a lost channel, not a platoon controller.
-
-    :param k1: gain on the gap error [1/s^2]
-    :param k2: gain on the relative speed [1/s]
     """
 
-    k1: float = 0.23
-    k2: float = 0.07
+    k1: Number = Field(default=0.23, gt=0, description="gain on the gap error [1/s^2]")
+    k2: Number = Field(default=0.07, ge=0, description="gain on the relative speed [1/s]")
 
-    needs_v2v = ()
-
-    def __post_init__(self) -> None:
-        """Check the gains."""
-        require_positive("PathAcc", k1=self.k1)
-        require_not_negative("PathAcc", k2=self.k2)
+    needs_v2v: ClassVar = ()
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""
         return self.k1 * measurement.gap_error + self.k2 * measurement.gap_rate
 
 
-@dataclass(frozen=True, kw_only=True)
-class CruiseControl:
-    """Speed control: ``a = k (set_speed - speed)``; it does not look at the gap.
+class CruiseControl(Section):
+    """Speed control: ``a = k (set_speed - speed)``; it does not look at the gap."""
 
-    :param k: gain [1/s]
-    """
+    k: Number = Field(default=0.4, gt=0, description="gain [1/s]")
 
-    k: float = 0.4
-
-    needs_v2v = ()
-
-    def __post_init__(self) -> None:
-        """Check the gain."""
-        require_positive("CruiseControl", k=self.k)
+    needs_v2v: ClassVar = ()
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""

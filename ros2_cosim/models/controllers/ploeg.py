@@ -9,15 +9,16 @@ Gains as in the Plexe platooning simulator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar
 
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.kernel import exactmath
-from ros2_cosim.models.checks import require_not_negative, require_positive
 from ros2_cosim.models.controllers.measurement import Measurement
 
 
-@dataclass(frozen=True, kw_only=True)
-class PloegCacc:
+class PloegCacc(Section):
     """``h du/dt = -u + kp e + kd de/dt + u_pred``, with ``de/dt = gap_rate - h a``.
 
     With an ideal channel a disturbance passes to the next vehicle as 1/(h s + 1), whatever the
@@ -31,20 +32,12 @@ class PloegCacc:
     Between activations the right side is taken as constant and the filter is solved exactly.
     Its state is the command that was really given, so a limit never winds it up and another
     law can hand over without a jump.
-
-    :param kp: gain on the gap error [1/s^2]
-    :param kd: gain on its derivative [1/s]
     """
 
-    kp: float = 0.2
-    kd: float = 0.7
+    kp: Number = Field(default=0.2, gt=0, description="gain on the gap error [1/s^2]")
+    kd: Number = Field(default=0.7, ge=0, description="gain on its derivative [1/s]")
 
-    needs_v2v = ("predecessor",)
-
-    def __post_init__(self) -> None:
-        """Check the gains."""
-        require_positive("PloegCacc", kp=self.kp)
-        require_not_negative("PloegCacc", kd=self.kd)
+    needs_v2v: ClassVar = ("predecessor",)
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""

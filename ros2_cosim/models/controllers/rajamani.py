@@ -7,34 +7,24 @@ parameters as in the Plexe platooning simulator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
-from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.models.checks import (
-    require_not_negative,
-    require_positive,
-    require_probability,
-)
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.models.controllers.measurement import Measurement
 
 
-@dataclass(frozen=True, kw_only=True)
-class RajamaniAcc:
+class RajamaniAcc(Section):
     """ACC (eq. 6.18): ``u = (gap_rate + lam e) / h``.
 
     String stable if and only if h is at least twice the actuator lag, whatever ``lam``.
-
-    :param lam: gain on the gap error [1/s]
     """
 
-    lam: float = 0.1
+    lam: Number = Field(default=0.1, gt=0, description="gain on the gap error [1/s]")
 
-    needs_v2v = ()
-
-    def __post_init__(self) -> None:
-        """Check the gain."""
-        require_positive("RajamaniAcc", lam=self.lam)
+    needs_v2v: ClassVar = ()
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""
@@ -42,36 +32,22 @@ class RajamaniAcc:
         return (m.gap_rate + self.lam * m.gap_error) / m.time_gap
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeaderPredecessorCacc:
+class LeaderPredecessorCacc(Section):
     """Platoon law (eq. 7.39) with a constant spacing; needs leader and predecessor by V2V.
 
     ``u = a1 u_pred + a2 u_lead + a3 (v - v_pred) + a4 (v - v_lead) + a5 (spacing - gap)`` with
     a1 = 1 - c1, a2 = c1, a3 = -(2 xi - c1 (xi + q)) wn, a4 = -(xi + q) wn c1, a5 = -wn^2 and
     q = sqrt(xi^2 - 1).
-
-    :param spacing: wanted gap at any speed [m]
-    :param c1: weight of the leader against the predecessor, 0..1
-    :param xi: damping ratio, at least 1
-    :param wn: bandwidth [rad/s]
     """
 
-    spacing: float = 5.0
-    c1: float = 0.5
-    xi: float = 1.0
-    wn: float = 0.2
+    spacing: Number = Field(default=5.0, gt=0, description="wanted gap at any speed [m]")
+    c1: Number = Field(
+        default=0.5, ge=0, le=1, description="weight of the leader against the predecessor [1]"
+    )
+    xi: Number = Field(default=1.0, ge=1, description="damping ratio [1]")
+    wn: Number = Field(default=0.2, gt=0, description="bandwidth [rad/s]")
 
-    needs_v2v = ("predecessor", "leader")
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        require_positive("LeaderPredecessorCacc", spacing=self.spacing, wn=self.wn)
-        require_probability("LeaderPredecessorCacc", c1=self.c1)
-        require_not_negative("LeaderPredecessorCacc", xi=self.xi)
-        if self.xi < 1.0:
-            raise ConfigurationError(
-                f"LeaderPredecessorCacc: xi is {self.xi!r}; it must be at least 1"
-            )
+    needs_v2v: ClassVar = ("predecessor", "leader")
 
     @property
     def alphas(self) -> tuple[float, float, float, float, float]:

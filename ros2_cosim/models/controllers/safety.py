@@ -3,35 +3,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import Field
 
-from ros2_cosim.models.checks import require_not_negative, require_positive
+from ros2_cosim.documents.settings import Number, Section
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandLimits:
-    """Bounds of the demanded acceleration and of its rate (all > 0).
+class CommandLimits(Section):
+    """Bounds of the demanded acceleration and of its rate."""
 
-    :param max_acceleration: [m/s^2]
-    :param max_deceleration: [m/s^2], as a positive number
-    :param max_jerk: rate at which the demand may rise [m/s^3]
-    :param max_brake_jerk: rate at which it may fall [m/s^3]; braking must not come late
-    """
-
-    max_acceleration: float = 2.5
-    max_deceleration: float = 8.0
-    max_jerk: float = 15.0
-    max_brake_jerk: float = 60.0
-
-    def __post_init__(self) -> None:
-        """Check the bounds."""
-        require_positive(
-            "CommandLimits",
-            max_acceleration=self.max_acceleration,
-            max_deceleration=self.max_deceleration,
-            max_jerk=self.max_jerk,
-            max_brake_jerk=self.max_brake_jerk,
-        )
+    max_acceleration: Number = Field(default=2.5, gt=0, description="[m/s^2]")
+    max_deceleration: Number = Field(default=8.0, gt=0, description="[m/s^2], as a positive number")
+    max_jerk: Number = Field(
+        default=15.0, gt=0, description="rate at which the demand may rise [m/s^3]"
+    )
+    max_brake_jerk: Number = Field(
+        default=60.0,
+        gt=0,
+        description="rate at which it may fall [m/s^3]; braking must not come late",
+    )
 
     def apply(self, demand: float, previous: float, dt: float) -> float:
         """Return the demand within the bounds [m/s^2], ``dt`` [s] after ``previous``."""
@@ -40,28 +29,22 @@ class CommandLimits:
         return max(-self.max_deceleration, min(self.max_acceleration, demand))
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmergencyBrake:
+class EmergencyBrake(Section):
     """Brakes when the deceleration needed to avoid a contact becomes large.
 
     Needed is ``closing^2 / (2 room)``, room being the gap less ``margin``; unlike the time to
     collision that stays meaningful at low speed. If the object is known to brake with b, at
     least ``v^2 / (2 (room + v_object^2 / (2 b)))`` is needed to stop behind it. The brake acts
     when the need exceeds ``trigger``, with ``gain`` times the need.
-
-    :param trigger: needed deceleration at which it acts [m/s^2]
-    :param margin: gap that is to remain [m]
-    :param gain: share above the need, at least 1 to end early
     """
 
-    trigger: float = 4.0
-    margin: float = 1.0
-    gain: float = 1.2
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        require_positive("EmergencyBrake", trigger=self.trigger, gain=self.gain)
-        require_not_negative("EmergencyBrake", margin=self.margin)
+    trigger: Number = Field(
+        default=4.0, gt=0, description="needed deceleration at which it acts [m/s^2]"
+    )
+    margin: Number = Field(default=1.0, ge=0, description="gap that is to remain [m]")
+    gain: Number = Field(
+        default=1.2, gt=0, description="share of the need, above 1 to end early [1]"
+    )
 
     def demand(
         self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float

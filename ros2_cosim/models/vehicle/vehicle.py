@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import exp, sincos, sqrt, wrap_angle
-from ros2_cosim.models.vehicle.driveline import air_drag, engine_drag, max_drive_force
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
+from ros2_cosim.models.vehicle.pedals import air_drag, engine_drag, max_drive_force
 
 MAX_SUBSTEP = 0.010
 MAX_STEP = 1.0

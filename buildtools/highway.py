@@ -4,7 +4,7 @@
 One road with both carriageways: straight, clothoid, left-hand curve, clothoid, straight, and a
 gentle hill on the second straight. The text depends on the arguments alone, to the last byte.
 
-Run ``python -m ros2_cosim.models.highway FILE`` to write the default highway.
+Run ``python buildtools/highway.py FILE`` to write the default highway.
 """
 
 from __future__ import annotations

@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
+from support.behaviours import Plain
 from support.coupling_signals import adapted
 from support.virtual_clock import VirtualClock
 
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.realtime.around import Around, cannot_begin_anew, renewed
+from ros2_cosim.kernel.model import Wrapper
 from ros2_cosim.realtime.pacing import Pacer
+from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
 from ros2_cosim.realtime.run_settings import RealtimeRun
-
-
-class Plain:
-    def activate(self, step: Any) -> dict[str, Any]:
-        return {}
 
 
 class Open(Plain):
@@ -37,23 +33,23 @@ class Able(Open):
 
 def test_a_model_that_holds_nothing_is_made_again() -> None:
     made = Plain()
-    assert cannot_begin_anew(Around(Plain())) == ""
-    assert renewed(Around(Around(Plain())), "p", lambda: made) is made
+    assert cannot_begin_anew(Wrapper(Plain())) == ""
+    assert renewed(Wrapper(Wrapper(Plain())), "p", lambda: made) is made
 
 
 def test_a_model_that_can_is_kept_whatever_stands_around_it() -> None:
     model = Able()
-    assert cannot_begin_anew(Around(Around(model))) == ""
-    assert renewed(Around(Around(model)), "p", Plain) is model
+    assert cannot_begin_anew(Wrapper(Wrapper(model))) == ""
+    assert renewed(Wrapper(Wrapper(model)), "p", Plain) is model
     assert model.calls == ["reset"]
     assert model.stop_reason is None
 
 
 def test_a_model_that_cannot_is_named_and_nothing_is_done_to_it() -> None:
     model = Open()
-    assert "a method close) and has no method reset" in cannot_begin_anew(Around(model))
+    assert "a method close) and has no method reset" in cannot_begin_anew(Wrapper(model))
     with pytest.raises(ParticipantError, match="participant 'p' cannot begin anew: its model hold"):
-        renewed(Around(model), "p", Plain)
+        renewed(Wrapper(model), "p", Plain)
     assert model.calls == []
 
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write what is generated from the models' declarations: tables of the reference, JSON Schema.
+
+Run it in the virtual environment after a model has changed (``make reference``); a test checks
+that what is there is current.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from ros2_cosim.scenario.reference import laws_table, models_table, scenario_schema
+
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = ROOT / "docs" / "reference.md"
+SCHEMA = ROOT / "config" / "scenario.schema.json"
+
+
+def generated() -> dict[Path, str]:
+    """File -> the content that it should have."""
+    text = REFERENCE.read_text(encoding="utf-8")
+    for name, table in (("models", models_table()), ("laws", laws_table())):
+        text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
+    schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
+    return {REFERENCE: text, SCHEMA: schema}
+
+
+def _between(text: str, first: str, last: str, content: str) -> str:
+    head, found, rest = text.partition(first + "\n")
+    if not found:
+        raise SystemExit(f"{REFERENCE}: the line {first!r} is missing")
+    _, end, tail = rest.partition(last)
+    if not end:
+        raise SystemExit(f"{REFERENCE}: the line {last!r} is missing after {first!r}")
+    return f"{head}{first}\n\n{content}\n{end}{tail}"
+
+
+def main() -> int:
+    """Write the files that are not current."""
+    for path, content in generated().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            path.write_text(content, encoding="utf-8")
+            print(f"written: {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world behind a DCP slave: a DCP master whose mapping follows from the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
+from ros2_cosim.carla_bridge.describe import scene_description
+from ros2_cosim.carla_bridge.parameters import SceneParameters
+from ros2_cosim.carla_bridge.scene_settings import (
+    DcpSettings,
+    WorldParameters,
+    commanded_vehicles,
+)
+from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import SlaveUse
+from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
+from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.interfaces.records import (
+    Acceleration,
+    CollisionEvent,
+    ControlCommand,
+    Odometry,
+    StaticObjects,
+)
+from ros2_cosim.kernel.participant import ModelContext
+
+#: The slave may take this long to build its world; longer ends the run.
+TIMEOUT_S = 90.0
+#: All processes of a run are started at once; the slave may take so long to listen.
+CONNECT_WAIT_S = 90.0
+_TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
+#: Inputs of a vehicle to which no command has come yet.
+NO_COMMAND = float("nan")
+
+
+def slave_name(context: ModelContext) -> str:
+    """The name of the slave of a world participant, and of its process."""
+    return f"{context.name}_slave"
+
+
+def coupled_world(
+    context: ModelContext, parameters: WorldParameters, scene: SceneParameters
+) -> CoupledSlaves:
+    """The world participant as a DCP master with one slave, the CARLA scene.
+
+    :raises ConfigurationError: the description does not fit the scene
+    """
+    dcp = parameters.dcp or DcpSettings()
+    description = world_description(context, parameters, scene)
+
+    @contextmanager
+    def opened() -> Iterator[Master]:
+        with Master(
+            timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S, missing=Missing(dcp.missing)
+        ) as master:
+            master.add_slave(
+                description,
+                dcp.host,
+                dcp.port,
+                name=slave_name(context),
+                transport=_TRANSPORTS[dcp.transport],
+                use=SlaveUse(resolution=Fraction(scene.step_ns, 1_000_000_000)),
+            )
+            yield master
+
+    return CoupledSlaves(
+        context.name,
+        world_mapping(slave_name(context), description, scene),
+        opened,
+        parameters={slave_name(context): SceneVariables(scene).parameter_values()},
+        period_ns=context.period_ns,
+    )
+
+
+def world_description(
+    context: ModelContext, parameters: WorldParameters, scene: SceneParameters
+) -> SlaveDescription:
+    """The description that the master uses: made from the scene, or the file that is named.
+
+    :raises DescriptionError: the file cannot be read
+    """
+    if parameters.dcp is not None and parameters.dcp.description is not None:
+        return read_description(context.base_directory / parameters.dcp.description)
+    return scene_description(parameters, scene)
+
+
+def world_mapping(slave: str, description: SlaveDescription, scene: SceneParameters) -> PortMapping:
+    """Each port's record field by field: a variable is named ``port.field``.
+
+    :raises ConfigurationError: the description lacks a variable
+    """
+    slaves = {slave: description}
+    records: dict[str, type] = {}
+    for vehicle in scene.present:
+        records[f"odometry/{vehicle.name}"] = Odometry
+        records[f"acceleration/{vehicle.name}"] = Acceleration
+    outputs = {
+        port: MappedOutput(RecordReader(record, f"{slave}.{port}.*", slaves, port))
+        for port, record in records.items()
+    }
+    _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
+    collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
+    outputs["collision"] = MappedOutput(collision, when=(slave, count.name))
+    objects = f"{slave}.static_objects.*" if scene.objects else {}
+    static = RecordReader(StaticObjects, objects, slaves, "static_objects")
+    outputs["static_objects"] = MappedOutput(static, once=True)
+    inputs = {}
+    for name in commanded_vehicles(scene):
+        port = f"control/{name}"
+        inputs[port] = FieldWriter(
+            ControlCommand, f"{slave}.{port}.*", slaves, port, absent=NO_COMMAND
+        )
+    return PortMapping(outputs, inputs)

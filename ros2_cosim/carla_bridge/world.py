@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world participant: a CARLA scene in this process, or behind a DCP slave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ros2_cosim.carla_bridge.dcp_world import (
+    coupled_world,
+    slave_name,
+    world_description,
+    world_mapping,
+)
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
+from ros2_cosim.carla_bridge.parameters import SceneParameters
+from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun, check_sizes
+from ros2_cosim.carla_bridge.scene import Scene, check_places
+from ros2_cosim.carla_bridge.scene_settings import (
+    WorldParameters,
+    commanded_vehicles,
+    scene_parameters,
+    scene_sizes,
+)
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Companion, Model, Needs, Port, Report, Traits
+from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.models.message_types import (
+    ACCELERATION,
+    COLLISION,
+    CONTROL,
+    ODOMETRY,
+    STATIC_OBJECTS,
+)
+from ros2_cosim.models.scene import scene_road
+
+
+class _Plant(Protocol):
+    """What stands behind the participant."""
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Advance to the activation time and report the state."""
+
+    def finish(self) -> None:
+        """End what runs beside it."""
+
+    def report(self) -> Report:
+        """What the summary says of it."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
+class CarlaWorld(Model):
+    """Road, vehicles, objects and background traffic of the section ``scene``.
+
+    In shape inproc the scene runs in this process; in the others it is a DCP slave, a process of
+    its own that is a client of a CARLA server, and this is its DCP master. The numbers are the
+    same.
+
+    Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver.
+    Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
+    ``static_objects`` at the first one, ``collision`` for each contact that begins.
+
+    :raises ConfigurationError: the scene is wrong, or the simulator does not have it
+    :raises DcpError: the slave refused something, named with its state
+    """
+
+    Parameters = WorldParameters
+    traits = Traits(reads_scene=True)
+    input_ports = (
+        Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
+        Port("control/{absent}", CONTROL, required=False, description="not used"),
+    )
+    output_ports = (
+        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle that is there"),
+        Port("acceleration/{vehicle}", ACCELERATION, description="of each vehicle that is there"),
+        Port("static_objects", STATIC_OBJECTS, schedule="once"),
+        Port("collision", COLLISION, schedule="sparse"),
+    )
+    other_ports = False
+
+    @classmethod
+    def port_names(
+        cls, context: ModelContext, parameters: WorldParameters
+    ) -> Mapping[str, Sequence[str]]:
+        """Vehicles of the scene that are there, those with commands, those that are left out."""
+        scene = scene_parameters(context, parameters)
+        present = [spec.name for spec in scene.present]
+        return {
+            "vehicle": present,
+            "commanded": commanded_vehicles(scene),
+            "absent": [
+                spec.name
+                for spec in scene.vehicles
+                if spec.driver is None and spec.name not in present
+            ],
+        }
+
+    @classmethod
+    def needs_beside(cls, context: ModelContext, parameters: WorldParameters) -> Needs:
+        """The DCP slave and the simulator, in shapes with processes."""
+        if parameters.dcp is None or context.shape == "inproc":
+            return Needs()
+        slave = Companion(slave_name(context), node="carla_slave", address=("dcp",))
+        alone = "parameter 'dcp', which puts its plant behind a DCP slave"
+        return Needs((slave,), simulator=True, alone=alone)
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: WorldParameters) -> None:
+        """See whether the scene fits the road and its description; no simulator is asked.
+
+        :raises ConfigurationError: it does not
+        """
+        scene = _scene(context, parameters)
+        if scene.map.opendrive:
+            check_places(scene, scene_road(context))
+        if context.shape == "inproc" or context.simulator.get("kind") == "headless":
+            vehicles = {spec.name: spec.blueprint for spec in scene.vehicles}
+            objects = {spec.name: spec.blueprint for spec in scene.objects}
+            check_sizes(check_blueprints(vehicles, objects), scene_sizes(context))
+        if context.shape != "inproc":
+            description = world_description(context, parameters, scene)
+            world_mapping(slave_name(context), description, scene)
+
+    def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
+        scene = _scene(context, parameters)
+        self._plant: _Plant
+        if context.shape == "inproc":
+            run = SceneRun(Scene(InProcessWorld(), scene), scene_sizes(context))
+            self._plant = ScenePlant(run, commanded_vehicles(scene))
+        else:
+            coupled = coupled_world(context, parameters, scene)
+            # Now, and not at the first activation: building the world may take its time.
+            coupled.begin()
+            self._plant = coupled
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Advance to the activation time and report the state."""
+        return self._plant.activate(step)
+
+    def finish(self) -> None:
+        """The last step is done: the slave dismantles its scene."""
+        self._plant.finish()
+
+    def report(self) -> Report:
+        """What the network did to the data, on UDP."""
+        return self._plant.report()
+
+    def close(self) -> None:
+        """Release the simulator, or the slave as far as it still answers."""
+        self._plant.close()
+
+
+def _scene(context: ModelContext, parameters: WorldParameters) -> SceneParameters:
+    """The scene, with all that can be said of it without a simulator.
+
+    :raises ConfigurationError: it is wrong, or there is no DCP slave where one is needed
+    """
+    scene = scene_parameters(context, parameters)
+    if context.shape == "inproc":
+        scene_road(context)  # this process needs the map as a file
+    elif parameters.dcp is None:
+        raise ConfigurationError(
+            f"{context.where}.dcp: missing; in shape {context.shape} the world is a DCP slave, "
+            "allowed is dcp: {transport: tcp, port: 0}"
+        )
+    return scene

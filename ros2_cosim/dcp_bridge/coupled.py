@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DCP slaves behind the ports of a participant: one master, stepped by activations.
+
+Each activation is one or more NRT steps: inputs out, ``STC_do_step``, ``STC_send_outputs``,
+outputs in. The first one reports the outputs of the initialization.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Report
+from ros2_cosim.kernel.participant import Step
+
+
+class MappedOutput(NamedTuple):
+    """What an output port sends.
+
+    With ``when`` (slave, variable) it is silent unless that variable has changed, with ``once``
+    it sends at the first activation only.
+    """
+
+    reader: RecordReader
+    when: tuple[str, str] | None = None
+    once: bool = False
+
+
+class PortMapping(NamedTuple):
+    """How slaves are tied to ports."""
+
+    outputs: Mapping[str, MappedOutput]
+    inputs: Mapping[str, FieldWriter]
+
+
+class CoupledSlaves:
+    """A master and its slaves, tied to the ports of a participant.
+
+    :param name: of the participant
+    :param ports: how variables are tied to ports
+    :param opened: a master with all slaves added and wired, as a context
+    :param parameters: slave -> its DCP parameters
+    :param period_ns: of the participant
+    :param initialise: loops of the initialization
+    :param figure_prefix: stands before the names of slaves in figures
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ports: PortMapping,
+        opened: Callable[[], AbstractContextManager[Master]],
+        *,
+        parameters: Mapping[str, Mapping[str, Any]],
+        period_ns: int | None,
+        initialise: int = 1,
+        figure_prefix: str = "",
+    ) -> None:
+        self._name = name
+        self._ports = ports
+        self._opened = opened
+        self._parameters = parameters
+        self._period_ns = period_ns
+        self._initialise = initialise
+        self._figure_prefix = figure_prefix
+        self._running: AbstractContextManager[Master] | None = None
+        self._master: Master | None = None
+        self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
+        self._former: dict[tuple[str, str], Value] = {}
+        self._start_ns: int | None = None
+        self._steps = 0
+        self._transport_ns = 0
+
+    def begin(self, step: Step | None = None) -> None:
+        """Connect to all slaves and bring them to their first outputs.
+
+        :param step: the first activation, whose inputs they get before
+        :raises DcpError: a slave refused something, failed or is not there
+        """
+        running = self._opened()
+        self._master = master = running.__enter__()
+        self._running = running
+        try:
+            master.configure(self._parameters)
+            self._check_period(master.step_size)
+            if step is not None:
+                self._give_inputs(step)
+            master.initialise(self._initialise)
+            master.run()
+        except BaseException:
+            self.close()
+            raise
+        self._at = {
+            (slave.name, name): (slave, index)
+            for slave in master.slaves.values()
+            for index, name in enumerate(slave.output_names)
+        }
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Bring all slaves to the activation time and report their outputs.
+
+        :raises DcpError: a slave refused something, failed or was lost
+        """
+        if self._master is None:
+            self.begin(step)
+        first = self._start_ns is None
+        if self._start_ns is None:
+            self._start_ns = step.time
+        else:
+            self._advance(step, step.time - self._start_ns)
+        outputs: dict[str, Any] = {}
+        read = self._output
+        for port, (reader, when, once) in self._ports.outputs.items():
+            if once and not first:
+                continue
+            if when is not None:
+                value = read(*when)
+                former = self._former.get(when, _start(value))
+                self._former[when] = value
+                if value == former:
+                    continue
+            outputs[port] = reader.read(read)
+        return outputs
+
+    def report(self) -> Report:
+        """What the network did to the data, on UDP; complete once the slaves have stopped."""
+        found = {} if self._master is None else self._master.data_figures()
+        named = {f"{self._figure_prefix}{slave}": counts for slave, counts in found.items()}
+        return Report(figures={"dcp_data": named}, transport_ns=self._transport_ns)
+
+    def finish(self) -> None:
+        """The last activation is done: stop all slaves."""
+        if self._master is not None:
+            self._master.stop()
+
+    def close(self) -> None:
+        """Deregister the slaves as far as they still answer; end those of this process."""
+        if self._running is not None:
+            running, self._running = self._running, None
+            running.__exit__(None, None, None)
+
+    def _check_period(self, size: Fraction) -> None:
+        period = self._period_ns
+        if period is None or (period / (size * 10**9)).denominator != 1:
+            found = "none" if period is None else f"{period} ns"
+            raise ConfigurationError(
+                f"participants.{self._name}.period: found {found}; allowed are multiples "
+                f"of the slaves' step, {float(size):g} s"
+            )
+
+    def _advance(self, step: Step, elapsed_ns: int) -> None:
+        assert self._master is not None
+        self._give_inputs(step)
+        wanted = Fraction(elapsed_ns, 10**9) / self._master.step_size
+        count = int(wanted) - self._steps
+        started = time.perf_counter_ns()
+        self._master.do_step(count)
+        self._transport_ns += time.perf_counter_ns() - started
+        self._steps += count
+
+    def _give_inputs(self, step: Step) -> None:
+        assert self._master is not None
+        inputs: dict[str, dict[str, Value]] = {}
+        for port, writer in self._ports.inputs.items():
+            sample = step.latest.get(port)
+            writer.write(None if sample is None else sample.value, inputs)
+        for slave, values in inputs.items():
+            self._master.slaves[slave].set_inputs(values)
+
+    def _output(self, slave: str, name: str) -> Value:
+        remote, index = self._at[slave, name]
+        return remote.outputs[index]
+
+
+def _start(value: Value) -> Value:
+    """What a variable counts as before its first value: nothing has happened."""
+    return type(value)()

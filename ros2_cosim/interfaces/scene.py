@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``scene`` of a scenario: what all models share of the world.
+
+One class says which keys there are; every reader takes it from :func:`scene_settings`. A key that
+no model of this project knows belongs into ``extra``, which is free.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from ros2_cosim.documents.settings import Number, Section, Whole, read_section
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext
+
+#: Identities are unsigned 32-bit numbers in messages.
+_MAX_ID = 2**32 - 1
+_Positive = Annotated[Number, Field(gt=0)]
+_Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
+
+
+class DriverSettings(Section):
+    """A driver on the simulator's side: holds the initial speed, stops before an obstacle."""
+
+    stop_gap: Annotated[Number, Field(ge=0)] = Field(
+        default=7.0, description="gap to the obstacle at standstill, bumper to bumper [m]"
+    )
+    deceleration: _Positive = Field(default=2.5, description="usual deceleration [m/s^2]")
+
+
+class SceneVehicleSettings(Section):
+    """One vehicle: identity and size, for models, and its start, for the simulator."""
+
+    id: _Identity | None = Field(default=None, description="identity; default: position from 1")
+    length: _Positive | None = Field(default=None, description="of the footprint [m]")
+    width: _Positive | None = Field(default=None, description="of the footprint [m]")
+    lane: Whole | None = Field(default=None, description="OpenDRIVE lane that it starts in")
+    s: Number | None = Field(default=None, description="station of its centre on the road [m]")
+    speed: Annotated[Number, Field(ge=0, le=100)] | None = Field(
+        default=None, description="initial speed [m/s]"
+    )
+    road: Whole | None = Field(
+        default=None, description="OpenDRIVE road that it starts on; default: 1"
+    )
+    blueprint: str | None = Field(default=None, pattern=r"^vehicle\.", description="kind in CARLA")
+    dynamics: str | None = Field(default=None, description="vehicle parameters that drivers assume")
+    driver: DriverSettings | None = Field(
+        default=None,
+        description="driver of the simulator; without one the pedals come from outside",
+    )
+
+
+class ObjectSettings(Section):
+    """One static object on the road."""
+
+    lane: Whole = Field(description="OpenDRIVE lane")
+    s: Number = Field(description="station of its centre [m]")
+    offset: Number = Field(default=0.0, description="to the left of the lane's centre [m]")
+    blueprint: str | None = Field(
+        default=None, description="kind in CARLA; default: a street barrier"
+    )
+    road: Whole = Field(default=1, description="OpenDRIVE road")
+
+
+class RoadblockSettings(Section):
+    """A row of barriers across a lane."""
+
+    lane: Whole = Field(description="OpenDRIVE lane")
+    s: Number = Field(description="station [m]")
+    road: Whole = Field(default=1, description="OpenDRIVE road")
+    count: Annotated[Whole, Field(ge=1, le=100)] = Field(
+        default=3, description="number of barriers"
+    )
+    spacing: _Positive = Field(default=1.25, description="from centre to centre [m]")
+
+
+def _none_is_empty(value: object) -> object:
+    return {} if value is None else value
+
+
+class SceneSettings(Section):
+    """Road, vehicles and fixed objects."""
+
+    map: str = Field(
+        default="", description="OpenDRIVE file (.xodr), or a map that the simulator has"
+    )
+    weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
+    vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="name: settings, numbered from 1 in this order"
+    )
+    objects: Annotated[dict[str, ObjectSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="static objects, name: settings"
+    )
+    roadblock: RoadblockSettings | None = Field(default=None, description="barriers across a lane")
+    platoon: tuple[str, ...] = Field(
+        default=(), description="vehicles of the platoon, front to rear"
+    )
+    extra: dict[str, Any] = Field(default_factory=dict, description="for models of users")
+
+    def identity(self, name: str) -> int:
+        """The identity of a vehicle: as given, or its position from 1."""
+        given = self.vehicles[name].id
+        return list(self.vehicles).index(name) + 1 if given is None else given
+
+    def require_vehicle(self, name: str, where: str) -> None:
+        """Check that there is a vehicle of that name.
+
+        :param where: how messages call the place that names it
+        :raises ConfigurationError: there is none
+        """
+        if name not in self.vehicles:
+            known = ", ".join(sorted(self.vehicles)) or "none"
+            raise ConfigurationError(f"{where}: found vehicle {name!r}; allowed are {known}")
+
+
+def scene_settings(context: ModelContext) -> SceneSettings:
+    """Read the scene that a participant's model shares with the others.
+
+    :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
+    """
+    scene = read_section(SceneSettings, dict(context.scene), place="scene")
+    for index, name in enumerate(scene.platoon):
+        scene.require_vehicle(name, f"scene.platoon.{index}")
+    return scene

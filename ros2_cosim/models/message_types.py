@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message types of the ports of models, as scenarios name them."""
+
+ACCELERATION = "geometry_msgs/msg/AccelStamped"
+COLLISION = "ros2_cosim/msg/CollisionEvent"
+CONTROL = "ros2_cosim/msg/ControlCommand"
+OBJECTS = "ros2_cosim/msg/ObjectList"
+ODOMETRY = "nav_msgs/msg/Odometry"
+STATIC_OBJECTS = "ros2_cosim/msg/StaticObjects"
+STATUS = "ros2_cosim/msg/PlatoonStatus"
+V2V = "ros2_cosim/msg/V2VMessage"

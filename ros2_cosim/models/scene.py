@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What models of this room take from the scene: the road, and identity and size of vehicles."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from ros2_cosim.interfaces.scene import scene_settings
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.models.lane_frame import LaneBoxes
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.vehicle_info import VehicleInfo
+
+
+def scene_road(context: ModelContext) -> RoadNetwork:
+    """The road of the scene, read once for all models of a process.
+
+    :raises ConfigurationError: no map is named, or it cannot be read
+    """
+    return _read_road(_road_file(context))
+
+
+def scene_boxes(context: ModelContext) -> LaneBoxes:
+    """The road of the scene with the boxes on it, shared by all models of a process.
+
+    :raises ConfigurationError: no map is named, or it cannot be read
+    """
+    return _boxes_on(_road_file(context))
+
+
+def _road_file(context: ModelContext) -> Path:
+    name = scene_settings(context).map
+    if not name.endswith(".xodr"):
+        raise ConfigurationError(f"scene.map: found {name!r}; allowed is the path of a .xodr file")
+    return context.base_directory / name
+
+
+@lru_cache(maxsize=4)
+def _boxes_on(path: Path) -> LaneBoxes:
+    return LaneBoxes(_read_road(path))
+
+
+@lru_cache(maxsize=4)
+def _read_road(path: Path) -> RoadNetwork:
+    # A network does not change once it is read.
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"scene.map: {path}: {error}") from None
+    return RoadNetwork.from_xodr(text, f"scene.map: {path}")
+
+
+def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:
+    """Identity and size of every vehicle of the scene, in the order of their names.
+
+    :raises ConfigurationError: there is none, one lacks its size, or two have one identity
+    """
+    scene = scene_settings(context)
+    if not scene.vehicles:
+        raise ConfigurationError("scene.vehicles: found none; allowed is name: settings")
+    result: dict[str, VehicleInfo] = {}
+    taken: dict[int, str] = {}
+    for name, vehicle in sorted(scene.vehicles.items()):
+        if vehicle.length is None or vehicle.width is None:
+            raise ConfigurationError(
+                f"scene.vehicles.{name}: id, length and width are needed; allowed is to give them"
+            )
+        number = scene.identity(name)
+        if number in taken:
+            raise ConfigurationError(
+                f"scene.vehicles.{name}.id: found {number}; vehicles '{taken[number]}' and "
+                f"'{name}' both have id {number}, each needs its own"
+            )
+        taken[number] = name
+        result[name] = VehicleInfo(number, vehicle.length, vehicle.width)
+    return result

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model ``foreign_node``: what is known of an unmodified ROS node before it is started."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from ros2_cosim.interfaces.foreign import ForeignSettings
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model, Needs, Port, Ports, Repeatability, Report, Traits
+from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.ros.foreign_process import foreign_command, foreign_environment
+
+
+class ForeignNode(Model):
+    """An unmodified ROS node, in a process of its own, behind the ports of a participant.
+
+    Each port is tied to one of the node's topics. See ``docs/foreign-nodes.md``.
+
+    :raises ConfigurationError: the node cannot be started
+    :raises ParticipantError: the node does not appear
+    """
+
+    Parameters = ForeignSettings
+    traits = Traits(
+        repeatable=Repeatability.SAME_MACHINE,
+        shapes=("ros", "composed"),
+        foreign=True,
+        needs_graph=True,
+    )
+    other_ports = False
+
+    @classmethod
+    def declared_ports(cls, context: ModelContext, parameters: ForeignSettings) -> Ports:
+        """Those that are tied to topics; an output passes on whole messages."""
+        return Ports(
+            tuple(
+                Port(name, description=f"given to the node on {tied.topic}")
+                for name, tied in parameters.inputs.items()
+            ),
+            tuple(
+                Port(
+                    name,
+                    description=f"taken from the node on {tied.topic}",
+                    schedule="sparse" if tied.expect == "any" else None,
+                    whole=True,
+                    header_stamped=tied.stamp == "header",
+                )
+                for name, tied in parameters.outputs.items()
+            ),
+        )
+
+    @classmethod
+    def needs_beside(cls, context: ModelContext, parameters: ForeignSettings) -> Needs:
+        """A process to itself: the node is started by it, and has its signals."""
+        return Needs(alone="a foreign node")
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: ForeignSettings) -> None:
+        """See whether the program is there.
+
+        :raises ConfigurationError: it is not
+        """
+        if parameters.attach:
+            return
+        command = foreign_command(parameters, context.base_directory, {}, context.where)
+        path = foreign_environment(parameters).get("PATH")
+        if shutil.which(command[0], path=path) is None:
+            raise ConfigurationError(
+                f"{context.where}.command: found {command[0]!r}; allowed is a program that is there"
+            )
+
+    def __init__(self, context: ModelContext, parameters: ForeignSettings) -> None:
+        # ROS is not needed for all that is known before.
+        from ros2_cosim.ros.foreign_node import connected_node
+
+        self._node = connected_node(context, parameters)
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Hand the samples over and collect what the node publishes.
+
+        :raises ParticipantError: the node died, is silent, or publishes what is not expected
+        """
+        return self._node.activate(step)
+
+    def finish(self) -> None:
+        """Refuse a run in which the node read what it was not given.
+
+        :raises ParticipantError: it did
+        """
+        self._node.finish()
+
+    def report(self) -> Report:
+        """The wall time that was spent on the node."""
+        return Report(transport_ns=self._node.transport_ns)
+
+    def close(self) -> None:
+        """End the foreign process and leave the ROS graph."""
+        self._node.close()

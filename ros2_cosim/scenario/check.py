@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a scenario can be run: all that its models declare, held against what it says.
+
+Modules of models are imported and descriptions read; nothing is made or started. A fault is one
+sentence: place, what was found, what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ros2_cosim.documents.settings import fault_texts, in_one_line
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.model import Onlooker, Port
+from ros2_cosim.realtime.adapters import adapt
+from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
+from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.executables import find_node, is_own
+from ros2_cosim.scenario.hosting import check_hosting
+from ros2_cosim.scenario.plan import check_history
+from ros2_cosim.scenario.schema import RESERVED_NAMES, Scenario
+from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
+
+
+class ScenarioError(ConfigurationError):
+    """What is wrong with a scenario, fault by fault."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(in_one_line(faults))
+        self.faults = faults
+
+
+def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
+    """Find everything that is wrong with a scenario; nothing is made.
+
+    :param shape: the run shape
+    :returns: the graph of the scenario
+    :raises ScenarioError: something is wrong
+    """
+    faults: dict[str, None] = {}  # in order, each once: several models may find the same
+
+    def found(check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except ScenarioError as error:
+            faults.update(dict.fromkeys(error.faults))
+        except ConfigurationError as error:
+            faults[str(error)] = None
+        return None
+
+    declared = {}
+    for name in scenario.participants:
+        declaration = found(partial(declare, scenario, name, shape))
+        if declaration is not None:
+            declared[name] = declaration
+    for declaration in declared.values():
+        for check in (_check_parameters, _check_node, check_hosting, _check_unsynchronised):
+            found(partial(check, declaration))
+        found(partial(check_shape, declaration, shape))
+        found(partial(_check_adapters, scenario, declaration))
+    if not faults:
+        for declaration in declared.values():
+            faults.update(dict.fromkeys(_port_faults(scenario, declaration, found)))
+        found(lambda: _check_names(scenario, declared))
+        if shape == "ros":
+            found(lambda: check_history(scenario))
+    # A graph of wrong ports says the same again, less clearly.
+    graph = found(lambda: build_graph(scenario)) if not faults else None
+    if not faults:
+        for declaration in declared.values():
+            found(declaration.check)
+    if faults:
+        raise ScenarioError(list(faults))
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def try_models(scenario: Scenario, shape: str) -> None:
+    """Make and close the models that are nothing but Python objects of this process.
+
+    A constructor that fails shows before any process is started. Left out are models with
+    processes beside them, and participants whose node is a program of its own.
+
+    :raises ConfigurationError: a constructor fails; the message shows where
+    """
+    for name, settings in scenario.participants.items():
+        declaration = declare(scenario, name, shape)
+        if declaration.needs.alone or is_own(settings.node):
+            continue
+        bare_model(scenario, name, shape).close()
+
+
+def _check_parameters(declaration: Declaration) -> None:
+    kind = declaration.model.kind.Parameters
+    if kind is None:
+        return
+    given = dict(declaration.context.parameters)
+    try:
+        kind.model_validate(given)
+    except ValidationError as error:
+        raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
+
+
+def _check_node(declaration: Declaration) -> None:
+    where = f"participants.{declaration.name}.node"
+    find_node(declaration.settings.node, Path(declaration.context.base_directory), where)
+
+
+def _check_unsynchronised(declaration: Declaration) -> None:
+    if declaration.traits.foreign:
+        for port in declaration.settings.unsynchronised:
+            raise ConfigurationError(
+                f"participants.{declaration.name}.inputs.{port}: a foreign node reads "
+                "unsynchronised topics by itself; name them in allow_topics"
+            )
+
+
+def _check_adapters(scenario: Scenario, declaration: Declaration) -> None:
+    adapt(Onlooker(), adapted_participant(scenario, declaration.name), AS_FAST_AS_POSSIBLE)
+
+
+def _check_names(scenario: Scenario, declared: dict[str, Declaration]) -> None:
+    """See whether each process of a run has a name of its own."""
+    taken = {*RESERVED_NAMES, *scenario.participants}
+    taken |= {p.process for p in scenario.participants.values() if p.process is not None}
+    for name, declaration in declared.items():
+        for companion in declaration.needs.companions:
+            if companion.name in taken:
+                raise ConfigurationError(
+                    f"participants.{name}: a process beside it would be named "
+                    f"'{companion.name}', as another process of the run is; give another name"
+                )
+            taken.add(companion.name)
+
+
+def _port_faults(
+    scenario: Scenario, declaration: Declaration, found: Callable[[Callable[[], Any]], Any]
+) -> Iterator[str]:
+    """What is wrong with the ports of one participant."""
+    ports = found(lambda: declaration.ports)
+    if ports is None:
+        return
+    name, settings = declaration.name, declaration.settings
+    model = declaration.model.name
+    types = declaration.context.input_types
+    for kind, declared, given in (
+        ("inputs", ports.inputs, settings.inputs),
+        ("outputs", ports.outputs, settings.outputs),
+    ):
+        known = {port.name: port for port in declared}
+        place = f"participants.{name}.{kind}"
+        for port in given:
+            if port not in known and not ports.others:
+                yield f"{place}.{port}: {_unknown(port, known, model)}"
+        for port in declared:
+            if port.required and port.name not in given:
+                yield (
+                    f"{place}: '{port.name}' is missing; model {model} "
+                    f"{'reads' if kind == 'inputs' else 'sends'} it{_of_type(port)}"
+                )
+    for port in ports.inputs:
+        there = types.get(port.name)
+        if there is not None and port.type is not None and there != port.type:
+            source = ", ".join(settings.inputs[port.name].source) or "the topic"
+            yield (
+                f"participants.{name}.inputs.{port.name}: found {source}, which carries {there}; "
+                f"allowed is {port.type}"
+            )
+    for port in ports.outputs:
+        output = settings.outputs.get(port.name)
+        if output is None:
+            continue
+        place = f"participants.{name}.outputs.{port.name}"
+        if port.type is not None and output.type != port.type:
+            yield f"{place}.type: found {output.type}; allowed is {port.type}"
+        if port.schedule is not None and output.schedule not in (port.schedule, "sparse"):
+            allowed = " or ".join(dict.fromkeys((port.schedule, "sparse")))
+            yield (
+                f"{place}.schedule: found {output.schedule}; model {model} sends "
+                f"{_SENDS[port.schedule]}: allowed is {allowed}"
+            )
+
+
+_SENDS = {
+    "every": "at every activation",
+    "sparse": "at some activations only",
+    "once": "at the first activation only",
+}
+
+
+def _unknown(port: str, known: dict[str, Port], model: str) -> str:
+    near = get_close_matches(port, known, n=1)
+    guess = f"did you mean '{near[0]}'? " if near else ""
+    return f"unknown port; {guess}allowed for model {model} are {', '.join(known) or 'none'}"
+
+
+def _of_type(port: Port) -> str:
+    return f" ({port.type})" if port.type else ""

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a participant before anything is made: its model's declarations.
+
+Here the model that a scenario names meets the settings that the scenario gives. Checks, plans
+and tables are made from declarations; :meth:`Declaration.make` makes the model.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import ros2_cosim
+from ros2_cosim.documents.settings import read_section
+from ros2_cosim.kernel.duck_typed import as_model
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.model import Model, Needs, Ports, Repeatability, Sector, Traits
+from ros2_cosim.kernel.participant import ModelContext
+from ros2_cosim.scenario.executables import find_node, is_own
+from ros2_cosim.scenario.registry import NamedModel, find_model
+from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
+
+_PACKAGE = str(Path(ros2_cosim.__file__).parent)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A participant of a scenario and its model.
+
+    The properties raise :class:`ConfigurationError` where settings do not fit the model.
+    """
+
+    name: str
+    settings: ParticipantSettings
+    model: NamedModel
+    context: ModelContext
+
+    @property
+    def traits(self) -> Traits:
+        """What holds for every participant of the model."""
+        return self.model.kind.traits
+
+    @cached_property
+    def parameters(self) -> Any:
+        """The checked parameters; the mapping of the scenario where the model has no class."""
+        kind = self.model.kind.Parameters
+        given = dict(self.context.parameters)
+        return given if kind is None else read_section(kind, given, place=self.context.where)
+
+    @cached_property
+    def ports(self) -> Ports:
+        """The ports that the participant has by its model."""
+        return self.model.kind.declared_ports(self.context, self.parameters)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What the participant needs beside it."""
+        return self.model.kind.needs_beside(self.context, self.parameters)
+
+    @property
+    def repeatability(self) -> Repeatability:
+        """How far two runs of the participant agree."""
+        return self.model.kind.declared_repeatability(self.context, self.parameters)
+
+    @property
+    def sectors(self) -> tuple[Sector, ...]:
+        """Its fields of view."""
+        return self.model.kind.drawn_sectors(self.context, self.parameters)
+
+    def check(self) -> None:
+        """See what neither parameters nor ports say; nothing is made.
+
+        :raises ConfigurationError: something is wrong
+        """
+        self.model.kind.check_settings(self.context, self.parameters)
+
+    def make(self) -> Model:
+        """Make the model.
+
+        :raises ConfigurationError: its constructor failed; the message shows where
+        """
+        where = f"participants.{self.name}.model: '{self.model.name}'"
+        try:
+            if self.model.factory is None:
+                return self.model.kind(self.context, self.parameters)
+            return as_model(self.model.factory(self.context), where)
+        except CosimError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f"{where} cannot be made: {type(error).__name__}: {error}{_line_of(error)}"
+            ) from error
+
+
+def declare(
+    scenario: Scenario, name: str, shape: str = "ros", graph: Graph | None = None
+) -> Declaration:
+    """Find the model of one participant.
+
+    :param shape: the run shape
+    :param graph: that of the scenario, for models whose traits ask for it
+    :raises ConfigurationError: the model is not there
+    """
+    settings = scenario.participants[name]
+    model = find_model(settings.model, f"participants.{name}.model")
+    needs_graph = model.kind.traits.needs_graph
+    parameters = settings.parameters
+    if shape != "ros" and is_own(settings.node):
+        parameters = _law_of_node(scenario, name, model, shape)
+    return Declaration(
+        name,
+        settings,
+        model,
+        ModelContext(
+            name=name,
+            parameters=parameters,
+            scene=scenario.scene,
+            run_seed=scenario.seed,
+            base_directory=Path(scenario.base_directory),
+            shape=shape,
+            simulator=scenario.simulator.model_dump(),
+            graph=graph if needs_graph else None,
+            watchdog_s=scenario.watchdog_s,
+            period_ns=settings.period,
+            output_types={port: output.type for port, output in settings.outputs.items()},
+            input_types=dict(_input_types(scenario, settings)),
+        ),
+    )
+
+
+def _law_of_node(scenario: Scenario, name: str, model: NamedModel, shape: str) -> dict[str, Any]:
+    """Parameters by which a model drives with the law of its user's node, without that node."""
+    settings = scenario.participants[name]
+    where = f"participants.{name}.node"
+    node = find_node(settings.node, Path(scenario.base_directory), where)
+    law = model.kind.traits.law
+    if law is None or not node.is_script:
+        raise ConfigurationError(
+            f"{where}: '{settings.node}' runs in shape ros only; in shape {shape} a node of your "
+            "own can be a Python script that calls run_controller, for a model that takes a "
+            "control law"
+        )
+    parameters = {k: v for k, v in settings.parameters.items() if k != f"{law}_parameters"}
+    return {**parameters, law: node.name}
+
+
+def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, Declaration]:
+    """Find the models of all participants.
+
+    :raises ConfigurationError: one is not there
+    """
+    return {name: declare(scenario, name, shape) for name in scenario.participants}
+
+
+def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[tuple[str, str]]:
+    """(port, message type) of the inputs whose writer says it."""
+    for port, given in settings.inputs.items():
+        if given.type is not None:
+            yield port, given.type
+        for source in given.source:
+            writer, _, writer_port = source.partition(".")
+            if writer in scenario.participants:
+                output = scenario.outputs_of(writer).get(writer_port)
+                if output is not None:
+                    yield port, output.type
+                    break
+
+
+def _line_of(error: BaseException) -> str:
+    """Where an exception comes from: the last line that is not this project's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    found = (theirs or frames)[-1:]
+    return "".join(f" ({frame.filename}, line {frame.lineno})" for frame in found)

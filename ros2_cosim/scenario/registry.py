@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the name of a model in a scenario to the model itself.
+
+Models have names by entry points of the group ``ros2_cosim.models``, those of this project as
+those of any other distribution. ``module:attribute`` names any other: a
+:class:`~ros2_cosim.kernel.model.Model`, or a factory that is called with a ``ModelContext`` and
+gives an object with a method ``activate``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model
+
+MODEL_GROUP = "ros2_cosim.models"
+
+
+class NamedModel(NamedTuple):
+    """What a scenario names: a declared model (``kind``), or a factory that declares nothing."""
+
+    name: str
+    kind: type[Model]
+    factory: Callable[..., Any] | None = None
+
+
+class Undeclared(Model):
+    """Stands for a factory of which nothing is known before it has made its model."""
+
+    def activate(self, step: Any) -> Any:
+        """Never called: the model that the factory makes takes its place."""
+        raise AssertionError("a factory's model is made before it is activated")
+
+
+@lru_cache(maxsize=1)
+def available_models() -> dict[str, EntryPoint]:
+    """Name -> entry point of every model that an installed distribution offers."""
+    return {entry.name: entry for entry in sorted(entry_points(group=MODEL_GROUP))}
+
+
+def find_model(name: str, where: str) -> NamedModel:
+    """Find a model; its module is imported, nothing is made.
+
+    :param name: as in a scenario
+    :param where: how messages call the place that names it
+    :raises ConfigurationError: there is no such model, or its module cannot be imported
+    """
+    entry = available_models().get(name)
+    target = entry.value if entry else name
+    module_name, colon, attribute = target.partition(":")
+    if not colon or not module_name or not attribute:
+        near = get_close_matches(name, available_models(), n=1)
+        guess = f"did you mean '{near[0]}'? " if near else ""
+        raise ConfigurationError(
+            f"{where}: found '{name}'; {guess}allowed are "
+            f"{', '.join(available_models()) or 'no installed models'}, and module:factory"
+        )
+    if module_name.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigurationError(
+            f"{where}: found '{name}'; the Python standard library has no models, allowed is a "
+            "module of yours"
+        )
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = inspect.getattr_static(found, part)
+    except Exception as error:
+        raise ConfigurationError(
+            f"{where}: model '{name}' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(found, type) and issubclass(found, Model):
+        return NamedModel(name, found)
+    if not callable(found):
+        raise ConfigurationError(
+            f"{where}: model '{name}' cannot be loaded: it is of type {type(found).__name__}; "
+            "allowed is a Model, or a factory that takes a ModelContext"
+        )
+    _check_factory(found, name, where)
+    return NamedModel(name, Undeclared, found)
+
+
+def _check_factory(factory: Callable[..., Any], name: str, where: str) -> None:
+    try:
+        inspect.signature(factory).bind(None)
+    except TypeError:
+        raise ConfigurationError(
+            f"{where}: found '{name}', which cannot be called with one argument; allowed is a "
+            "Model, or a factory that takes a ModelContext"
+        ) from None
+    except ValueError:
+        return  # without a signature nothing is known of it

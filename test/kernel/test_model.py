@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of models: misspelt members, wrappers, the adapter for any object, reports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from support.behaviours import Plain
+
+from ros2_cosim.kernel.duck_typed import DuckTyped, as_model
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import (
+    DECLARED,
+    BeginsAnew,
+    Model,
+    Needs,
+    Ports,
+    Report,
+    Traits,
+    Wrapper,
+    edit_distance,
+)
+from ros2_cosim.kernel.participant import Host, Step
+
+#: Asked of a class before a model is made: nothing that a wrapper stands in front of.
+DESCRIPTIVE = {
+    "Parameters",
+    "input_ports",
+    "output_ports",
+    "other_ports",
+    "port_names",
+    "declared_ports",
+    "needs_beside",
+    "check_settings",
+    "drawn_sectors",
+    "declared_repeatability",
+}
+STEP = Step(0, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("activat", "activate"),
+        ("on_stopp", "on_stop"),
+        ("on_startin", "on_starting"),
+        ("finnish", "finish"),
+        ("clos", "close"),
+        ("repport", "report"),
+        ("stop_reasons", "stop_reason"),
+        ("parameters", "Parameters"),
+        ("trait", "traits"),
+    ],
+)
+def test_a_member_that_looks_misspelt_is_refused_where_the_class_is_made(
+    wrong: str, right: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"Wrong: found '{wrong}'.*did you mean '{right}'"):
+        type("Wrong", (Plain,), {wrong: lambda self: None})
+
+
+def test_other_helpers_and_private_names_are_allowed() -> None:
+    class Helpful(Plain):
+        limit: ClassVar[float] = 3.0
+
+        def _activat(self) -> None:
+            """Private."""
+
+        def steering(self) -> float:
+            return self.limit
+
+    assert Helpful().steering() == 3.0
+
+
+def test_activate_is_the_one_thing_that_a_model_must_have() -> None:
+    class Lacking(Model):
+        pass
+
+    with pytest.raises(TypeError, match="activate"):
+        Lacking(None, None)  # type: ignore[abstract,arg-type]
+    with pytest.raises(ConfigurationError, match=r"p\.model: found a int.*no method activate"):
+        as_model(3, "p.model")
+
+
+class Duck:
+    """Any object with ``activate``."""
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        return {"out": step.time}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("figure", "figures"), ("on_stopp", "on_stop"), ("verdict", "verdicts"), ("rest", "reset")],
+)
+def test_an_object_with_a_member_that_looks_misspelt_is_refused(wrong: str, right: str) -> None:
+    made = type("Odd", (Duck,), {wrong: lambda self: None})()
+    with pytest.raises(ConfigurationError, match=f"here: Odd: found '{wrong}'.*'{right}'"):
+        as_model(made, "here")
+
+
+def test_an_object_offers_what_it_has() -> None:
+    class Full(Duck):
+        def __init__(self) -> None:
+            self.stop_reason: str | None = "over"
+            self.next_time = 7
+            self.transport_ns = 5
+            self.calls: list[str] = []
+
+        def figures(self) -> dict[str, Any]:
+            return {"a": 1}
+
+        def verdicts(self) -> list[Any]:
+            return []
+
+        def not_repeatable(self) -> tuple[int, str]:
+            return 3, "why"
+
+        def on_stop(self) -> None:
+            self.calls.append("on_stop")
+
+        def reset(self) -> None:
+            self.calls.append("reset")
+
+        def close(self) -> None:
+            self.calls.append("close")
+
+        def table(self) -> None:
+            """A helper."""
+
+    made = Full()
+    model = as_model(made, "here")
+    assert isinstance(model, DuckTyped) and model.wrapped is made
+    assert model.activate(Step(4, {}, {})) == {"out": 4}
+    assert model.report() == Report({"a": 1}, [], None, (3, "why"), 5)
+    assert (model.stop_reason, model.next_time) == ("over", 7)
+    model.on_stop()
+    model.finish()
+    model.on_shutdown()
+    model.reset()
+    model.close()
+    assert made.calls == ["on_stop", "reset", "close"]
+    assert model.stop_reason is None
+    assert model.begins_anew is BeginsAnew.RESET
+
+
+def test_an_object_that_offers_nothing_is_a_model_as_well() -> None:
+    model = as_model(Duck(), "here")
+    assert model.report() == Report() and model.stop_reason is None and model.next_time is None
+    assert model.ready_handlers == 0 and model.begins_anew is BeginsAnew.MADE_AGAIN
+    done: list[int] = []
+    model.on_communication_ready_async(lambda: done.append(1))
+    assert done == [1]
+    assert as_model(model, "there") is model
+
+
+def test_a_model_has_defaults_for_everything_else() -> None:
+    model = Plain()
+    assert model.report() == Report(None, None, None, None, 0)
+    assert Plain.traits == Traits() and Plain.Parameters is None
+    assert Plain.declared_ports(None, None) == Ports(others=True)  # type: ignore[arg-type]
+    assert Plain.needs_beside(None, None) == Needs()  # type: ignore[arg-type]
+    assert Plain.drawn_sectors(None, None) == ()  # type: ignore[arg-type]
+    for call in (model.on_starting, model.on_stop, model.finish, model.on_shutdown, model.close):
+        call()
+    assert model.save_state() is None
+
+
+def test_how_a_model_begins_anew_follows_from_its_methods() -> None:
+    class Open(Plain):
+        def close(self) -> None:
+            """Something."""
+
+    class Able(Open):
+        def reset(self) -> None:
+            """Forget."""
+
+    assert [made().begins_anew for made in (Plain, Open, Able)] == [
+        BeginsAnew.MADE_AGAIN,
+        BeginsAnew.CANNOT,
+        BeginsAnew.RESET,
+    ]
+    assert Wrapper(Open()).begins_anew is BeginsAnew.CANNOT
+
+
+def test_ready_handlers_are_counted_through_wrappers() -> None:
+    class Blocking(Plain):
+        def on_communication_ready(self) -> None:
+            """Wait."""
+
+    class Both(Blocking):
+        def on_communication_ready_async(self, complete: Callable[[], None]) -> None:
+            complete()
+
+    assert [m.ready_handlers for m in (Plain(), Blocking(), Both())] == [0, 1, 2]
+    assert [Wrapper(m).ready_handlers for m in (Plain(), Blocking(), Both())] == [0, 1, 2]
+
+
+class Noting(Plain):
+    """Notes every call with its arguments; each answer is a value of its own."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+
+def _noting(name: str) -> Callable[..., Any]:
+    def note(self: Noting, *arguments: Any) -> Any:
+        self.calls.append((name, arguments))
+        return f"answer of {name}"
+
+    return note
+
+
+def test_a_wrapper_forwards_every_member() -> None:
+    """No member that is declared is forgotten, now or when one is added."""
+    #: The asynchronous one stands for both.
+    not_through = {"on_communication_ready"}
+    attributes = {"stop_reason", "next_time", "traits", "begins_anew", "ready_handlers"}
+    methods = DECLARED - DESCRIPTIVE - not_through - attributes
+    kind = type("All", (Noting,), {name: _noting(name) for name in methods})
+    for name in sorted(methods):
+        inner = kind()
+        given = inspect.signature(getattr(Model, name)).parameters.values()
+        arguments = tuple(object() for p in list(given)[1:])
+        answer = getattr(Wrapper(inner), name)(*arguments)
+        assert inner.calls == [(name, arguments)], name
+        if name in ("activate", "report", "save_state"):
+            assert answer == f"answer of {name}"
+
+    class Chosen(Plain):
+        traits = Traits(saves=True)
+
+        def attach(self, host: Host) -> None:
+            self.next_time, self.stop_reason = 3, "over"
+
+    inner = Chosen()
+    outer = Wrapper(Wrapper(inner))
+    outer.attach(Host(lambda s: None, lambda: None))
+    assert (outer.next_time, outer.stop_reason, outer.traits) == (3, "over", Traits(saves=True))
+    assert outer.inner.inner is inner  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "far"),
+    [("figure", "figures", 1), ("close", "clsoe", 2), ("", "ab", 2), ("abc", "abc", 0)],
+)
+def test_edits_between_two_names(one: str, other: str, far: int) -> None:
+    assert edit_distance(one, other) == edit_distance(other, one) == far
+    assert edit_distance("activate", "on_starting") > 2
