@@ -27,6 +27,7 @@ SLOW_PLACES = (
     "runs",
     "tutorials",
     "carla_bridge/test_client_world.py",
+    "carla_headless/test_server_process.py",
     "carla_headless/test_slow_reader.py",
     "dcp/test_cli.py",
     "dcp/test_loss.py::test_control_gets_through_a_bad_network",
