@@ -101,7 +101,7 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"slaves": {}}, "parameters.slaves: found 0 entries; allowed is at least 1"),
+        ({"slaves": {}}, "parameters.slaves: found {}; allowed is at least 1"),
         ({"slaves": {"wave": {}}}, "description, model or fmu is missing"),
         ({"speed": 3}, "parameters.speed: unknown key"),
         ({"mode": "srt"}, "parameters.mode: found 'srt'"),

@@ -37,7 +37,10 @@ def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
         ({"module": "m"}, "found script, module; allowed is one of"),
         ({"package": "p", "script": None}, "package and executable go together"),
         ({"inputs": {}}, "inputs.number: unknown port"),
-        ({"inputs": {"number": "a", "other": "b"}}, "'other' is missing; model foreign_node reads it"),
+        (
+            {"inputs": {"number": "a", "other": "b"}},
+            "'other' is missing; model foreign_node reads it",
+        ),
         ({"nonsense": 1}, "parameters.nonsense"),
         ({"patience_s": 0}, "patience_s"),
         ({"clock_start": "1s"}, "clock_start goes with use_sim_time"),
