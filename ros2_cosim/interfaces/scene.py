@@ -120,4 +120,7 @@ def scene_settings(context: ModelContext) -> SceneSettings:
 
     :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
     """
-    return read_section(SceneSettings, dict(context.scene), place="scene")
+    scene = read_section(SceneSettings, dict(context.scene), place="scene")
+    for index, name in enumerate(scene.platoon):
+        scene.require_vehicle(name, f"scene.platoon.{index}")
+    return scene

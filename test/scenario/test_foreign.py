@@ -39,12 +39,15 @@ def test_the_graph_of_a_valid_scenario_has_the_foreign_node(data):
         ({"inputs": {}}, "inputs.number: unknown port"),
         (
             {"inputs": {"number": "a", "other": "b"}},
-            "'other' is missing; model foreign_node reads it",
+            "inputs: 'other' is missing; model foreign_node reads it",
         ),
         ({"nonsense": 1}, "parameters.nonsense"),
         ({"patience_s": 0}, "patience_s"),
         ({"clock_start": "1s"}, "clock_start goes with use_sim_time"),
-        ({"outputs": {"sum": {"topic": "s", "expect": "any"}}}, "schedule: found every"),
+        (
+            {"outputs": {"sum": {"topic": "s", "expect": "any"}}},
+            "schedule: found every; model foreign_node sends at some activations only",
+        ),
         ({"outputs": {"sum": {"topic": "s", "expect": 0}}}, "at least 1"),
         ({"outputs": {"sum": {"topic": "s", "expect": 2}}}, "take: last"),
         ({"outputs": {"sum": {"topic": "s", "window": "1ms"}}}, "window goes with stamp: header"),

@@ -12,7 +12,8 @@ from support.control_scenarios import chain
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.watch import RunWatch
-from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario, save_scenario
 
@@ -140,26 +141,29 @@ def test_a_name_has_to_be_one() -> None:
         made({"plant": "not/one"})
 
 
+SLAVES = {"slaves": {"s": {"fmu": "s.fmu"}}}
+ECHO = {"module": "echo", "node_name": "echo"}
+
+
 @pytest.mark.parametrize(
     ("scenario", "reason"),
     [
-        (platoon("world", "left"), "node 'dcp_master'"),
-        (platoon("world", "left", node="participant"), "parameter 'dcp', which puts its plant"),
-        (platoon("cacc1", "left", node="some/where.py"), "node 'some/where.py'"),
-        (platoon("v2v", "left", node="gate"), "node 'gate'"),
+        (platoon("world", "left"), "parameter 'dcp', which puts its plant"),
+        (platoon("cacc1", "left", node="ros2_cosim/participant"), "node 'ros2_cosim/participant'"),
+        (platoon("v2v", "left", model="foreign_node", parameters=ECHO), "a foreign node"),
         (
-            platoon("v2v", "left", model="foreign_node", node="participant"),
-            "a foreign node",
+            platoon("v2v", "left", model="dcp_master", parameters=SLAVES),
+            "model 'dcp_master', which has DCP slaves",
         ),
-        (platoon("v2v", "left", model="dcp_master"), "model 'dcp_master', which has DCP slaves"),
     ],
 )
-def test_who_needs_a_process_of_its_own_is_refused(scenario: Scenario, reason: str) -> None:
+def test_what_needs_a_process_of_its_own_is_refused(scenario: Scenario, reason: str) -> None:
     name = next(n for n, p in scenario.participants.items() if p.process)
     with pytest.raises(ConfigurationError) as caught:
-        check_scenario(scenario, "ros")
+        check_hosting(declare(scenario, name))
     text = str(caught.value)
-    assert f"participants.{name}.process: found 'left' together with {reason}" in text
+    assert text.startswith(f"participants.{name}.process: found 'left' together with {reason}")
+    assert "such a participant needs a process of its own" in text
 
 
 def test_the_rest_of_the_platoon_can_share_one() -> None:

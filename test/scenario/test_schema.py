@@ -97,7 +97,10 @@ def test_wrong_values_are_refused_with_place_found_and_allowed(override: str, me
     [
         ("seed", "--set seed: allowed is key=value, with dots in the key"),
         ("=3", "--set =3: allowed is key=value, with dots in the key"),
-        ("scen.map=x", "--set scen.map=x: no 'scen' there; found name, description, seed,"),
+        (
+            "scen.map=x",
+            "--set scen.map=x: no 'scen' there; found version, name, description,",
+        ),
         ("name.x=3", "--set name.x=3: 'name' holds a plain value"),
         ("name.x.y=3", "--set name.x.y=3: no 'x' there; found nothing"),
         ("seed=[1", "--set seed=[1: not readable: "),

@@ -68,7 +68,7 @@ WRONG = [
     ("participants.cacc1.parameters.law_parameters=x",
      ["participants.cacc1.parameters.law_parameters", "found 'x'"]),
     ("participants.cacc1.parameters.law_parameters={kq: 1}",
-     ["participants.cacc1.parameters.law_parameters.kq", "allowed are kp, kd"]),
+     ["participants.cacc1.parameters.law_parameters.kq", "unknown key; allowed are kp, kd"]),
     ("participants.cacc1.parameters.law=ploeg", ["participants.cacc1.parameters.law", "ploeg"]),
     ("participants.cacc1.parameters.vehicle=[]", ["participants.cacc1.parameters.vehicle"]),
     ("participants.cacc1.parameters.vehicle=[a]", ["participants.cacc1.parameters.vehicle"]),
