@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+from ros2_cosim.carla_bridge.parameters import BARRIER, SceneParameters, check_size
 from ros2_cosim.carla_bridge.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
@@ -28,6 +29,31 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
 
 _VECTOR = struct.Struct("<3f")
+
+
+def check_blueprints(scene: SceneParameters, sizes: Mapping[str, tuple[float, float]]) -> None:
+    """See whether the headless world has vehicles and objects of a scene, as large as it says.
+
+    :param sizes: (length, width) [m] of the vehicles for which the scenario states them
+    :raises ConfigurationError: it does not
+    """
+    for spec in scene.vehicles:
+        blueprint = LIBRARY.get(spec.blueprint)
+        if blueprint is None:
+            known = sorted(name for name in LIBRARY if name.startswith("vehicle."))
+            near = get_close_matches(spec.blueprint, known, n=3) or known[:3]
+            raise ConfigurationError(
+                f"scene.vehicles.{spec.name}.blueprint: found '{spec.blueprint}'; the headless "
+                f"simulator has {len(known)} vehicles, among them {', '.join(near)}"
+            )
+        extent = blueprint.extent
+        check_size(spec.name, sizes.get(spec.name), (2.0 * extent.x, 2.0 * extent.y))
+    for entry in scene.objects:
+        if entry.blueprint not in LIBRARY:
+            raise ConfigurationError(
+                f"scene.objects.{entry.name}.blueprint: found '{entry.blueprint}', which the "
+                f"headless simulator does not have; allowed is for instance {BARRIER}"
+            )
 
 
 class InProcessWorld:
@@ -116,27 +142,6 @@ class InProcessWorld:
     def close(self) -> None:
         """Forget the world."""
         self._world = None
-
-
-def check_blueprints(
-    vehicles: Mapping[str, str], objects: Mapping[str, str]
-) -> dict[str, tuple[float, float]]:
-    """Find the blueprints of actors, by their names in the scene, in the headless library.
-
-    :returns: length and width [m] of each vehicle
-    :raises ConfigurationError: there is no such blueprint
-    """
-    for key, actors in (("vehicles", vehicles), ("objects", objects)):
-        for name, blueprint in actors.items():
-            if blueprint not in LIBRARY:
-                near = get_close_matches(blueprint, LIBRARY, n=1)
-                guess = f"; did you mean '{near[0]}'?" if near else ""
-                raise ConfigurationError(
-                    f"scene.{key}.{name}.blueprint: found {blueprint!r}, which the headless "
-                    f"simulator does not have{guess}"
-                )
-    extents = {name: LIBRARY[blueprint].extent for name, blueprint in vehicles.items()}
-    return {name: (2.0 * extent.x, 2.0 * extent.y) for name, extent in extents.items()}
 
 
 def _transform(pose: Pose) -> Transform:

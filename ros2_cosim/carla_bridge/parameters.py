@@ -178,3 +178,25 @@ def _require_finite(where: str, **values: float) -> None:
     for name, value in values.items():
         if not math.isfinite(value):
             raise ConfigurationError(f"{where}: {name}={value} must be a finite number")
+
+
+#: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
+SIZE_TOLERANCE = 0.05
+
+
+def check_size(
+    vehicle: str, stated: tuple[float, float] | None, found: tuple[float, float]
+) -> None:
+    """See whether a vehicle is as large in the simulator as the scenario says.
+
+    :param stated: (length, width) [m] in the scenario; None: it says nothing
+    :param found: the same in the simulator
+    :raises ConfigurationError: it is not
+    """
+    if stated is None:
+        return
+    if max(abs(found[0] - stated[0]), abs(found[1] - stated[1])) > SIZE_TOLERANCE:
+        raise ConfigurationError(
+            f"scene.vehicles.{vehicle}: length and width are given as {stated[0]:g} m x "
+            f"{stated[1]:g} m; in the simulator they are {found[0]:.3f} m x {found[1]:.3f} m"
+        )

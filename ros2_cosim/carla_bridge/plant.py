@@ -11,30 +11,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
-
-#: Largest difference [m] between a vehicle's size in the scenario and in the simulator.
-SIZE_TOLERANCE = 0.05
-
-
-def check_sizes(
-    found: Mapping[str, tuple[float, float]], stated: Mapping[str, tuple[float, float]]
-) -> None:
-    """Compare length and width [m] of vehicles in the simulator with those of the scenario.
-
-    :raises ConfigurationError: one is not as large as the scenario says
-    """
-    for name, (length, width) in found.items():
-        given = stated.get(name, (length, width))
-        if max(abs(length - given[0]), abs(width - given[1])) > SIZE_TOLERANCE:
-            raise ConfigurationError(
-                f"scene.vehicles.{name}: length and width are given as {given[0]:g} m x "
-                f"{given[1]:g} m; in the simulator they are {length:.3f} m x {width:.3f} m"
-            )
 
 
 class SceneRun:
@@ -56,12 +38,12 @@ class SceneRun:
         :raises ConfigurationError: a vehicle is not as large as the scenario says
         """
         self._scene.initialise()
-        found = {name: size[:2] for name, size in self._scene.dimensions().items()}
-        try:
-            check_sizes(found, self._sizes)
-        except ConfigurationError:
-            self._scene.dismantle()
-            raise
+        for name, (length, width, _) in self._scene.dimensions().items():
+            try:
+                check_size(name, self._sizes.get(name), (length, width))
+            except ConfigurationError:
+                self._scene.dismantle()
+                raise
 
     def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
         """One step. Lane keeping steers: the ``steer`` of commands is not used."""

@@ -14,7 +14,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 )
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun, check_sizes
+from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
@@ -116,9 +116,7 @@ class CarlaWorld(Model):
         if scene.map.opendrive:
             check_places(scene, scene_road(context))
         if context.shape == "inproc" or context.simulator.get("kind") == "headless":
-            vehicles = {spec.name: spec.blueprint for spec in scene.vehicles}
-            objects = {spec.name: spec.blueprint for spec in scene.objects}
-            check_sizes(check_blueprints(vehicles, objects), scene_sizes(context))
+            check_blueprints(scene, scene_sizes(context))
         if context.shape != "inproc":
             description = world_description(context, parameters, scene)
             world_mapping(slave_name(context), description, scene)

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
@@ -139,18 +139,13 @@ class CaccController(Model):
 
         :raises ConfigurationError: one is not, or does not
         """
+        where, directory = context.where, context.base_directory
         for key, law, given in (
             ("law", parameters.law, parameters.law_parameters),
             ("fallback", parameters.fallback, {}),
         ):
             if law is not None:
-                place = f"{context.where}.{key}_parameters"
-                try:
-                    check_law(law, given, base_directory=context.base_directory, place=place)
-                except ConfigurationError as error:
-                    placed = str(error).startswith(place)
-                    text = str(error) if placed else f"{context.where}.{key}: {error}"
-                    raise ConfigurationError(text) from None
+                check_law(law, given, f"{where}.{key}", base_directory=directory)
 
     def __init__(
         self,

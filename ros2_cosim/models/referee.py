@@ -226,16 +226,13 @@ class PlatoonReferee(Model):
 def _platoon(context: ModelContext) -> tuple[str, ...]:
     """The platoon's vehicles.
 
-    :raises ConfigurationError: there are none, one stands there twice or is unknown
+    :raises ConfigurationError: there are none, or one stands there twice
     """
-    scene = scene_settings(context)
-    platoon = scene.platoon
+    platoon = scene_settings(context).platoon
     if not platoon or len(set(platoon)) != len(platoon):
         raise ConfigurationError(
             f"scene.platoon: found {list(platoon)}; allowed are one or more different names"
         )
-    for name in platoon:
-        scene.require_vehicle(name, "scene.platoon")
     return platoon
 
 

@@ -8,6 +8,7 @@ import pytest
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.controllers import Measurement, available_laws, make_law
 from ros2_cosim.models.controllers.ploeg import PloegCacc
+from ros2_cosim.models.controllers.registry import adapted, check_law
 
 OWN_LAW = """\
 class MyLaw:
@@ -83,3 +84,53 @@ def test_what_is_no_law_is_refused_by_name(
     )
     with pytest.raises(ConfigurationError, match=message):
         make_law(spec, parameters, base_directory=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("need_v2v", "needs_v2v"), ("needs_v2", "needs_v2v"), ("atach", "attach")],
+)
+def test_a_member_that_looks_misspelt_is_refused(wrong: str, right: str) -> None:
+    law = type("MyLaw", (), {"acceleration": lambda self, m: 0.0, wrong: ("leader",)})()
+    with pytest.raises(ConfigurationError, match=f"MyLaw: found '{wrong}'.*'{right}'"):
+        adapted(law, "here")
+
+
+def test_a_misspelt_method_is_refused_with_the_right_name() -> None:
+    law = type("MyLaw", (), {"acceleratoin": lambda self, m: 0.0})()
+    with pytest.raises(ConfigurationError, match="did you mean 'acceleration'"):
+        adapted(law, "here")
+
+
+def test_what_a_law_offers_is_bound_once() -> None:
+    class MyLaw:
+        needs_v2v = ("leader",)
+
+        def acceleration(self, m: Measurement) -> float:
+            return self.limit() * m.gap_error
+
+        def limit(self) -> float:
+            """A helper."""
+            return 2.0
+
+    found = adapted(MyLaw(), "here")
+    assert (found.name, found.needs, found.attach) == ("MyLaw", {"leader"}, None)
+    assert found.acceleration(STEADY) == 2.0 * STEADY.gap_error
+    MyLaw.needs_v2v = ("driver",)  # type: ignore[assignment]
+    with pytest.raises(ConfigurationError, match=r"needs_v2v: found \('driver',\); allowed is"):
+        adapted(MyLaw(), "here")
+
+
+def test_parameters_are_checked_without_making_a_law(tmp_path: Path) -> None:
+    (tmp_path / "law.py").write_text(
+        "class MyLaw:\n"
+        "    def __init__(self, gain: float = 1.0, name: str = ''):\n"
+        "        raise AssertionError('made')\n"
+        "    def acceleration(self, m):\n        return 0.0\n"
+    )
+    assert check_law("law.py:MyLaw", {"gain": 2}, base_directory=tmp_path) is not None
+    for wrong in ({"gain": "x"}, {"name": 3}, {"gian": 1}):
+        with pytest.raises(ConfigurationError, match="gain|name|gian"):
+            check_law("law.py:MyLaw", wrong, base_directory=tmp_path)
+    with pytest.raises(ConfigurationError, match=r"failed: AssertionError: made"):
+        make_law("law.py:MyLaw", base_directory=tmp_path)

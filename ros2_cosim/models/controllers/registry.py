@@ -116,26 +116,30 @@ def make_law(
 def check_law(
     spec: str,
     parameters: Mapping[str, Any],
+    where: str | None = None,
     *,
     base_directory: Path | None = None,
-    place: str = "",
 ) -> type | None:
     """Find the class of a control law and check its parameters; nothing is made.
 
-    :param place: how messages call the place of the parameters
+    :param where: the place of a scenario that names the law; its parameters are at
+        ``WHERE_parameters``. None: messages name the law
     :returns: the class; None for the script of a controller node
     :raises ConfigurationError: as :func:`make_law`
     """
     if not isinstance(spec, str) or not spec:
-        raise ConfigurationError(f"control law: found {spec!r}; {_allowed()}")
+        raise ConfigurationError(f"{where or 'control law'}: found {spec!r}; {_allowed()}")
     if spec.endswith(".py") and ((base_directory or Path()) / spec).is_file():
         return None
-    law_class = _find_class(spec, base_directory)
-    where = f"control law '{spec}'"
+    try:
+        law_class = _find_class(spec, base_directory)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
+    place = f"{where}_parameters" if where else f"control law '{spec}'"
     if issubclass(law_class, Section):
-        read_section(law_class, dict(parameters), place=place or where)
+        read_section(law_class, dict(parameters), place=place)
     else:
-        _check_arguments(place or where, law_class, dict(parameters))
+        _check_arguments(place, law_class, dict(parameters))
     return law_class
 
 
