@@ -29,7 +29,7 @@ from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
-from ros2_cosim.vds.participant import VdsPlantSettings
+from ros2_cosim.vds.participant import VdsPlantParameters
 from ros2_cosim.vds.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +179,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             options = [option for cells in listed for option in cells]
         else:
             table = rows(
-                section(REFERENCE, "cosim check, plan, report, control, monitor, dashboard")
+                section(REFERENCE, "cosim check, models, plan, report, control, monitor, dashboard")
             )
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
@@ -204,7 +204,7 @@ def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
     assert keys == set(VehicleSettings.model_fields)
     plant = section("docs/vds.md", "A foreign simulator as plant")
     parameters = {name for row in rows(plant) for name in names(row[0])}
-    assert parameters == set(VdsPlantSettings.model_fields)
+    assert parameters == set(VdsPlantParameters.model_fields)
     paths = set(re.findall(r"/api/[a-z/]*[a-z]", section("docs/vds.md", "Data port")))
     assert paths == set(openapi()["paths"])
 
