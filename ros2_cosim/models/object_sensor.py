@@ -81,7 +81,7 @@ class ObjectSensor(Model):
     """
 
     Parameters = SensorParameters
-    traits = Traits(reads_scene=True, cost_ns=100_000)
+    traits = Traits(reads_scene=True, cost_ns=200_000)
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),

@@ -58,7 +58,7 @@ class PlatoonReferee(Model):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000)
+    traits = Traits(reads_scene=True, cost_ns=200_000)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),

@@ -61,7 +61,7 @@ class V2VChannel(Model):
     """
 
     Parameters = ChannelParameters
-    traits = Traits(reads_scene=True, cost_ns=20_000)
+    traits = Traits(reads_scene=True, cost_ns=50_000)
 
     input_ports = (
         Port("odometry/{sender}", ODOMETRY),

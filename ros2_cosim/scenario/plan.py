@@ -276,7 +276,7 @@ def _companions(
             yield Process(companion.name, companion.node, parameters=parameters, **part)
             continue
         address = _at(scenario.participants[name].parameters, companion.address)
-        host, port = str(address["host"]), str(address["port"])
+        host, port = str(address.get("host") or LOOPBACK), str(address.get("port") or 0)
         program, *words = (
             w.replace("{host}", host).replace("{port}", port) for w in companion.command
         )

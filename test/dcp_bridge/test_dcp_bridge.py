@@ -93,9 +93,9 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
             assert ("hits" in outputs) == (number > 0 and x > 0.5)
             if "hits" in outputs:
                 assert outputs["hits"][:] == (7, 0, x)
-        model.finish()  # type: ignore[attr-defined]
+        model.finish()
     finally:
-        model.close()  # type: ignore[attr-defined]
+        model.close()
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,10 @@ def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Sum
         scheduler = SequentialScheduler(graph, behaviours, stop_latency_ns=0, timer=perf_counter_ns)
         try:
             end = scheduler.run(scenario.duration, scenario.duration)
+            behaviours["plant"].finish()
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
         finally:
-            behaviours["plant"].close()  # type: ignore[attr-defined]
+            behaviours["plant"].close()
     return write_results(directory, scenario, reports, RunFacts("composed", end, "end", 1, 0))
 
 
