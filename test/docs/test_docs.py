@@ -27,6 +27,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
+from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
@@ -344,6 +345,15 @@ def test_the_examples_of_the_vehicle_simulator_hold(
     assert replay(tmp_path / "scenario.jsonl").steps == 1000
 
 
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models of the clock page can be imported."""
+    (tmp_path / "demo.py").write_text(example(CLOCK, "demo.py"), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "demo", raising=False)
+
+
+@pytest.mark.usefixtures("demo")
 def test_activation_forms_of_the_clock_page_are_understood() -> None:
     scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
     forms = [
@@ -357,10 +367,11 @@ def test_activation_forms_of_the_clock_page_are_understood() -> None:
         mean = changed["participants"]["mean"]
         mean["activation"] = yaml.safe_load(form)
         mean["inputs"] = {"a": "wave.raw", "b": "wave.raw"}
-        graph = cli.build_graph(schema.make_scenario(changed, form))
+        graph = build_graph(schema.make_scenario(changed, form))
         assert isinstance(graph.participants["mean"].activation, Activation)
 
 
+@pytest.mark.usefixtures("demo")
 def test_latency_forms_of_the_clock_page_are_understood() -> None:
     scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
     table = [row for row in rows(section(CLOCK, "Keys of an output")) if len(row) == 2]
@@ -368,7 +379,7 @@ def test_latency_forms_of_the_clock_page_are_understood() -> None:
     for row in table:
         latency = yaml.safe_load(names(row[0])[0])
         scenario["participants"]["wave"]["outputs"]["raw"]["latency"] = latency
-        cli.build_graph(schema.make_scenario(scenario, str(latency)))
+        build_graph(schema.make_scenario(scenario, str(latency)))
 
 
 def cosim(*arguments: str, directory: Path) -> str:
