@@ -5,6 +5,7 @@
 # make quick     the fast tests, in less than 90 s
 # make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them
 # make lint      style, types and import directions
+# make reference  write what is generated from the models: tables of the reference, JSON Schema
 # make lock      resolve requirements.lock again (for maintainers; needs uv)
 # make clean     delete everything that was built
 
@@ -12,7 +13,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 LOCK_ARGS ?=
 
-.PHONY: setup platoon quick test lint lock clean
+.PHONY: setup platoon quick test lint reference lock clean
 
 setup:
 	@$(PYTHON) buildtools/set_up.py
@@ -31,6 +32,9 @@ lint: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+reference: setup
+	.venv/bin/python buildtools/generate_reference.py
 
 lock:
 	$(PYTHON) buildtools/lock.py $(LOCK_ARGS)

@@ -21,18 +21,26 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 HERE = Path(__file__).parent
 
-#: Directories and files of slow tests: whole runs in processes, benchmarks, tutorials.
+#: Directories, files and functions of slow tests: whole runs in processes, servers in real time.
 SLOW_PLACES = (
     "bench",
     "runs",
     "tutorials",
+    "carla_bridge/test_client_world.py",
+    "carla_headless/test_server_process.py",
+    "carla_headless/test_slow_reader.py",
+    "dcp/test_cli.py",
+    "dcp/test_loss.py::test_control_gets_through_a_bad_network",
     "dcp/test_process.py",
+    "dcp/test_realtime.py",
     "dcp/test_soak.py",
     "dcp_bridge/test_losses.py",
     "guarantees/test_guarantee_required_by_the_controller.py",
     "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
+    "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
+    "realtime/test_runs.py",
     "study/test_runs.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
@@ -52,7 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    place = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else item.path
-    if any(place.is_relative_to(slow) for slow in SLOW_PLACES):
+    if not isinstance(item, pytest.Function) or not item.path.is_relative_to(HERE):
+        return False
+    place = item.path.relative_to(HERE)
+    name = f"{place}::{item.originalname}"
+    if name in SLOW_PLACES or any(place.is_relative_to(slow) for slow in SLOW_PLACES):
         return True
-    return isinstance(item, pytest.Function) and not SLOW_FIXTURES.isdisjoint(item.fixturenames)
+    return not SLOW_FIXTURES.isdisjoint(item.fixturenames)

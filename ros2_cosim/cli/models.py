@@ -69,7 +69,7 @@ def _print_page(page: ModelPage) -> None:
             table.add_row(*map(escape, cells))
         console.print(table)
     if page.other_ports:
-        console.print("Further ports of any type are allowed.")
+        console.print("Further ports: as its parameters say, or any.")
     if page.parameters:
         table = Table("Parameter", "Type", "Default", "Limits", "Unit", "")
         for row in page.parameters:

@@ -7,6 +7,7 @@ no model of this project knows belongs into ``extra``, which is free.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -120,7 +121,15 @@ def scene_settings(context: ModelContext) -> SceneSettings:
 
     :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
     """
-    scene = read_section(SceneSettings, dict(context.scene), place="scene")
+    return read_scene(context.scene)
+
+
+def read_scene(section: Mapping[str, Any]) -> SceneSettings:
+    """Read the section ``scene`` of a scenario.
+
+    :raises ConfigurationError: something in it is wrong; the message begins with ``scene``
+    """
+    scene = read_section(SceneSettings, dict(section), place="scene")
     for index, name in enumerate(scene.platoon):
         scene.require_vehicle(name, f"scene.platoon.{index}")
     return scene

@@ -108,8 +108,8 @@ class MacroStepCoupling:
     :param estimator: makes data in place of late ones
     :param adjustment_ns: what is added to the stamp of the data used to give tv; 0, or the
         length of a macro step: then tv equals te whenever the slow part has caught up
-    :param buffer_limit: so many sets may wait; a slow part that is not fast enough on average
-        would fill any memory
+    :param buffer_limit: maximum number of queued input sets; a slow part that is not fast
+        enough on average would fill any memory
     :param owner: the slow part's name, for messages
     """
 

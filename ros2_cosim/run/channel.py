@@ -43,7 +43,7 @@ _MOST_CONNECTIONS = 1024
 _ANSWER_S = 5.0
 #: A process that tells its progress does so at least this often [s].
 _SIGN_S = 1.0
-_PEER = struct.Struct("3i")
+_PEER = struct.Struct("iII")
 _CHUNK = 65_536
 
 

@@ -34,7 +34,7 @@ _LAST_DOMAIN = 101
 #: Domains that are taken when no domain was asked for: 0 is what a user gets without a choice.
 FREE_DOMAINS = range(1, _LAST_DOMAIN + 1)
 _HIGHEST_DOMAIN = 232
-_PEER = struct.Struct("3i")
+_PEER = struct.Struct("iII")
 
 
 class ActiveRun(NamedTuple):

@@ -82,7 +82,8 @@ def model_page(name: str) -> ModelPage:
         traits.shapes,
         tuple(parameter_rows(kind.Parameters)) if kind.Parameters is not None else (),
         tuple(ports),
-        kind.other_ports,
+        # A model with a method of its own for its ports takes them from its parameters.
+        kind.other_ports or "declared_ports" in vars(kind),
     )
 
 
@@ -285,7 +286,7 @@ def models_table() -> str:
                 lines.append(f"| `{port.name}` | {port.direction} | `{port.type}` | {text} |")
             lines.append("")
         if page.other_ports:
-            lines += ["Further ports of any type are allowed.", ""]
+            lines += ["Further ports: as its parameters say, or any.", ""]
         if page.parameters:
             lines += [
                 "| Parameter | Type | Default | Limits | Unit | |",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
+from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.pacing import checked_rate
@@ -110,11 +111,11 @@ class RequestedControl:
 
 def footprints(scenario: Scenario) -> dict[str, Footprint]:
     """The vehicles of a scenario: those of its scene, else those that have an odometry."""
-    vehicles = scenario.scene.get("vehicles")
-    if isinstance(vehicles, dict) and vehicles:
+    scene = read_scene(scenario.scene)
+    if scene.vehicles:
         return {
-            name: Footprint(int(v["id"]), float(v["length"]), float(v["width"]))
-            for name, v in vehicles.items()
+            name: Footprint(scene.identity(name), v.length or _USUAL[0], v.width or _USUAL[1])
+            for name, v in scene.vehicles.items()
         }
     names = [vehicle for _, kind, vehicle in shown_topics(scenario) if kind == SHOWN[0]]
     return {name: Footprint(number, *_USUAL) for number, name in enumerate(names, 1)}

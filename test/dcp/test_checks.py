@@ -107,19 +107,21 @@ def test_support_comes_before_length_and_length_before_state() -> None:
         ),
     ],
 )
-def test_capability_flags(flags: dict[str, bool], kind: PduType, fields: dict[str, int]) -> None:
+def test_what_a_capability_flag_excludes_is_refused(
+    flags: dict[str, bool], kind: PduType, fields: dict[str, int]
+) -> None:
     every = {name: True for name in vars(Capabilities())} | {"can_monitor_heartbeat": False}
     session = Session(replace(box(), capabilities=Capabilities(**(every | flags))))
     session.refused(E.NOT_SUPPORTED_PDU, kind, **fields)
 
 
-def test_state_id_is_the_first_meaning() -> None:
+def test_a_wrong_state_id_is_refused() -> None:
     session = Session()
     session.refused(E.INVALID_STATE_ID, P.STC_prepare, state_id=S.PREPARED)
     session.refused(E.INVALID_STATE_ID, P.STC_prepare, state_id=200)
 
 
-def test_requests_in_states_where_they_are_not_allowed() -> None:
+def test_requests_are_refused_in_states_where_they_are_not_allowed() -> None:
     code = E.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE
     for state in (S.CONFIGURATION, S.PREPARED, S.CONFIGURED, S.RUNNING):
         session = Session()

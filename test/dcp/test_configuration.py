@@ -14,7 +14,7 @@ from ros2_cosim.dcp.description.model import Capabilities
 from ros2_cosim.dcp.wire.pdu import encode_address
 
 
-def test_time_resolution() -> None:
+def test_wrong_time_resolutions_are_refused() -> None:
     session = Session()
     for pair in ((0, 100), (1, 0), (0, 0), (1, 50)):
         session.refused(
@@ -26,7 +26,7 @@ def test_time_resolution() -> None:
     fixed.refused(E.INVALID_TIME_RESOLUTION, P.CFG_time_res, numerator=1, denominator=10)
 
 
-def test_steps_and_outputs_must_suit_in_either_order() -> None:
+def test_steps_that_do_not_suit_the_outputs_are_refused_in_either_order() -> None:
     session = Session()
     session.refused(E.INVALID_STEPS, P.CFG_steps, data_id=1, steps=0)
     session.ok(P.CFG_output, data_id=1, pos=0, source_vr=4)
@@ -37,7 +37,7 @@ def test_steps_and_outputs_must_suit_in_either_order() -> None:
     session.refused(E.INVALID_STEPS, P.CFG_output, data_id=2, pos=0, source_vr=3)
 
 
-def test_value_references_and_types() -> None:
+def test_wrong_value_references_and_types_are_refused() -> None:
     session = Session()
     for vr in (3, 5, 99):
         session.refused(
@@ -66,7 +66,7 @@ def test_value_references_and_types() -> None:
     session.refused(E.INVALID_VALUE_REFERENCE, P.CFG_tunable_parameter, parameter_vr=8, **tunable)
 
 
-def test_network_information() -> None:
+def test_wrong_network_information_is_refused() -> None:
     session = Session()
     for kind, name in (
         (P.CFG_source_network_information, "data_id"),
@@ -123,7 +123,7 @@ def test_parameters() -> None:
     assert model.get("t") == 0.0
 
 
-def test_logging_checks_in_order() -> None:
+def test_wrong_logging_is_refused_in_the_order_of_the_checks() -> None:
     on_request = replace(
         box(),
         capabilities=Capabilities(can_accept_config_pdus=True, can_provide_log_on_request=True),
@@ -149,7 +149,7 @@ def test_logging_checks_in_order() -> None:
     )
 
 
-def test_scope() -> None:
+def test_unknown_scopes_are_refused() -> None:
     session = Session()
     session.refused(E.INVALID_SCOPE, P.CFG_scope, data_id=1, scope=3)
     for scope in range(3):

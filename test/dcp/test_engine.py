@@ -26,7 +26,7 @@ def test_start_time() -> None:
     assert nrt.ok(P.STC_run, time=5) == [S.SYNCHRONIZING, S.SYNCHRONIZED]
 
 
-def test_steps_of_do_step() -> None:
+def test_wrong_steps_of_do_step_are_refused() -> None:
     session = Session()
     session.to(S.RUNNING)
     for steps in (0, 2):

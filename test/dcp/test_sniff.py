@@ -131,7 +131,8 @@ def test_any_packet_can_be_fed(packets: list[bytes], link: int) -> None:
     decoder = PacketDecoder()
     for packet in packets:
         for body in (packet, ipv4(6, packet), ipv4(17, packet)):
-            decoder.feed(0.0, body, link)
+            decoded = decoder.feed(0.0, body, link)
+            assert all(found.transport == "TCP" or found.data in body for found in decoded)
 
 
 @given(st.data())

@@ -70,7 +70,7 @@ class Talk:
         self.data.close()
 
 
-def replay(name: str, model: SlaveModel, description: SlaveDescription) -> None:
+def assert_answers_as_recorded(name: str, model: SlaveModel, description: SlaveDescription) -> None:
     with running(model, description, once=False) as slave:
         talk = Talk(slave.port)
         try:
@@ -100,7 +100,7 @@ def recorded_sine(**more: Any) -> SlaveDescription:
 
 
 def test_complete_real_time_run() -> None:
-    replay("A", RecordedSine(), recorded_sine())
+    assert_answers_as_recorded("A", RecordedSine(), recorded_sine())
 
 
 SIZE = (Dimension(linked_vr=3),)
@@ -118,15 +118,17 @@ class Counting(SlaveModel):
 
 def test_non_real_time_run_with_an_array_of_structural_size() -> None:
     uuid = "2fcef2a4-51d0-11ec-bf63-0242ac130002"
-    replay("B", Counting(), describe(ARRAY, uuid=uuid, resolutions=(Fraction(1, 100),)))
+    assert_answers_as_recorded(
+        "B", Counting(), describe(ARRAY, uuid=uuid, resolutions=(Fraction(1, 100),))
+    )
 
 
 def test_refusals_sequence_ids_logging_start_time_and_reset() -> None:
-    replay("D", RecordedSine(), recorded_sine())
+    assert_answers_as_recorded("D", RecordedSine(), recorded_sine())
 
 
 def test_missed_heartbeat() -> None:
-    replay("G", RecordedSine(), recorded_sine(heartbeat=Fraction(1, 2)))
+    assert_answers_as_recorded("G", RecordedSine(), recorded_sine(heartbeat=Fraction(1, 2)))
 
 
 class Mixed(SlaveModel):
@@ -148,4 +150,4 @@ def test_parameters_conversions_and_incomplete_configuration() -> None:
         uuid="0d7217ea-ac72-11ea-bb37-0242ac130002",
         address=SlaveAddress(data_ports=((1024, 1024),)),
     )
-    replay("I", Mixed(), description)
+    assert_answers_as_recorded("I", Mixed(), description)

@@ -21,7 +21,7 @@ def test_it_comes_between_ready_and_running():
 
     lifecycles = LifecycleGroup({name: Model() for name in "ab"})
     lifecycles.start(partial(time.sleep, 0.01))
-    # The second one's is called when the first one runs already: it blocks nobody.
+    # The second handler is called when the first participant runs already: it blocks none.
     assert seen == [
         [State.READY_TO_RUN, State.READY_TO_RUN],
         [State.RUNNING, State.READY_TO_RUN],

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ros2_cosim.interfaces.protocol import Completion, Heartbeat
+from ros2_cosim.kernel.model import Onlooker
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER
 
@@ -108,7 +109,9 @@ def test_a_heartbeat_comes_only_where_nothing_else_does(session: Session) -> Non
 def test_a_standstill_is_noted_once_and_ends_with_the_clock(session: Session) -> None:
     wall = WallClock()
     notes: list[str] = []
-    life = ParticipantLifecycle("a", None, on_change=lambda change: notes.append(change.reason))
+    life = ParticipantLifecycle(
+        "a", Onlooker(), on_change=lambda change: notes.append(change.reason)
+    )
     system = SystemStateReader(session)
     standstill = Standstill(life, system, wall, lambda: "waits for b")
     with Session("clock", host=session) as clock:

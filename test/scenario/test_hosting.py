@@ -63,7 +63,7 @@ def test_what_paced_runs_need_reaches_the_process() -> None:
 
 def test_other_shapes_take_no_notice() -> None:
     assert list(planned(made(HALVES), shape="composed")) == ["composed"]
-    # Nor do they mind who could not share one.
+    # Participants that could not share one do not matter either.
     planned(platoon("world", "left"), shape="composed")
 
 

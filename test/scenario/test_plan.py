@@ -139,7 +139,7 @@ def test_the_rest_of_the_scenario_stays(platoon: Scenario) -> None:
 
 @pytest.fixture
 def used_port() -> Iterator[int]:
-    """A port on which somebody else listens, above a free one."""
+    """A port on which another program listens, above a free one."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(1)

@@ -159,7 +159,7 @@ def test_tutorial_names_what_exists(name, tmp_path):
     options = set(re.findall(r"(--[a-z][a-z-]+)", text)) - {"--show-args", "--help"}
     help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run("COLUMNS=200 cosim run --help").stdout)
     assert options <= set(re.findall(r"--[a-z][a-z-]+", help_text))
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
+    for target in re.findall(r"\]\((?!https:)([^)#]+)\)", text):
         assert (ROOT / "docs" / "tutorials" / target).exists(), target
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask the data port, and what it does with requests that are none."""
+"""Which requests the data port accepts, and how it answers malformed ones."""
 
 from __future__ import annotations
 

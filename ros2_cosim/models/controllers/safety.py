@@ -11,15 +11,17 @@ from ros2_cosim.documents.settings import Number, Section
 class CommandLimits(Section):
     """Bounds of the demanded acceleration and of its rate."""
 
-    max_acceleration: Number = Field(default=2.5, gt=0, description="[m/s^2]")
-    max_deceleration: Number = Field(default=8.0, gt=0, description="[m/s^2], as a positive number")
+    max_acceleration: Number = Field(default=2.5, gt=0, description="highest demand [m/s^2]")
+    max_deceleration: Number = Field(
+        default=8.0, gt=0, description="lowest demand, as a positive number [m/s^2]"
+    )
     max_jerk: Number = Field(
         default=15.0, gt=0, description="rate at which the demand may rise [m/s^3]"
     )
     max_brake_jerk: Number = Field(
         default=60.0,
         gt=0,
-        description="rate at which it may fall [m/s^3]; braking must not come late",
+        description="rate at which it may fall; braking must not come late [m/s^3]",
     )
 
     def apply(self, demand: float, previous: float, dt: float) -> float:

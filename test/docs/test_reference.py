@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is generated from the models' declarations is current, and says what is true."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.reference import model_page, model_pages, scenario_schema
+from ros2_cosim.scenario.schema import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_tables_and_schema_are_current() -> None:
+    path = ROOT / "buildtools" / "generate_reference.py"
+    spec = importlib.util.spec_from_file_location("generate_reference", path)
+    assert spec is not None and spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    for file, content in generator.generated().items():
+        assert file.read_text(encoding="utf-8") == content, f"{file.name}: run 'make reference'"
+
+
+@pytest.mark.parametrize("name", ["platoon", "car_following"])
+def test_each_key_of_a_shipped_scenario_is_in_the_schema(name: str) -> None:
+    schema = scenario_schema()
+    data = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+    assert data.keys() <= schema["properties"].keys()
+    participant = schema["$defs"]["ParticipantSettings"]
+    rules = {rule["if"]["properties"]["model"]["const"]: rule for rule in participant["allOf"]}
+    for settings in data["participants"].values():
+        assert settings.keys() <= participant["properties"].keys()
+        reference = rules[settings["model"]]["then"]["properties"]["parameters"]["$ref"]
+        own = schema["$defs"][reference.rpartition("/")[2]]
+        assert settings.get("parameters", {}).keys() <= own["properties"].keys()
+        assert not own["additionalProperties"]
+    json.dumps(schema)
+
+
+def test_every_model_declares_itself() -> None:
+    for page in model_pages():
+        assert page.summary and page.shapes, page.name
+        assert page.ports or page.other_ports, page.name
+        for row in page.parameters:
+            assert row.description, f"{page.name}.{row.name}"
+
+
+def test_the_ports_of_a_page_are_those_that_the_check_knows() -> None:
+    page = model_page("object_sensor")
+    assert [port.name for port in page.ports] == ["odometry/{vehicle}", "static_objects", "objects"]
+    scenario = ROOT / "config" / "platoon.yaml"
+    inputs = "{odometry/follower1: world.odometry/follower1}"
+    with pytest.raises(ConfigurationError, match="odometry/leader' is missing"):
+        check_scenario(load_scenario(scenario, [f"participants.sensor1.inputs={inputs}"]))
