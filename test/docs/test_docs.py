@@ -21,16 +21,15 @@ from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
-from ros2_cosim.models.controllers.registry import BUILT_IN as LAWS
-from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP
+from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP, available_laws
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
-from ros2_cosim.scenario.system import BUILT_IN_MODELS, MODEL_GROUP
+from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
-from ros2_cosim.vds.participant import VdsPlantSettings
+from ros2_cosim.vds.participant import VdsPlantParameters
 from ros2_cosim.vds.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,7 +204,7 @@ def test_options_and_settings_of_the_vehicle_simulator_are_explained() -> None:
     assert keys == set(VehicleSettings.model_fields)
     plant = section("docs/vds.md", "A foreign simulator as plant")
     parameters = {name for row in rows(plant) for name in names(row[0])}
-    assert parameters == set(VdsPlantSettings.model_fields)
+    assert parameters == set(VdsPlantParameters.model_fields)
     paths = set(re.findall(r"/api/[a-z/]*[a-z]", section("docs/vds.md", "Data port")))
     assert paths == set(openapi()["paths"])
 
@@ -259,7 +258,7 @@ def test_defaults_of_durations_are_those_of_the_schema() -> None:
 def test_models_laws_and_entry_points_are_documented() -> None:
     table = rows(section(REFERENCE, "Models"))
     first = {name for row in table for name in names(row[0])}
-    assert first == {*BUILT_IN_MODELS, *LAWS, ENTRY_POINT_GROUP, MODEL_GROUP}
+    assert first == {*available_models(), *available_laws(), ENTRY_POINT_GROUP, MODEL_GROUP}
 
 
 def test_nodes_are_documented() -> None:
