@@ -65,30 +65,57 @@ class ForeignOutput(Section):
 class ForeignSettings(Section):
     """The whole section; see ``docs/foreign-nodes.md`` for what each setting means."""
 
-    command: tuple[str, ...] | None = None
-    script: str | None = None
-    module: str | None = None
-    package: str | None = None
-    executable: str | None = None
-    attach: bool = False
-    arguments: tuple[str, ...] = ()
-    environment: dict[str, str | None] = Field(default_factory=dict)
-    node_name: str | None = None
-    ros_parameters: dict[str, Any] = Field(default_factory=dict)
-    remap: dict[str, str] = Field(default_factory=dict)
+    command: tuple[str, ...] | None = Field(None, description="program and arguments")
+    script: str | None = Field(None, description="Python file, relative to the scenario")
+    module: str | None = Field(None, description="Python module, as python -m")
+    package: str | None = Field(None, description="ROS package of the executable")
+    executable: str | None = Field(None, description="ROS executable of a sourced workspace")
+    attach: bool = Field(
+        False, description="whether the node is started elsewhere; needs node_name"
+    )
+    arguments: tuple[str, ...] = Field((), description="plain arguments, before the ROS arguments")
+    environment: dict[str, str | None] = Field(
+        default_factory=dict, description="variables to set; null removes one"
+    )
+    node_name: str | None = Field(None, description="name of the node; default: PARTICIPANT_node")
+    ros_parameters: dict[str, Any] = Field(
+        default_factory=dict, description="the node's ROS parameters"
+    )
+    remap: dict[str, str] = Field(default_factory=dict, description="further remappings")
     inputs: dict[str, Annotated[ForeignInput, BeforeValidator(_topic)]] = Field(
-        default_factory=dict
+        default_factory=dict, description="port: topic, or {topic, best_effort}"
     )
     outputs: dict[str, Annotated[ForeignOutput, BeforeValidator(_topic)]] = Field(
-        default_factory=dict
+        default_factory=dict, description="port: topic, or {topic, expect, take, stamp, window}"
     )
-    ordered: bool = True
-    barrier: Literal["parameters", "none"] = "parameters"
-    acknowledge: bool = False
-    use_sim_time: bool = False
-    clock_start: Duration | None = None
-    allow_topics: tuple[str, ...] = ()
-    patience_s: float | None = Field(default=None, gt=0)
+    ordered: bool = Field(
+        True,
+        description="whether samples are handed over one at a time, in order of stamp, "
+        "channel and number",
+    )
+    barrier: Literal["parameters", "none"] = Field(
+        "parameters",
+        description="how it is known that a callback has returned: the node's parameter "
+        "service, or not at all",
+    )
+    acknowledge: bool = Field(False, description="whether the middleware must confirm each sample")
+    use_sim_time: bool = Field(
+        False, description="whether the node runs on a clock that is set to the activation time"
+    )
+    clock_start: Duration | None = Field(
+        None,
+        description="what the node's clock shows before the first activation; default: a "
+        "period before it",
+    )
+    allow_topics: tuple[str, ...] = Field(
+        (), description="topics that the node may read beside its inputs"
+    )
+    patience_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="silence of the node in an activation that ends the run, wall time; "
+        "default: 2/3 of watchdog_s [s]",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

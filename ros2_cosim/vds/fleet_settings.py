@@ -20,11 +20,17 @@ MAX_VEHICLES = 64
 
 
 class ChannelSettings(Section):
-    """ActuatorLimits of one actuator; left out: none."""
+    """Limits of one actuator; left out: none."""
 
-    low: float | None = None
-    high: float | None = None
-    rate: Annotated[float, Field(gt=0)] | None = None
+    low: float | None = Field(
+        default=None, description="lowest value; default: of the channel itself"
+    )
+    high: float | None = Field(
+        default=None, description="highest value; default: of the channel itself"
+    )
+    rate: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="largest change per second; default: any"
+    )
 
     def limits(self, low: float, high: float) -> ActuatorLimits:
         """The limits, within those of the channel itself."""
@@ -38,16 +44,22 @@ class ChannelSettings(Section):
 class VehicleSettings(Section):
     """One vehicle: type, start (centre of the footprint, heading, speed), actuators, sensor."""
 
-    kind: Literal["sedan", "van", "truck"] = "sedan"
-    x: float = 0.0
-    y: float = 0.0
-    yaw: float = 0.0
-    speed: float = 0.0
-    actuator_delay: Duration = 0
-    steer: ChannelSettings = ChannelSettings()
-    throttle: ChannelSettings = ChannelSettings()
-    brake: ChannelSettings = ChannelSettings()
-    sensor_delay: Duration = 0
+    kind: Literal["sedan", "van", "truck"] = Field(
+        default="sedan", description="type of the vehicle"
+    )
+    x: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
+    y: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
+    yaw: float = Field(default=0.0, description="heading from x to y [rad]")
+    speed: float = Field(default=0.0, description="at the start [m/s]")
+    actuator_delay: Duration = Field(default=0, description="from command to actuator")
+    steer: ChannelSettings = Field(
+        default=ChannelSettings(), description="limits of steering [rad]"
+    )
+    throttle: ChannelSettings = Field(
+        default=ChannelSettings(), description="limits of the throttle"
+    )
+    brake: ChannelSettings = Field(default=ChannelSettings(), description="limits of the brake")
+    sensor_delay: Duration = Field(default=0, description="from state to measurement")
 
     def session(self, dt_ns: int, road: RoadNetwork | None = None) -> VehicleSession:
         """Make the session of the vehicle.

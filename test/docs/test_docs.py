@@ -179,7 +179,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             options = [option for cells in listed for option in cells]
         else:
             table = rows(
-                section(REFERENCE, "cosim check, plan, report, control, monitor, dashboard")
+                section(REFERENCE, "cosim check, models, plan, report, control, monitor, dashboard")
             )
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
@@ -256,9 +256,12 @@ def test_defaults_of_durations_are_those_of_the_schema() -> None:
 
 
 def test_models_laws_and_entry_points_are_documented() -> None:
-    table = rows(section(REFERENCE, "Models"))
-    first = {name for row in table for name in names(row[0])}
-    assert first == {*available_models(), *available_laws(), ENTRY_POINT_GROUP, MODEL_GROUP}
+    models = set(re.findall(r"^#### `(\w+)`$", section(REFERENCE, "Models"), re.MULTILINE))
+    assert models == set(available_models())
+    laws = {name for row in rows(section(REFERENCE, "Control laws")) for name in names(row[0])}
+    assert laws == set(available_laws())
+    groups = {name for row in rows(section(REFERENCE, "Entry points")) for name in names(row[0])}
+    assert groups == {ENTRY_POINT_GROUP, MODEL_GROUP}
 
 
 def test_nodes_are_documented() -> None:

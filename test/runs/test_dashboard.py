@@ -148,7 +148,7 @@ def test_requests_are_those_of_the_run_control() -> None:
     ]
     with pytest.raises(ConfigurationError, match="step"):
         control.step(0)
-    control.heard(2_000_000_000)
+    control.received(2_000_000_000)
     assert control.status().time == 2_000_000_000
     control.end()
     assert control.status().state == "ended"
