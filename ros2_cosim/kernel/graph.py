@@ -106,7 +106,7 @@ class ParticipantSpec:
     leave_ns: int = FOREVER
     free_entry: bool = False
     required: bool = True
-    #: The behaviour decides when its next periodic activation takes place.
+    #: The model decides when its next periodic activation takes place.
     dynamic_step: bool = False
 
     def __post_init__(self) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ParticipantError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.membership import system_state
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
@@ -21,16 +21,16 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 class LifecycleGroup:
     """All participants of a run in one process.
 
-    :param behaviours: participant name -> model, in the order in which handlers are called
+    :param models: participant name -> model, in the order in which handlers are called
     :param operations: how participants operate that are not coordinated
     :param on_change: called after each transition of a participant
     :param on_system: called with each new state of the system, and why
-    :param host: what the process offers to the behaviour of a participant
+    :param host: what the process offers to the model of a participant
     """
 
     def __init__(
         self,
-        behaviours: Mapping[str, Any],
+        models: Mapping[str, Model],
         *,
         operations: Mapping[str, Operation] | None = None,
         on_change: Callable[[Change], None] = lambda change: None,
@@ -38,7 +38,7 @@ class LifecycleGroup:
         host: Callable[[str], Host | None] = lambda name: None,
     ) -> None:
         self.system = State.INVALID
-        #: Whether the behaviours are kept for another run: they are not closed then.
+        #: Whether the models are kept for another run: they are not closed then.
         self.kept = False
         #: The participants that the system controller requires; empty: all are required.
         self.required: frozenset[str] = frozenset()
@@ -49,12 +49,12 @@ class LifecycleGroup:
         self.of = {
             name: ParticipantLifecycle(
                 name,
-                behaviour,
+                model,
                 operation=modes.get(name, Operation.COORDINATED),
                 on_change=self._changed,
                 host=host(name),
             )
-            for name, behaviour in behaviours.items()
+            for name, model in models.items()
         }
 
     @contextmanager
@@ -146,7 +146,7 @@ class LifecycleGroup:
             self._quietly(life.abort, reason)
 
     def close(self) -> None:
-        """Release what the behaviours hold, whatever happened."""
+        """Release what the models hold, whatever happened."""
         if self.kept:
             return
         for life in self.of.values():

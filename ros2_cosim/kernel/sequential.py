@@ -25,7 +25,7 @@ class SequentialScheduler:
     """Runs a graph in process.
 
     :param graph: the checked system
-    :param behaviours: participant name -> model
+    :param models: participant name -> model
     :param stop_latency_ns: a stop requested at t ends the run at t + this
     :param timer: optional monotonic clock [ns] for the compute times of the summary
     :param observer: optional, called for each message sent
@@ -34,7 +34,7 @@ class SequentialScheduler:
     def __init__(
         self,
         graph: Graph,
-        behaviours: Mapping[str, Model],
+        models: Mapping[str, Model],
         *,
         stop_latency_ns: int = 0,
         timer: Callable[[], int] | None = None,
@@ -42,7 +42,7 @@ class SequentialScheduler:
     ) -> None:
         self.graph = graph
         self.runtimes = {
-            name: ParticipantRuntime(graph, name, behaviours[name], timer) for name in graph.order
+            name: ParticipantRuntime(graph, name, models[name], timer) for name in graph.order
         }
         self.stop_reason: str | None = None
         self.now = 0

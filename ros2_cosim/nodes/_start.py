@@ -149,19 +149,19 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     )
 
 
-def participant_node(started: Started, name: str, behaviour: Model) -> ParticipantNode:
+def participant_node(started: Started, name: str, model: Model) -> ParticipantNode:
     """The participant named, on the node of ``started``."""
     settings = started.scenario.participants[name]
     return ParticipantNode(
         started.session,
         started.wiring(),
         name,
-        behaviour,
+        model,
         NodeSettings(
             quantum_ns=started.scenario.clock_step,
             unsynchronised=settings.unsynchronised,
             operation=Operation(settings.mode),
-            cannot_reset=cannot_begin_anew(behaviour),
+            cannot_reset=cannot_begin_anew(model),
         ),
         time.perf_counter_ns,
     )
@@ -170,7 +170,7 @@ def participant_node(started: Started, name: str, behaviour: Model) -> Participa
 def run_participant(default_name: str, build: Callable[[Started, str], Model] | None = None) -> int:
     """The main of every participant: which one it is says the ROS parameter ``participant``.
 
-    :param build: makes the behaviour of the participant named; None: as the scenario says
+    :param build: makes the model of the participant named; None: as the scenario says
     """
     kept: list[Model] = []
 
@@ -188,10 +188,10 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
             return build(started, name) if build else bare_model(scenario, name, "ros")
 
         model = renewed(kept.pop(), name, make) if kept else make()
-        behaviour = with_adapters(scenario, name, model, realtime)
-        again = participant_node(started, name, behaviour).run()
+        model = with_adapters(scenario, name, model, realtime)
+        again = participant_node(started, name, model).run()
         if again:
-            kept.append(behaviour)
+            kept.append(model)
         return again
 
     return run_node(default_name, body)

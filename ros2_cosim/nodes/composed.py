@@ -36,7 +36,7 @@ class Kept(NamedTuple):
     """What is left of a run for the next one in this process."""
 
     control: RunControl
-    behaviours: dict[str, Model]
+    models: dict[str, Model]
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     control = _control(started, pacer, former)
     created = time.perf_counter_ns()
     sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
-    behaviours: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     again = False
     repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))
     lifecycles: RosLifecycle | None = None
@@ -70,12 +70,12 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             run_id=started.run_id(),
             timer=pacer.clock.now,
         )
-        _make_models(started, realtime, former, behaviours, control)
+        _make_models(started, realtime, former, models, control)
         if repeats and control.no_reset:
             raise RunError(f"--repeat: this run cannot begin anew: {control.no_reset}")
         scheduler = SequentialScheduler(
             graph,
-            behaviours,
+            models,
             stop_latency_ns=scenario.stop_latency,
             timer=time.perf_counter_ns,
             observer=node.observe,
@@ -84,7 +84,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
             read_unsynchronised(session, graph, runtime, scenario.participants[name].unsynchronised)
         lifecycles = RosLifecycle(
             session,
-            behaviours,
+            models,
             scheduler,
             partial(node.wait, scheduler),
             started.run_id(),
@@ -121,7 +121,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         if lifecycles is not None:
             lifecycles.leave()
         else:
-            LifecycleGroup({**(former.behaviours if former else {}), **behaviours}).close()
+            LifecycleGroup({**(former.models if former else {}), **models}).close()
     # What publishing and recording took belongs to no participant.
     reports["composed"] = ParticipantReport(
         "composed", 0, "", 0, 0, node.transport_ns, 0, 0, 0, "{}"
@@ -137,7 +137,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     )
     write_results(output, scenario, reports, facts)
     if again:
-        kept.append(Kept(control, behaviours))
+        kept.append(Kept(control, models))
     return again
 
 
@@ -160,19 +160,19 @@ def _make_models(
     started: Started,
     realtime: RealtimeRun,
     former: Kept | None,
-    behaviours: dict[str, Model],
+    models: dict[str, Model],
     control: RunControl,
 ) -> None:
     """Make the models of all participants, or take those of the run before.
 
-    :param behaviours: gets them, one after the other: they are closed if one fails
+    :param models: gets them, one after the other: they are closed if one fails
     :param control: learns of a participant that cannot begin anew
     """
     scenario = started.scenario
     for name in started.graph.order:
         make = partial(bare_model, scenario, name, "composed")
-        model = renewed(former.behaviours[name], name, make) if former else make()
-        behaviours[name] = with_adapters(scenario, name, model, realtime)
+        model = renewed(former.models[name], name, make) if former else make()
+        models[name] = with_adapters(scenario, name, model, realtime)
         obstacle = cannot_begin_anew(model)
         if obstacle and not control.no_reset:
             control.no_reset = f"participant '{name}': {obstacle}"

@@ -31,10 +31,10 @@ def main() -> int:
     return run_node("participants", partial(_host, {}))
 
 
-def _host(behaviours: dict[str, Model], started: Started) -> bool:
+def _host(models: dict[str, Model], started: Started) -> bool:
     """Run all participants of the process.
 
-    :param behaviours: of those that take part again; changed to those that will
+    :param models: of those that take part again; changed to those that will
     """
     session, scenario = started.session, started.scenario
     process = session.parameter("process", session.node.get_name())
@@ -45,13 +45,13 @@ def _host(behaviours: dict[str, Model], started: Started) -> bool:
             f"{', '.join(hosted(scenario)) or 'no participant with the key process'}"
         )
     if session.repetition:
-        names = [name for name in names if name in behaviours]
+        names = [name for name in names if name in models]
     failures = _Failures(session, started.starter)
-    members = _members(started, names, behaviours, failures)
+    members = _members(started, names, models, failures)
     endings = run_members(session, members, failures.report)
     again = {ending.member.name for ending in endings if ending.again}
-    for name in behaviours.keys() - again:
-        del behaviours[name]
+    for name in models.keys() - again:
+        del models[name]
     failures.check(all_of=len(names))
     if session.stop_signal is not None:
         raise Cancelled("the process was asked to end")
@@ -62,11 +62,11 @@ def _host(behaviours: dict[str, Model], started: Started) -> bool:
 
 
 def _members(
-    started: Started, names: list[str], behaviours: dict[str, Model], failures: _Failures
+    started: Started, names: list[str], models: dict[str, Model], failures: _Failures
 ) -> list[Member]:
     """Make the participants one after the other, without those that fail and can be spared.
 
-    :param behaviours: those of the run before; then those of this one
+    :param models: those of the run before; then those of this one
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     scenario = started.scenario
@@ -81,16 +81,16 @@ def _members(
                 return bare_model(scenario, name, "ros")
 
             try:
-                former = behaviours.pop(name, None)
+                former = models.pop(name, None)
                 model = renewed(former, name, make) if former is not None else make()
-                behaviours[name] = with_adapters(scenario, name, model, realtime())
-                node = participant_node(member, name, behaviours[name])
+                models[name] = with_adapters(scenario, name, model, realtime())
+                node = participant_node(member, name, models[name])
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)
-                _close({name: behaviours.pop(name)} if name in behaviours else {})
+                _close({name: models.pop(name)} if name in models else {})
                 if required():
-                    _close(behaviours)
+                    _close(models)
                 failures.check(all_of=len(names))
             else:
                 stack.push(member.session)
@@ -143,9 +143,9 @@ class _Failures:
             raise ReportedError
 
 
-def _close(behaviours: dict[str, Model]) -> None:
-    LifecycleGroup(behaviours).close()
-    behaviours.clear()
+def _close(models: dict[str, Model]) -> None:
+    LifecycleGroup(models).close()
+    models.clear()
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ sees the same participants in shapes ``composed`` and ``ros``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
 from ros2_cosim.kernel.errors import LifecycleError
 from ros2_cosim.kernel.lifecycle import Change, Operation, State
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Host
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
@@ -26,7 +26,7 @@ class RosLifecycle(LifecycleGroup):
     """The lifecycles of all participants of one process, visible on ROS.
 
     :param session: the ROS node of the process
-    :param behaviours: participant name -> model
+    :param models: participant name -> model
     :param scheduler: runs them
     :param wait: handles what arrives, for so many seconds, while a step or a handler is open
     :param run_id: names this run in every message
@@ -35,7 +35,7 @@ class RosLifecycle(LifecycleGroup):
     def __init__(
         self,
         session: Session,
-        behaviours: Mapping[str, Any],
+        models: Mapping[str, Model],
         scheduler: SequentialScheduler,
         wait: Callable[[float], None],
         run_id: str,
@@ -48,9 +48,9 @@ class RosLifecycle(LifecycleGroup):
         self._systems = session.writer(topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, latched)
         self._run_id = run_id
         self._scheduler = scheduler
-        nodes = {name: session.add_node(name) for name in behaviours}
+        nodes = {name: session.add_node(name) for name in models}
         super().__init__(
-            behaviours,
+            models,
             operations=operations,
             on_change=self._publish_change,
             on_system=self._publish_system,

@@ -67,7 +67,7 @@ def connected_node(context: ModelContext, settings: ForeignSettings) -> ForeignN
 
 
 class ForeignNodeAdapter:
-    """The behaviour of a participant whose model is a foreign node.
+    """The model of a participant whose model is a foreign node.
 
     :param graph: the checked system
     :param settings: how the node is started and tied to the ports

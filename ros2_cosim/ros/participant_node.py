@@ -51,7 +51,7 @@ class NodeSettings:
     :ivar recorded: whether a recorder subscribes to all data topics
     :ivar unsynchronised: input ports read from outside of the simulated time -> topic
     :ivar operation: whether it starts and stops together with the others
-    :ivar cannot_reset: why its behaviour cannot take part in another run; empty if it can
+    :ivar cannot_reset: why its model cannot take part in another run; empty if it can
     """
 
     quantum_ns: int
@@ -67,7 +67,7 @@ class ParticipantNode:
     :param session: the ROS node
     :param wiring: the system and its topics
     :param name: the participant
-    :param behaviour: its model
+    :param model: its model
     :param settings: how it takes part
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
     """
@@ -77,7 +77,7 @@ class ParticipantNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        behaviour: Model,
+        model: Model,
         settings: NodeSettings,
         timer: Callable[[], int],
     ) -> None:
@@ -86,7 +86,7 @@ class ParticipantNode:
         self._name = name
         self._timer = timer
         self._spec = graph.participants[name]
-        self._runtime = ParticipantRuntime(graph, name, behaviour, timer)
+        self._runtime = ParticipantRuntime(graph, name, model, timer)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
         self._granted = NEVER
@@ -96,7 +96,7 @@ class ParticipantNode:
         host = Host(self._wait_in_step, session.wake, session.node)
         self._life = ParticipantLifecycle(
             name,
-            behaviour,
+            model,
             operation=settings.operation,
             on_change=self._changed,
             host=host,
@@ -146,7 +146,7 @@ class ParticipantNode:
     def run(self) -> bool:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
-        :returns: whether the run begins anew: then the behaviour has not been closed
+        :returns: whether the run begins anew: then the model has not been closed
         :raises RunError: the run was aborted, or this participant failed
         :raises Cancelled: the process was asked to end
         """
@@ -184,7 +184,7 @@ class ParticipantNode:
             self._fail(error)
             raise
         finally:
-            if not self._begins_anew:  # else the behaviour is wanted for the next run
+            if not self._begins_anew:  # else the model is wanted for the next run
                 life.close()
         return False
 

@@ -25,6 +25,7 @@ from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
     Process,
@@ -33,7 +34,6 @@ from ros2_cosim.scenario.plan import (
     resolve_ports,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
-from ros2_cosim.scenario.without import without as leave_out
 
 SHAPES = ("ros", "composed", "inproc")
 SIMULATORS = ("headless", "carla")

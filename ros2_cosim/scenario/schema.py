@@ -163,7 +163,7 @@ class Scenario(Section):
     duration: PositiveDuration
     #: A stop requested at t ends the run at t + this.
     stop_latency: PositiveDuration = 500_000_000
-    #: How far a participant may be ahead of the clock; 0 is lockstep: nobody begins a step
+    #: How far a participant may be ahead of the clock; 0 is lockstep: no participant begins a step
     #: before all have finished the one before.
     run_ahead: Duration = 500_000_000
     #: ``/clock`` may move in steps as large as this: at most half of ``run_ahead``.

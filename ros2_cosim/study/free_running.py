@@ -86,11 +86,11 @@ class _FreeRuntime(ParticipantRuntime):
         self,
         graph: Graph,
         name: str,
-        behaviour: Model,
+        model: Model,
         timer: Callable[[], int] | None,
         counts: FreeRunningCounts,
     ) -> None:
-        super().__init__(graph, name, behaviour, timer)
+        super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
         for port, channels in self._latched:
             mine = [ArrivalChannel(c.index, c.delayed, counts) for c in channels]
@@ -117,11 +117,11 @@ class _Incoming:
 class FreeRunning:
     """One participant that runs on whatever has arrived.
 
-    A behaviour's wish to end the run is not heard: a free run lasts its duration.
+    A model's wish to end the run is not heard: a free run lasts its duration.
 
     :param graph: the checked system
     :param name: the participant
-    :param behaviour: its model
+    :param model: its model
     :param end_ns: activations at or after this time do not run
     :param timer: optional monotonic time source [ns] for compute times
     """
@@ -130,13 +130,13 @@ class FreeRunning:
         self,
         graph: Graph,
         name: str,
-        behaviour: Model,
+        model: Model,
         *,
         end_ns: int = FOREVER,
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.counts = FreeRunningCounts()
-        self.runtime = _FreeRuntime(graph, name, behaviour, timer, self.counts)
+        self.runtime = _FreeRuntime(graph, name, model, timer, self.counts)
         self.end_ns = end_ns
         self._last = NEVER
         self._last_periodic = NEVER

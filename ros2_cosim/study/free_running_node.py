@@ -51,7 +51,7 @@ class FreeRunningNode:
     :param session: the ROS node
     :param wiring: the system and its topics
     :param name: the participant
-    :param behaviour: its model
+    :param model: its model
     :param factor: wanted real-time factor
     :param end_ns: the run ends at this simulated time
     :param watched: a topic that the clock reads, too
@@ -63,7 +63,7 @@ class FreeRunningNode:
         session: Session,
         wiring: Wiring,
         name: str,
-        behaviour: Model,
+        model: Model,
         *,
         factor: float,
         end_ns: int,
@@ -73,11 +73,11 @@ class FreeRunningNode:
         graph = wiring.graph
         self._session = session
         self._name = name
-        self._behaviour = behaviour
+        self._model = model
         self._scale = TimeScale(factor)
         self._timer = timer
         self._end = end_ns
-        self._free = FreeRunning(graph, name, behaviour, end_ns=end_ns, timer=timer)
+        self._free = FreeRunning(graph, name, model, end_ns=end_ns, timer=timer)
         self._start: int | None = None
         self._max_lag = 0
         self._finished = 0
@@ -119,7 +119,7 @@ class FreeRunningNode:
                 self._states.flush()
             raise
         finally:
-            self._behaviour.close()
+            self._model.close()
 
     def _taker(self, channels: list[int]) -> Callable[[Sample], None]:
         free, publish = self._free, self._outputs.publish
@@ -194,7 +194,7 @@ class FreeRunningNode:
     def _report(self) -> None:
         free = self._free
         counts = free.counts
-        self._behaviour.finish()
+        self._model.finish()
         report = report_of(free.runtime)
         details = json.loads(report.details_json)
         del details["times"]

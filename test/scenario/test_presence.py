@@ -15,10 +15,10 @@ from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario, make_scenario, save_scenario
 from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.scenario.without import without
 
 
 def data(**settings: object) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_a_process_that_may_end_or_fail_is_marked(tmp_path: Path) -> None:
 
 
 def test_without_an_optional_participant_its_readers_go_on(tmp_path: Path) -> None:
-    left = without(made(required=False), ["extra"])
+    left = leave_out(made(required=False), ["extra"])
     assert left.participants["only"].inputs["in"].unfed
     assert left.participants["both"].inputs["a"].source == ("source.out",)
     summary = run_inproc(left, tmp_path, record=False)
@@ -113,13 +113,13 @@ def test_without_an_optional_participant_its_readers_go_on(tmp_path: Path) -> No
 )
 def test_who_cannot_be_left_out_is_named(name: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        without(made(required=False), [name])
+        leave_out(made(required=False), [name])
     assert str(caught.value).startswith(told)
 
 
 def test_nobody_left_out_changes_nothing() -> None:
     whole = made(required=False)
-    assert without(whole, []) is whole
+    assert leave_out(whole, []) is whole
 
 
 def test_an_input_is_not_unfed_by_mistake() -> None:
@@ -135,7 +135,7 @@ def test_the_command_line_leaves_out(tmp_path: Path) -> None:
     arguments = ["run", str(file), "--shape", "inproc", "--without", "extra", "--no-bag"]
     result = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
-    left = without(made(required=False), ["extra"])
+    left = leave_out(made(required=False), ["extra"])
     expected = run_inproc(left, tmp_path, record=False).trace_sha256
     assert f"trace {expected}" in result.stdout
 

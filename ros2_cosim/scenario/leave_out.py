@@ -10,10 +10,10 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 
-def without(scenario: Scenario, names: Sequence[str]) -> Scenario:
+def leave_out(scenario: Scenario, names: Sequence[str]) -> Scenario:
     """Leave optional participants out, as if the scenario did not have them.
 
-    Others read nothing from them. An input that nobody else feeds stays empty (``unfed``): a
+    Others read nothing from them. An input without any other writer stays empty (``unfed``): a
     latched one holds no value, a triggering one no sample; a participant whose activation
     function can then never hold is there, but never activated.
 
