@@ -27,6 +27,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
+from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
@@ -357,7 +358,7 @@ def test_activation_forms_of_the_clock_page_are_understood() -> None:
         mean = changed["participants"]["mean"]
         mean["activation"] = yaml.safe_load(form)
         mean["inputs"] = {"a": "wave.raw", "b": "wave.raw"}
-        graph = cli.build_graph(schema.make_scenario(changed, form))
+        graph = build_graph(schema.make_scenario(changed, form))
         assert isinstance(graph.participants["mean"].activation, Activation)
 
 
@@ -368,7 +369,7 @@ def test_latency_forms_of_the_clock_page_are_understood() -> None:
     for row in table:
         latency = yaml.safe_load(names(row[0])[0])
         scenario["participants"]["wave"]["outputs"]["raw"]["latency"] = latency
-        cli.build_graph(schema.make_scenario(scenario, str(latency)))
+        build_graph(schema.make_scenario(scenario, str(latency)))
 
 
 def cosim(*arguments: str, directory: Path) -> str:
