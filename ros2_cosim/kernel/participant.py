@@ -59,6 +59,8 @@ class ModelContext:
     graph: Graph | None = None
     watchdog_s: float = 30.0
     period_ns: int | None = None
+    #: Whether the clock decides when it enters.
+    enters_freely: bool = False
     output_types: Mapping[str, str] = field(default_factory=dict)
     input_types: Mapping[str, str] = field(default_factory=dict)
 

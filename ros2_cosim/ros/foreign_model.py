@@ -59,10 +59,16 @@ class ForeignNode(Model):
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: ForeignSettings) -> None:
-        """See whether the program is there.
+        """See whether the program is there, and its clock can be set.
 
-        :raises ConfigurationError: it is not
+        :raises ConfigurationError: it is not, or cannot
         """
+        follows_clock = parameters.use_sim_time and context.period_ns is not None
+        if follows_clock and parameters.clock_start is None and context.enters_freely:
+            raise ConfigurationError(
+                f"participants.{context.name}.enter: missing; a foreign node whose timers follow the "
+                "simulated clock must know when it enters"
+            )
         if parameters.attach:
             return
         command = foreign_command(parameters, context.base_directory, {}, context.where)

@@ -91,11 +91,6 @@ class ForeignNodeAdapter:
         self._newest: dict[str, tuple[int, int]] = {}
         self._first_clock = settings.clock_start
         if settings.use_sim_time and self._first_clock is None and spec.period_ns is not None:
-            if spec.free_entry:
-                raise ConfigurationError(
-                    f"participants.{name}.enter: missing; a foreign node whose timers follow the "
-                    "simulated clock must know when it enters"
-                )
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier == "parameters"
         base = settings.node_name or f"{name}_node"

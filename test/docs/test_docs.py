@@ -346,14 +346,14 @@ def test_the_examples_of_the_vehicle_simulator_hold(
 
 
 @pytest.fixture
-def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The models of the clock page can be imported."""
+def demo_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models that the scenario of the page names."""
     (tmp_path / "demo.py").write_text(example(CLOCK, "demo.py"), encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "demo", raising=False)
 
 
-@pytest.mark.usefixtures("demo")
+@pytest.mark.usefixtures("demo_models")
 def test_activation_forms_of_the_clock_page_are_understood() -> None:
     scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
     forms = [
@@ -371,7 +371,7 @@ def test_activation_forms_of_the_clock_page_are_understood() -> None:
         assert isinstance(graph.participants["mean"].activation, Activation)
 
 
-@pytest.mark.usefixtures("demo")
+@pytest.mark.usefixtures("demo_models")
 def test_latency_forms_of_the_clock_page_are_understood() -> None:
     scenario = yaml.safe_load(example(CLOCK, "demo.yaml"))
     table = [row for row in rows(section(CLOCK, "Keys of an output")) if len(row) == 2]
