@@ -66,8 +66,8 @@ class ForeignNode(Model):
         follows_clock = parameters.use_sim_time and context.period_ns is not None
         if follows_clock and parameters.clock_start is None and context.enters_freely:
             raise ConfigurationError(
-                f"participants.{context.name}.enter: missing; a foreign node whose timers follow the "
-                "simulated clock must know when it enters"
+                f"participants.{context.name}.enter: missing; a foreign node whose timers follow "
+                "the simulated clock must know when it enters"
             )
         if parameters.attach:
             return
