@@ -8,3 +8,7 @@ from pkgutil import extend_path
 __path__ = extend_path(__path__, __name__)
 
 __version__ = "0.1.0"
+
+from ros2_cosim.moved import install as _install_moved  # noqa: E402
+
+_install_moved()

@@ -15,8 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ros2_cosim.kernel.errors import CosimError
-from ros2_cosim.scenario.schema import OutdatedWarning
+from ros2_cosim.kernel.errors import CosimError, OutdatedWarning
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.

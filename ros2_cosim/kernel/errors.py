@@ -15,6 +15,10 @@ class CosimError(Exception):
     """Root of every error that this project raises on purpose."""
 
 
+class OutdatedWarning(FutureWarning):
+    """Something works, and has a newer name; the message gives it."""
+
+
 class ConfigurationError(CosimError):
     """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
 

@@ -24,7 +24,7 @@ from ros2_cosim.documents.settings import (
     Section,
     read_section,
 )
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.errors import ConfigurationError, OutdatedWarning
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
 from ros2_cosim.realtime.settings import (
@@ -272,10 +272,6 @@ def save_scenario(scenario: Scenario, path: Path) -> None:
     """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
     text = scenario.model_dump_json(by_alias=True, indent=1)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-class OutdatedWarning(UserWarning):
-    """Something in a scenario has a newer way to be said; the message names it."""
 
 
 #: Nodes that were nothing but a participant of one model.
