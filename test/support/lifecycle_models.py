@@ -41,10 +41,13 @@ class Log:
             file.write(text + "\n")
 
 
-def _service(context: ModelContext) -> tuple[VirtualTime, Log]:
+def _service(
+    context: ModelContext, other: str = "on_communication_ready_async"
+) -> tuple[VirtualTime, Log]:
+    """Time and log of a participant with all handlers but one of the two for readiness."""
     time, log = VirtualTime(context), Log(context)
     for name in HANDLERS:
-        if name != "on_communication_ready_async":
+        if name != other:
             time.set_handlers(**{name: lambda *a, n=name: log(" ".join([n, *(s.name for s in a)]))})
     return time, log
 
@@ -108,7 +111,7 @@ def make_server(context: ModelContext) -> VirtualTime:
 
 def make_asker(context: ModelContext) -> VirtualTime:
     """Asks the server within each of its steps, and sends the answer with the same step."""
-    time, log = _service(context)
+    time, log = _service(context, "on_communication_ready")
     clients: list[Any] = []
 
     def ready(complete: Any) -> None:
@@ -142,7 +145,6 @@ def make_asker(context: ModelContext) -> VirtualTime:
         time.send("out", Acceleration(1.0 if answer else 0.0, 0.0, 0.0))
         time.complete_step()
 
-    del time.__dict__["on_communication_ready"]
     time.set_handlers(on_communication_ready_async=ready)
     time.set_step_handler_async(step)
     return time
