@@ -86,7 +86,8 @@ def test_executable_of_a_package_runs_as_controller(scenario, package, tmp_path)
 def test_script_named_in_a_scenario_file_is_relative_to_it(scenario, script, tmp_path):
     path = tmp_path / "own.yaml"
     text = share_file("config/platoon.yaml").read_text()
-    path.write_text(text.replace("node: cacc_controller", "node: my_node.py"))
+    model = "model: cacc_controller\n"
+    path.write_text(text.replace(model, f"{model}    node: my_node.py\n"))
     own = controllers_of(load_scenario(path), tmp_path)
     assert [process.executable for process in own] == [str(script)] * 2
 

@@ -139,5 +139,5 @@ def test_undeclared_input_is_refused(run):
 
 
 def test_shape_without_ros_is_refused(run):
-    with pytest.raises(ConfigurationError, match="participant 'relay'.*--shape ros or composed"):
+    with pytest.raises(ConfigurationError, match=r"participants\.relay.*--shape ros or composed"):
         run(scenarios.relay(), "inproc")
