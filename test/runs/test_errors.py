@@ -45,7 +45,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown model": (
         ["--set", "participants.v2v.model=nosuch"],
-        "participant 'v2v': unknown model 'nosuch'; known are cacc_controller, carla_world",
+        "participants.v2v.model: found 'nosuch'; allowed are cacc_controller, ",
     ),
     "unknown node": (
         ["--set", "participants.v2v.node=nosuch"],
@@ -53,11 +53,11 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "wrong parameter of a law": (
         ["--set", "participants.cacc1.parameters.law_parameters={kp: much}"],
-        "participant 'cacc1': PloegCacc: kp is 'much'; it must be a finite number > 0",
+        "participants.cacc1.parameters.law_parameters.kp: found 'much'; allowed is a number",
     ),
     "unknown vehicle": (
         ["--set", "participants.sensor1.parameters.ego=ghost"],
-        "sensor1: found vehicle 'ghost'; allowed are follower1, follower2, leader",
+        "participants.sensor1.parameters.ego: found vehicle 'ghost'; allowed are follower1, ",
     ),
     "map file missing": (["--set", "scene.map=nosuch.xodr"], "scene.map: "),
     "map that only CARLA has": (
@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "unknown weather": (["--set", "scene.weather=Fog"], "weather 'Fog' unknown; there are: Clear"),
     "start beside the road": (
         ["--set", "scene.vehicles.leader.s=99999"],
-        "s=99999 is not on road 1: 0 to 3200.0 is allowed",
+        "scene.vehicles.leader: s=99999.0 is not on road 1: 0 to 3200.0 is allowed",
     ),
     "zero-delay loop": (
         ["--set", "participants.world.inputs.control/follower1.delayed=false"],
