@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "unknown weather": (["--set", "scene.weather=Fog"], "weather 'Fog' unknown; there are: Clear"),
     "start beside the road": (
         ["--set", "scene.vehicles.leader.s=99999"],
-        "scene.vehicles.leader: s=99999.0 is not on road 1: 0 to 3200.0 is allowed",
+        "s=99999.0 is not on road 1: 0 to 3200.0 is allowed",
     ),
     "zero-delay loop": (
         ["--set", "participants.world.inputs.control/follower1.delayed=false"],
