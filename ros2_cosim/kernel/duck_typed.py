@@ -60,8 +60,8 @@ class DuckTyped(Model):
             if callable(member):
                 bound[name] = member
         self._bound = bound
-        self._stops = hasattr(made, "stop_reason")
-        self._chooses = hasattr(made, "next_time")
+        self.sets_stop_reason = hasattr(made, "stop_reason")
+        self.sets_next_time = hasattr(made, "next_time")
         self._transports = hasattr(made, "transport_ns")
         # No call in between where it is hot.
         self.activate = made.activate  # type: ignore[method-assign]
@@ -69,13 +69,13 @@ class DuckTyped(Model):
     @property
     def stop_reason(self) -> str | None:  # type: ignore[override]
         """The object's own, None without one."""
-        reason: str | None = self._made.stop_reason if self._stops else None
+        reason: str | None = self._made.stop_reason if self.sets_stop_reason else None
         return reason
 
     @property
     def next_time(self) -> int | None:  # type: ignore[override]
         """The object's own, None without one."""
-        time: int | None = self._made.next_time if self._chooses else None
+        time: int | None = self._made.next_time if self.sets_next_time else None
         return time
 
     @property
@@ -140,7 +140,7 @@ class DuckTyped(Model):
     def reset(self) -> None:
         """Pass on, and forget why the object wanted the run to end."""
         self._call("reset")
-        if self._stops:
+        if self.sets_stop_reason:
             self._made.stop_reason = None
 
     def save_state(self) -> Any:

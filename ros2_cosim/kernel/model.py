@@ -229,6 +229,9 @@ class Model(ABC):
     traits: ClassVar[Traits] = Traits()
     stop_reason: str | None = None
     next_time: int | None = None
+    #: Whether it may set those two at all: the kernel does not look at them otherwise.
+    sets_stop_reason: bool = True
+    sets_next_time: bool = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -368,6 +371,8 @@ class Wrapper(Model):
     def __init__(self, inner: Model) -> None:
         self._inner = inner
         self.traits = inner.traits  # type: ignore[misc]
+        self.sets_stop_reason = inner.sets_stop_reason
+        self.sets_next_time = inner.sets_next_time
 
     @property
     def inner(self) -> Model:

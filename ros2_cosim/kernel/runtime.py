@@ -100,6 +100,8 @@ class ParticipantRuntime:
         self._timer = timer
         self._period_ns = spec.period_ns
         self._activate = model.activate
+        self._can_stop = model.sets_stop_reason
+        self._can_choose = model.sets_next_time
         self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
@@ -199,9 +201,11 @@ class ParticipantRuntime:
             ) from error
         if timer:
             self.compute_ns += timer() - started
-        if self.model.next_time is not None:
-            self._choose_next(time, self.model.next_time)
-        if self.stop_reason is None:
+        if self._can_choose:
+            chosen = self.model.next_time
+            if chosen is not None:
+                self._choose_next(time, chosen)
+        if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.model.stop_reason
             if self.stop_reason is not None:
                 self.stop_time = time

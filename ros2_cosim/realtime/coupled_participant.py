@@ -73,6 +73,7 @@ class CoupledParticipant(Wrapper):
         began: Callable[[int], None] = lambda te: None,
     ) -> None:
         super().__init__(inner)
+        self.sets_next_time = False
         self._computation = computation
         self._arrivals = ArrivalLog(arrivals)
         self._coupling = coupling

@@ -218,7 +218,10 @@ def test_a_wrapper_forwards_every_member() -> None:
     """No member that is declared is forgotten, now or when one is added."""
     #: The asynchronous one stands for both.
     not_through = {"on_communication_ready"}
-    attributes = {"stop_reason", "next_time", "traits", "begins_anew", "ready_handlers"}
+    attributes = {
+        *("stop_reason", "next_time", "sets_stop_reason", "sets_next_time"),
+        *("traits", "begins_anew", "ready_handlers"),
+    }
     methods = DECLARED - DESCRIPTIVE - not_through - attributes
     kind = type("All", (Noting,), {name: _noting(name) for name in methods})
     for name in sorted(methods):
