@@ -27,6 +27,8 @@ SLOW_PLACES = (
     "runs",
     "tutorials",
     "carla_bridge/test_client_world.py",
+    "carla_headless/test_client.py",
+    "carla_headless/test_garbage.py",
     "carla_headless/test_server_process.py",
     "carla_headless/test_slow_reader.py",
     "dcp/test_cli.py",
@@ -39,9 +41,11 @@ SLOW_PLACES = (
     "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
+    "packaging/test_metadata.py::test_python_requirements_are_declared_on_both_sides",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
     "study/test_runs.py",
+    "vds/test_dashboard.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}
