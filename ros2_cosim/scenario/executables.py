@@ -14,9 +14,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import ros2_cosim
 from ros2_cosim.documents.installed import PACKAGE, find_executable
 from ros2_cosim.kernel.errors import ConfigurationError
+
+#: Nodes of this package that run a participant.
+PARTICIPANT_NODES = ("cacc_controller", "participant")
 
 
 class Executable(NamedTuple):
@@ -44,11 +46,10 @@ def find_node(node: str, directory: Path, where: str) -> Executable:
     :raises ConfigurationError: it is not there
     """
     if not is_own(node):
-        known = _own_package_nodes()
-        if node not in known:
+        if node not in PARTICIPANT_NODES:
             raise ConfigurationError(
-                f"{where}: found '{node}'; allowed are {', '.join(known)}, path/to/script.py and "
-                "package/executable"
+                f"{where}: found '{node}'; allowed are {', '.join(PARTICIPANT_NODES)}, "
+                "path/to/script.py and package/executable"
             )
         return Executable(PACKAGE, node)
     script = (directory / node).absolute()
@@ -73,8 +74,3 @@ def find_installed(package: str, name: str, where: str) -> Path:
         f"{where}: there is neither a file {package}/{name} nor an executable '{name}' of an "
         f"installed ROS package '{package}'; is its workspace sourced?"
     )
-
-
-def _own_package_nodes() -> list[str]:
-    directory = Path(ros2_cosim.__file__).parent / "nodes"
-    return sorted(p.stem for p in directory.glob("*.py") if not p.stem.startswith("_"))
