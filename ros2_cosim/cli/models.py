@@ -68,6 +68,8 @@ def _print_page(page: ModelPage) -> None:
             cells = (port.name, port.direction, port.type, needed, port.description)
             table.add_row(*map(escape, cells))
         console.print(table)
+    for name, service_type, text in page.services:
+        console.print(f"Service {name} ({service_type}): {text}", markup=False)
     if page.other_ports:
         console.print("Further ports: as its parameters say, or any.")
     if page.parameters:

@@ -143,6 +143,12 @@ class DuckTyped(Model):
         if self.sets_stop_reason:
             self._made.stop_reason = None
 
+    def answer_service(self, name: str, request: Any) -> Any:
+        """Pass on, to an object that answers services."""
+        if "answer_service" in self._bound:
+            return self._call("answer_service", name, request)
+        return super().answer_service(name, request)
+
     def save_state(self) -> Any:
         """Pass on."""
         return self._call("save_state")

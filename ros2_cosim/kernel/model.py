@@ -70,6 +70,18 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Service:
+    """One declared service of a model: requests that it answers between two activations.
+
+    ``type`` is the service type (``package/srv/Name``).
+    """
+
+    name: str
+    type: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
 class Ports:
     """All ports of a model, as its parameters and the scene make them.
 
@@ -244,6 +256,9 @@ class Model(ABC):
         :param parameters: an instance of ``Parameters``
         """
 
+    #: The services that it answers, by :meth:`answer_service`.
+    offered_services: ClassVar[tuple[Service, ...]] = ()
+
     @classmethod
     def port_names(cls, context: ModelContext, parameters: Any) -> Mapping[str, Sequence[str]]:
         """Placeholder in the names of ports -> what stands for it, in order."""
@@ -324,6 +339,14 @@ class Model(ABC):
 
     def reset(self) -> None:
         """Forget everything, for a run that begins anew in the same process."""
+
+    def answer_service(self, name: str, request: Any) -> Any:
+        """Answer a request to one of ``offered_services``; comes between two activations.
+
+        :raises ConfigurationError: it offers no such service
+        """
+        offered = ", ".join(service.name for service in self.offered_services) or "none"
+        raise ConfigurationError(f"found a request to service '{name}'; it offers {offered}")
 
     def save_state(self) -> Any:
         """The state as plain data; only of a model whose trait ``saves`` says so."""
@@ -432,6 +455,10 @@ class Wrapper(Model):
     def reset(self) -> None:
         """Pass on."""
         self._inner.reset()
+
+    def answer_service(self, name: str, request: Any) -> Any:
+        """Pass on."""
+        return self._inner.answer_service(name, request)
 
     def save_state(self) -> Any:
         """What the inner model saves."""

@@ -64,6 +64,7 @@ class ModelPage(NamedTuple):
     parameters: tuple[ParameterRow, ...]
     ports: tuple[PortRow, ...]
     other_ports: bool
+    services: tuple[tuple[str, str, str], ...] = ()
 
 
 def model_page(name: str) -> ModelPage:
@@ -84,6 +85,7 @@ def model_page(name: str) -> ModelPage:
         tuple(ports),
         # A model with a method of its own for its ports takes them from its parameters.
         kind.other_ports or "declared_ports" in vars(kind),
+        tuple((s.name, s.type, s.description) for s in kind.offered_services),
     )
 
 
@@ -285,6 +287,8 @@ def models_table() -> str:
                 text = "; ".join(filter(None, (note, port.description)))
                 lines.append(f"| `{port.name}` | {port.direction} | `{port.type}` | {text} |")
             lines.append("")
+        for name, service_type, text in page.services:
+            lines += [f"Service `{name}` (`{service_type}`): {text}", ""]
         if page.other_ports:
             lines += ["Further ports: as its parameters say, or any.", ""]
         if page.parameters:

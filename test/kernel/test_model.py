@@ -19,6 +19,7 @@ from ros2_cosim.kernel.model import (
     Needs,
     Ports,
     Report,
+    Service,
     Traits,
     Wrapper,
     edit_distance,
@@ -37,6 +38,7 @@ DESCRIPTIVE = {
     "check_settings",
     "drawn_sectors",
     "declared_repeatability",
+    "offered_services",
 }
 STEP = Step(0, {}, {})
 
@@ -253,3 +255,16 @@ def test_a_wrapper_forwards_every_member() -> None:
 def test_edits_between_two_names(one: str, other: str, far: int) -> None:
     assert edit_distance(one, other) == edit_distance(other, one) == far
     assert edit_distance("activate", "on_starting") > 2
+
+
+def test_a_service_that_is_not_offered_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="service 'tune'; it offers none"):
+        Plain().answer_service("tune", {})
+
+    class Tuned(Plain):
+        offered_services = (Service("tune", "std_srvs/srv/SetBool"),)
+
+        def answer_service(self, name: str, request: Any) -> Any:
+            return (name, request)
+
+    assert Wrapper(Tuned()).answer_service("tune", 1) == ("tune", 1)
