@@ -44,6 +44,7 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
+from ros2_cosim.run.dds import USER_CHOICES  # noqa: E402
 from ros2_cosim.run.domain_lock import claim, listened_to  # noqa: E402
 from ros2_cosim.run.inproc import run_inproc  # noqa: E402
 from ros2_cosim.scenario.schema import make_scenario  # noqa: E402
@@ -219,8 +220,7 @@ def reference(size: int) -> str:
 
 def clean_environment(domain: int, logs: Path) -> dict[str, str]:
     """The environment of one run: a domain and a mark of its own."""
-    dropped = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
-    environment = {k: v for k, v in os.environ.items() if k not in dropped}
+    environment = {k: v for k, v in os.environ.items() if k not in USER_CHOICES}
     path = [str(_HERE), str(_HERE.parent), environment.get("PYTHONPATH", "")]
     return {
         **environment,

@@ -12,8 +12,6 @@ from types import FrameType
 from typing import TextIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ros2_cosim.kernel.errors import CosimError, OutdatedWarning
 
@@ -96,6 +94,9 @@ def progress_of(name: str, duration_ns: int) -> Iterator[Callable[[int], None]]:
 
         yield tell
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line ``cosim``."""
+"""The command line ``cosim``.
+
+A command imports what it runs when it runs: ``cosim check`` must not wait for the rooms of others.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import shlex
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,23 +29,14 @@ from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.vds import app as vds_app
-from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.realtime.pacing import parse_rate
-from ros2_cosim.record.summary import Summary, print_repetitions, print_summary
-from ros2_cosim.run.bringup import (
-    PreparedRun,
-    RunRequest,
-    adjusted_scenario,
-    bring_up,
-)
 from ros2_cosim.run.options import OPTIONS
-from ros2_cosim.run.output_directory import repetitions, shown
-from ros2_cosim.scenario.check import ScenarioError, check_scenario
-from ros2_cosim.scenario.declaration import declare_all
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan, resolve_ports
-from ros2_cosim.scenario.schema import load_scenario
+
+if TYPE_CHECKING:
+    from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.record.summary import Summary
+    from ros2_cosim.run.bringup import PreparedRun
+    from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
     name="cosim",
@@ -83,6 +77,11 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
     """Run a scenario to its end; bag, summary and report go to the output directory."""
+    from ros2_cosim.realtime.pacing import parse_rate
+    from ros2_cosim.record.summary import print_repetitions, print_summary
+    from ros2_cosim.run.bringup import RunRequest, bring_up
+    from ros2_cosim.run.output_directory import repetitions, shown
+
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         request = RunRequest(
             scenario,
@@ -125,6 +124,8 @@ def replay(
     bag: Bag = True,
 ) -> None:
     """Repeat a run from its scenario and its arrival record; compare the traces."""
+    from ros2_cosim.record.summary import print_summary
+    from ros2_cosim.run.bringup import RunRequest, bring_up
     from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
 
     with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -168,6 +169,10 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check a scenario: file, wiring, models and their parameters; nothing is made or run."""
+    from ros2_cosim.kernel import lookahead
+    from ros2_cosim.scenario.check import ScenarioError, check_scenario
+    from ros2_cosim.scenario.schema import load_scenario
+
     with clear_errors():
         try:
             graph = check_scenario(load_scenario(scenario, settings or ()), shape)
@@ -205,7 +210,10 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Print the processes that shape ros would start, one command line each."""
+    from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 
     with clear_errors():
         request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
@@ -301,6 +309,8 @@ app.command("carla-headless")(carla_headless)
 def _describe_world(scenario: Path) -> SlaveDescription:
     """The DCP description of the first participant whose plant is a DCP slave."""
     from ros2_cosim.carla_bridge.describe import describe_world
+    from ros2_cosim.scenario.declaration import declare_all
+    from ros2_cosim.scenario.schema import load_scenario
 
     loaded = load_scenario(scenario)
     for declaration in declare_all(loaded).values():

@@ -13,14 +13,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.random import Philox
+from typing import TYPE_CHECKING, Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import log
 from ros2_cosim.kernel.normal_quantile import normal_quantile
 from ros2_cosim.kernel.time import format_ns, parse_duration
+
+if TYPE_CHECKING:
+    from numpy.random import Philox
 
 _DOMAIN = b"ros2_cosim random stream 1"
 _SMALLEST_BUFFER = 16
@@ -58,14 +59,15 @@ class RandomStream:
     probability below n / 2^64.
     """
 
-    __slots__ = ("_bits", "_buffer", "_size", "_take")
+    __slots__ = ("_bits", "_buffer", "_key", "_size", "_take")
 
     def __init__(self, run_seed: int, participant: str, stream: str) -> None:
         """Open the stream at its beginning.
 
         :raises ConfigurationError: a part of the wrong type
         """
-        self._bits = Philox(key=stream_key(run_seed, participant, stream))
+        self._key = stream_key(run_seed, participant, stream)
+        self._bits: Philox | None = None
         self._size = _SMALLEST_BUFFER
         self._buffer: list[int] = []
         self._take = self._buffer.pop
@@ -73,6 +75,11 @@ class RandomStream:
     def _refill(self) -> int:
         # Asking numpy for one word costs more than the word: ask for more and more at once.
         # The buffer is filled in place because ``_take`` is bound to it.
+        if self._bits is None:
+            # Not before the first draw: to load numpy would be most of the time of a mere check.
+            from numpy.random import Philox
+
+            self._bits = Philox(key=self._key)
         words = self._bits.random_raw(self._size).tolist()
         words.reverse()
         self._buffer.extend(words)

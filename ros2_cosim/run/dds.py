@@ -27,7 +27,7 @@ from ros2_cosim.run.domain_lock import own_domain
 
 PROFILE_FILE = "fastdds.xml"
 #: Variables by which users choose DDS settings of their own, which then hold.
-_USER_CHOICES = (
+USER_CHOICES = (
     "FASTRTPS_DEFAULT_PROFILES_FILE",
     "FASTDDS_DEFAULT_PROFILES_FILE",
     "ROS_AUTOMATIC_DISCOVERY_RANGE",
@@ -86,7 +86,7 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 
 def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that decide which other nodes its nodes can reach."""
-    names = (*_USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
+    names = (*USER_CHOICES, "RMW_IMPLEMENTATION", "COSIM_KEEP_DDS")
     return {name: environment[name] for name in names if name in environment}
 
 
@@ -109,7 +109,7 @@ def loopback_environment(environment: Mapping[str, str], directory: Path) -> dic
 def dds_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
     """The environment of :func:`loopback_environment`; the profile is not written."""
     result = dict(environment)
-    if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in _USER_CHOICES):
+    if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in USER_CHOICES):
         return result
     if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"

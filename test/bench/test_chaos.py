@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.isolation import without_dds_settings
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 
@@ -19,7 +20,7 @@ HANG_S = 280
 
 
 def bench(name: str, *options: object) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
+    environment = without_dds_settings(os.environ)
     return subprocess.run(
         [sys.executable, str(BENCH / name), *map(str, options)],
         capture_output=True,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.isolation import without_dds_settings
 
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
 
@@ -15,8 +16,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench" / "kernel_speed.py"
 def bench(out: Path, *options: str) -> list[dict[str, object]]:
     """A quick run; guarded against hanging only."""
     command = [sys.executable, str(BENCH), "--quick", "--out", str(out / "speed.json"), *options]
-    # A discovery range of the user's own would bring the middleware's shared memory back.
-    environment = {k: v for k, v in os.environ.items() if k != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
+    environment = without_dds_settings(os.environ)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
     assert done.returncode == 0, done.stderr
     document = json.loads((out / "speed.json").read_text())

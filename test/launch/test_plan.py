@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -101,7 +102,7 @@ def test_launch_file_leaves_the_deciding_to_the_package():
 
 
 def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
+    drop_dds_settings(monkeypatch)
     monkeypatch.delenv("RMW_IMPLEMENTATION", raising=False)
     request = prepare_launch(values)
     request.release()

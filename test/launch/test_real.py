@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -50,8 +51,8 @@ pytestmark = pytest.mark.skipif(bool(_what_is_missing()), reason=_what_is_missin
 
 @pytest.fixture(autouse=True)
 def dds_as_in_a_run(ros_domain, monkeypatch):
-    """The run's own DDS settings: they leave nothing in shared memory when a process is killed."""
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    """A launched run takes DDS settings of its own."""
+    drop_dds_settings(monkeypatch)
 
 
 class Launched:

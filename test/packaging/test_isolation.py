@@ -51,7 +51,7 @@ def session(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def test_domain_is_in_the_environment(ros_domain, tmp_path):
     assert 1 <= ros_domain <= 101
     assert os.environ["ROS_DOMAIN_ID"] == str(ros_domain)
-    assert os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+    assert os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"].startswith(str(tmp_path))
     assert os.environ["ROS_LOG_DIR"].startswith(str(tmp_path))
 
 

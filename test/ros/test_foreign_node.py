@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support import gate_scenarios as scenarios
+from support.isolation import drop_dds_settings
 
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary
@@ -35,7 +36,7 @@ def run(
 ) -> Run:
     """Runs a scenario in a shape and gives its summary."""
     # The settings of a run, not those of a test, decide about transports.
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
+    drop_dds_settings(monkeypatch)
     paths = [str(scenarios.ROOT), str(scenarios.ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
 

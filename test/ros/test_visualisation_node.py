@@ -57,9 +57,7 @@ def start(environment: dict[str, str], *parameters: str) -> subprocess.Popen[str
 class Probe:
     """A node of the test that publishes records as bytes and collects what is drawn."""
 
-    def __init__(self, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR"):
-            monkeypatch.setenv(name, environment[name])
+    def __init__(self) -> None:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = Node("probe", context=self.context)
@@ -92,8 +90,8 @@ class Probe:
 
 
 @pytest.fixture
-def probe(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Probe]:
-    probe = Probe(environment, monkeypatch)
+def probe(ros_domain: int) -> Iterator[Probe]:
+    probe = Probe()
     yield probe
     probe.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import dds_reader
+from support.isolation import drop_dds_settings
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.dds import PROFILE_FILE, loopback_environment
@@ -44,7 +45,7 @@ print("sent", count)
 @pytest.fixture
 def environment(ros_domain: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     """The environment of a run without DDS settings of the user."""
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    drop_dds_settings(monkeypatch)
     return loopback_environment(os.environ, tmp_path)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from support.isolation import without_dds_settings
 from support.processes import kill, marked_processes
 
 from ros2_cosim.run.domain_lock import claim
@@ -50,8 +51,7 @@ class Result(NamedTuple):
 @contextmanager
 def user_environment(logs: Path) -> Iterator[dict[str, str]]:
     """The environment of a user, with nothing set but a ROS domain of its own."""
-    chosen = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
-    environment = {k: v for k, v in os.environ.items() if k not in chosen}
+    environment = without_dds_settings(os.environ)
     # Scenarios of the tests name models in test/support.
     paths = [str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     path = os.pathsep.join(filter(None, paths))

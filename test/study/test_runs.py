@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.record.summary import read_summary
@@ -38,7 +39,7 @@ def environment(
 ) -> dict[str, str]:
     """The environment of a user, with ROS domains of its own."""
     pytest.importorskip("rclpy")
-    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    drop_dds_settings(monkeypatch)
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}
 

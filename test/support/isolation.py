@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of all tests: ROS domains of their own, and a look for what a test leaves behind."""
+"""Fixtures of all tests: ROS domains of their own, and a look for what a test leaves behind.
+
+Nodes of tests have the DDS settings of a run: those that a discovery range would bring keep files
+in shared memory, which stay when a process is killed, and look for one another less often.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from support.processes import kill, marked_processes
 
+from ros2_cosim.run.dds import USER_CHOICES, loopback_environment
 from ros2_cosim.run.domain_lock import claim
 
 # Every process started by a test inherits this variable, however it is started.
@@ -21,12 +26,26 @@ MARK = "ROS2_COSIM_TEST_MARK"
 GRACE_SECONDS = 5.0
 
 
+def without_dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a user who chose no DDS settings: a run then takes its own."""
+    return {name: value for name, value in environment.items() if name not in USER_CHOICES}
+
+
+def drop_dds_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the DDS settings of the fixtures below out of this process's environment."""
+    for name in USER_CHOICES:
+        monkeypatch.delenv(name, raising=False)
+
+
 def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
     with claim(count) as domain:
+        drop_dds_settings(monkeypatch)
         monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
-        monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-        monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
         monkeypatch.setenv("ROS_LOG_DIR", str(directory / "ros-log"))
+        settings = directory / "dds"
+        settings.mkdir()
+        for name, value in loopback_environment(os.environ, settings).items():
+            monkeypatch.setenv(name, value)
         yield domain
 
 
@@ -34,7 +53,7 @@ def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -
 def ros_domain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[int]:
     """A ROS domain of the test's own, set in the environment; yields its number.
 
-    Discovery stays on this host, and logs go to the test's temporary directory.
+    Messages stay on this host, and logs go to the test's temporary directory.
     """
     yield from _use_domains(monkeypatch, tmp_path, 1)
 
