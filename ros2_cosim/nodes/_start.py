@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -163,7 +162,7 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
             operation=Operation(settings.mode),
             cannot_reset=cannot_begin_anew(model),
         ),
-        time.perf_counter_ns,
+        started.session.timer,
     )
 
 

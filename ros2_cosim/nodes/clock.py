@@ -2,7 +2,6 @@
 """The clock: owner of /clock, of the horizon and of the system state."""
 
 import sys
-import time
 from functools import partial
 
 from ros2_cosim.kernel.coordinator import Coordinator
@@ -65,7 +64,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         Membership(graph, coordinator, control.required),
         settings,
         starter=starter,
-        timer=time.perf_counter_ns,
+        timer=session.timer,
     ).run()
 
 
