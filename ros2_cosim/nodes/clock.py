@@ -17,10 +17,15 @@ from ros2_cosim.ros.recorder_node import NAME as RECORDER
 def main() -> int:
     """Run the node."""
     controls: list[RunControl] = []
-    return run_node("clock", partial(_coordinate, controls), awaits_clock=False)
+    return run_node("clock", partial(coordinate, controls), awaits_clock=False)
 
 
-def _coordinate(controls: list[RunControl], started: Started) -> bool:
+def coordinate(controls: list[RunControl], started: Started) -> bool:
+    """Coordinate one run.
+
+    :param controls: of the runs before in this process; that of this one is added
+    :returns: whether the run begins anew
+    """
     session, scenario, graph, starter = started
     realtime = realtime_of(session)
     specs = graph.participants
