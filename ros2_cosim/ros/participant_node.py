@@ -38,7 +38,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 
 _POLL_S = 0.1
 
@@ -158,7 +158,7 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._stay()
-            if self._system.state is RUN_REPEATS:
+            if self._system.repeats:
                 self._begins_anew = True
                 return True
             life.shut_down("the run is complete")

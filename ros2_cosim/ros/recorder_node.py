@@ -26,7 +26,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 
 NAME = "recorder"
 CLOCK = "clock"
@@ -76,10 +76,14 @@ class RecorderNode:
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
+        self._outputs: dict[str, dict[str, Channel]] = {}
+        #: (channel, how many messages its writer has sent), of the writers that have reported.
+        self._sent: list[tuple[Channel, int]] = []
         reader = ChannelReader(session, wiring, self._membership)
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
+            self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
         self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
         self._states = ParticipantStateTopic(session, NAME)
@@ -112,7 +116,7 @@ class RecorderNode:
                 self._standstill.advanced()
             if self._progress.is_news(bound, self._horizon, self._end):
                 self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
-            if bound >= self._end and self.reports.keys() >= self._expected:
+            if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
             self._session.wait(_POLL_S)
@@ -128,12 +132,22 @@ class RecorderNode:
         self._life.stopped("the record is complete")
         while not self._system.run_has_ended():
             self._session.wait(_POLL_S)
-        if self._system.state is RUN_REPEATS:
+        if self._system.repeats:
             return True
         self._life.shut_down("the run is complete")
         # The clock waits for this state.
         self._states.flush()
         return False
+
+    def _has_everything(self) -> bool:
+        """Whether all reports are here, and all messages that they tell of.
+
+        The bound does not tell that: the last activations may send messages stamped at or after
+        the end of the run.
+        """
+        return self.reports.keys() >= self._expected and all(
+            channel.has_all(sent) for channel, sent in self._sent
+        )
 
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
@@ -149,9 +163,11 @@ class RecorderNode:
     def _explain(self) -> str:
         """What the record waits for: the ports with the earliest promise, or reports."""
         bound = self._bound()
-        if bound >= self._end:
-            missing = sorted(self._expected - self.reports.keys())
+        if bound >= self._end and (missing := sorted(self._expected - self.reports.keys())):
             return f"waits for the reports of {', '.join(missing)}"
+        if bound >= self._end:
+            late = [channel.name for channel, sent in self._sent if not channel.has_all(sent)]
+            return f"waits for the last data of {', '.join(late)}"
         late = [c.name for c in self._channels if c.promise == bound]
         return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
 
@@ -182,6 +198,10 @@ class RecorderNode:
             # A participant that never took part, or is gone, has nothing to report.
             absent = json.loads(report.details_json)["absent"]
             self._expected -= {*absent, *self._helpers_of(absent)}
+        elif report.participant in self._outputs:
+            sent = json.loads(report.details_json)["sent"]
+            for port, channel in self._outputs[report.participant].items():
+                self._sent.append((channel, sent[port]))
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}

@@ -119,26 +119,25 @@ class Link:
 
     def find(self) -> None:
         """Both sides find each other, each at a time of its own."""
-        world = self.network.world
-        for found in (self._writer_finds, self._reader_finds):
-            world.after(world.draw(world.pace.discovery), lambda found=found: self._try(found))
+        world, writer = self.network.world, self.writer
+        world.after(world.draw(world.pace.discovery), self._writer_finds)
+        if self.network.knows(self.reader.node.process, writer):
+            self.reader_finds()
 
-    def _try(self, found: Callable[[], None]) -> None:
+    def _writer_finds(self) -> None:
         if self.is_cut:
             return
         until = self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
-        if until is None:
-            found()
-        else:
-            self.network.world.at(until, lambda: self._try(found))
-
-    def _writer_finds(self) -> None:
+        if until is not None:
+            self.network.world.at(until, self._writer_finds)
+            return
         self.writer_knows = True
         if self.writer.is_latched and self.reader.is_latched:
             for data in self.writer.kept:
                 self.send(data)
 
-    def _reader_finds(self) -> None:
+    def reader_finds(self) -> None:
+        """The process of the reader knows the writer."""
         self.reader_knows = True
         for _ in self.under_way:
             self._later()
@@ -372,7 +371,7 @@ class Network:
         self.publishing: Callable[[Process], None] = lambda process: None
         self._writers: dict[str, list[Publisher]] = {}
         self._readers: dict[str, list[Subscription]] = {}
-        #: Process -> writers that it knows; found like connections, but each by itself.
+        #: Process -> writers that it knows.
         self._known: dict[str, set[Publisher]] = {}
         self._processes: list[Process] = []
         self._cuts: dict[frozenset[str], int] = {}
@@ -397,7 +396,7 @@ class Network:
         if process in self._processes:
             self._processes.remove(process)
         for node in nodes:
-            self.withdraw(node._endpoints, self.lease_ns, lost=True)
+            self.withdraw(node._endpoints, self.lease_ns)
 
     def cut(self, one: Process, other: Process, duration: int) -> None:
         """Let nothing through between two processes for a while [ns]."""
@@ -430,20 +429,19 @@ class Network:
 
     def forget(self, one: Process, other: Process) -> None:
         """Two processes have not reached each other for too long; later they find each other."""
+        if one not in self._processes or other not in self._processes:
+            return
         self.world.note("forget", one.name, other.name)
-        pair = {one, other}
-        for writers in self._writers.values():
-            for writer in writers:
-                for link in list(writer.links):
-                    if {writer.node.process, link.reader.node.process} == pair:
-                        link.cut()
-                        writer.links.remove(link)
-                        self._connect(writer, link.reader)
-        for process, peer in ((one, other), (other, one)):
-            for writer in sorted(self._known[process.name], key=lambda w: w.topic):
-                if writer.node.process is peer:
-                    self._known[process.name].discard(writer)
-                    self._discover(process, writer)
+        for reading, writing in ((one, other), (other, one)):
+            for writers in self._writers.values():
+                for writer in writers:
+                    if writer.node.process is writing:
+                        self._known[reading.name].discard(writer)
+                        self._discover(reading, writer)
+                        for link in [k for k in writer.links if k.reader.node.process is reading]:
+                            link.cut()
+                            writer.links.remove(link)
+                            self._connect(writer, link.reader)
 
     # --- endpoints --------------------------------------------------------------------------
 
@@ -470,15 +468,22 @@ class Network:
 
     def _discover(self, process: Process, writer: Publisher) -> None:
         def found() -> None:
-            if writer.is_gone or process.has_ended:
+            if writer.is_gone or process.has_ended or writer in self._known[process.name]:
                 return
             until = self.unreachable_until(process, writer.node.process)
             if until is not None:
                 self.world.at(until, found)
-            else:
-                self._known[process.name].add(writer)
+                return
+            self._known[process.name].add(writer)
+            for link in writer.links:
+                if link.reader.node.process is process:
+                    link.reader_finds()
 
         self.world.after(self.world.draw(self.world.pace.discovery), found)
+
+    def knows(self, process: Process, writer: Publisher) -> bool:
+        """Whether a process has found a writer."""
+        return writer in self._known[process.name]
 
     def known_writers(self, process: Process, topic: str) -> int:
         """How many writers of a topic a process knows."""
@@ -488,14 +493,10 @@ class Network:
         self,
         endpoints: list[Publisher | Subscription | Service],
         delay: int,
-        *,
-        lost: bool = False,
     ) -> None:
         """Endpoints are given up; the other sides learn of it, each at a time of its own.
 
-        :param delay: time [ns] that this takes at least
-        :param lost: whether their process was killed
-        """
+        :param delay: time [ns] that this takes at least"""
         for endpoint in endpoints:
             if isinstance(endpoint, Service):
                 if self.services.get(endpoint.name) is endpoint:
@@ -504,29 +505,33 @@ class Network:
             endpoint.is_gone = True
             if isinstance(endpoint, Publisher):
                 self._writers[endpoint.topic].remove(endpoint)
-                links = endpoint.links
-                for process in self._processes:
-                    self._unlearn(process, endpoint, delay)
                 self._known[endpoint.node.process.name].discard(endpoint)
+                for process in self._processes:
+                    self._miss(process, endpoint, delay)
             else:
                 self._readers[endpoint.topic].remove(endpoint)
                 writers = self._writers.get(endpoint.topic, ())
-                links = [link for w in writers for link in w.links if link.reader is endpoint]
-                for link in links:
+                for link in [k for w in writers for k in w.links if k.reader is endpoint]:
                     # Nothing arrives at it any more; its writers wait for it until they know.
                     link.reader_knows = False
-            for link in links:
-                later = delay + self.world.draw(self.world.pace.message)
-                self.world.after(later, lambda link=link: self._part(link))
+                    later = delay + self.world.draw(self.world.pace.discovery)
+                    self.world.after(later, lambda link=link: self._part(link))
 
-    def _part(self, link: Link) -> None:
+    def _miss(self, process: Process, writer: Publisher, delay: int) -> None:
+        """A process notes that a writer is gone."""
+
+        def missed() -> None:
+            self._known[process.name].discard(writer)
+            for link in [k for k in writer.links if k.reader.node.process is process]:
+                self._part(link)
+
+        self.world.after(delay + self.world.draw(self.world.pace.discovery), missed)
+
+    @staticmethod
+    def _part(link: Link) -> None:
         link.cut()
         if link in link.writer.links:
             link.writer.links.remove(link)
-
-    def _unlearn(self, process: Process, writer: Publisher, delay: int) -> None:
-        later = delay + self.world.draw(self.world.pace.discovery)
-        self.world.after(later, lambda: self._known[process.name].discard(writer))
 
     # --- waiting ----------------------------------------------------------------------------
 

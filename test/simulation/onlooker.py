@@ -51,10 +51,10 @@ class Onlooker:
             key: [stamp for stamp, _, _ in messages]
             for key, messages in (self._reference.messages if self._reference else {}).items()
         }
+        self._repetition = 0
         self._begin()
 
     def _begin(self) -> None:
-        self._repetition = 0
         self._models: dict[str, Model] = {}
         self._record: dict[str, Any] = {}
         self._sent = dict.fromkeys(self._topics.values(), 0)
@@ -64,14 +64,18 @@ class Onlooker:
 
     def begins(self, name: str, repetition: int, model: Model) -> None:
         """A participant begins a run."""
+        self._goes_on_to(repetition)
+        self._models[name] = model
+
+    def records(self, repetition: int, left: Repetition) -> None:
+        """The recorder begins a run."""
+        self._goes_on_to(repetition)
+        self._record = left.messages
+
+    def _goes_on_to(self, repetition: int) -> None:
         if repetition > self._repetition:
             self._begin()
             self._repetition = repetition
-        self._models[name] = model
-
-    def records(self, left: Repetition) -> None:
-        """The recorder begins a run."""
-        self._record = left.messages
 
     def activated(self, participant: str, time: int) -> None:
         """Judge an activation."""

@@ -338,7 +338,7 @@ class SimulatedRun:
     def _recorder(self, process: Process) -> int:
         def body(started: Started) -> bool:
             left = self.repetition(started.session.repetition)
-            self.onlooker.records(left)
+            self.onlooker.records(started.session.repetition, left)
             recorder = RecorderNode(
                 started.session,
                 started.wiring(),
