@@ -36,6 +36,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         stop_latency_ns=scenario.stop_latency,
         enters={n: s.enter_ns for n, s in specs.items() if s.enter_ns > 0},
         free=[n for n, s in specs.items() if s.free_entry],
+        entry_step_ns=scenario.clock_step,
     )
     control = RunControl(
         step_ns=scenario.clock_step,

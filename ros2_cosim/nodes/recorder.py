@@ -24,6 +24,7 @@ def _record(started: Started) -> bool:
             started.wiring(),
             sink=sink,
             quantum_ns=scenario.clock_step,
+            entry_step_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
             timer=session.timer,
         )

@@ -48,6 +48,7 @@ class NodeSettings:
     """How a participant takes part in a run.
 
     :ivar quantum_ns: progress [ns of simulated time] worth reporting to the clock
+    :ivar entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :ivar recorded: whether a recorder subscribes to all data topics
     :ivar unsynchronised: input ports read from outside of the simulated time -> topic
     :ivar operation: whether it starts and stops together with the others
@@ -55,6 +56,7 @@ class NodeSettings:
     """
 
     quantum_ns: int
+    entry_step_ns: int = 1
     recorded: bool = True
     unsynchronised: Mapping[str, str] = field(default_factory=dict)
     operation: Operation = Operation.COORDINATED
@@ -101,7 +103,7 @@ class ParticipantNode:
             on_change=self._changed,
             host=host,
         )
-        self._membership = MembershipView(graph)
+        self._membership = MembershipView(graph, settings.entry_step_ns)
         self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)

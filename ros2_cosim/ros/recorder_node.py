@@ -50,6 +50,7 @@ class RecorderNode:
     :param wiring: the system and its topics
     :param sink: where the messages go
     :param quantum_ns: progress [ns of simulated time] worth reporting to the clock
+    :param entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :param helpers: participant -> process that reports beside it
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
     """
@@ -61,6 +62,7 @@ class RecorderNode:
         *,
         sink: Sink,
         quantum_ns: int,
+        entry_step_ns: int = 1,
         helpers: Mapping[str, str] | None = None,
         timer: Callable[[], int],
     ) -> None:
@@ -72,7 +74,7 @@ class RecorderNode:
         self._horizon = NEVER
         self._helpers = dict(helpers or {})
         self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
-        self._membership = MembershipView(graph)
+        self._membership = MembershipView(graph, entry_step_ns)
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []

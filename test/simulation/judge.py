@@ -70,6 +70,8 @@ def _judge_stop(chosen: System, disturbances: Disturbances, stop: str) -> str:
         return f"nothing harmful happened, and it was stopped: {stop}"
     if not stop.strip():
         return "it was stopped without a reason"
+    if "it printed nothing" in stop and "stopped by a signal" not in stop:
+        return f"the reason does not name a cause: {stop}"
     if disturbances.kind == "kill" and disturbances.victims[0] not in stop:
         return f"{disturbances.victims[0]} was killed, and the reason is: {stop}"
     if disturbances.kind == "end" and not (disturbances.may_abort and "aborted" in stop):
@@ -83,23 +85,23 @@ def _compare(chosen: System, disturbances: Disturbances, left: Repetition) -> st
     specs = chosen.graph().participants
     end = clock["end_ns"]
     entered = {}
-    lost: dict[str, int] = {}
+    lost = []
     for name, spec in specs.items():
         came, went = presence[name]
         if spec.free_entry:
             # One that did not come in time is as one that would have come at the end.
             entered[name] = end if came is None else came
         declared = None if spec.leave_ns >= end else spec.leave_ns
-        if went is not None and went != declared:
-            lost[name] = went
+        if went != declared or (came is None and not spec.free_entry and spec.enter_ns < end):
+            lost.append(name)
     if lost:
         if not clock["not_repeatable"]:
-            return f"{sorted(lost)} are lost, and the run is said to be repeatable"
+            return f"{lost} are lost, and the run is said to be repeatable"
         if (disturbances.is_harmless or disturbances.kind == "end") and any(
             name not in entered for name in lost
         ):
-            return f"nothing harmful happened, and the run went on without {sorted(lost)}"
-        return _compare_until(chosen, left, min(lost.values()), entered)
+            return f"nothing harmful happened, and the run went on without {lost}"
+        return _compare_until(chosen, left, clock["not_repeatable"][0], entered)
     reference = chosen.reference(None, entered)
     if disturbances.may_stop and end != reference.end:
         reference = chosen.reference(end, entered)

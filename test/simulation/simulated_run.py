@@ -24,7 +24,7 @@ from simulation.onlooker import Onlooker
 from simulation.systems import System
 from simulation.world import SECOND, HangError, Process, World
 
-from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere
+from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.nodes._start import EXIT_ABORTED, EXIT_FAILED, Started, participant_node
@@ -108,6 +108,8 @@ class _Starter:
         self._name = name
         self._early_leaves: dict[str, str] = {}
         run.starters.append(self)
+        for participant, how in run.early_leaves.items():
+            self.learn(participant, how)
 
     @property
     def early_leaves(self) -> Mapping[str, str]:
@@ -148,6 +150,7 @@ class SimulatedRun:
         self.disturbances = disturbances
         self.world = World(f"{system.number} {disturbances.seed}", disturbances.pace)
         self.starters: list[_Starter] = []
+        self.early_leaves: dict[str, str] = {}
         self.required: frozenset[str] | None = None
         self.repetitions: list[Repetition] = []
         self.onlooker = Onlooker(self)
@@ -220,11 +223,10 @@ class SimulatedRun:
             process.start(self.disturbances.start_delay(planned.name))
         while not self._ended():
             failure = self._failure(starter)
+            if failure is None and self.world.now - self._sign > self._patience:
+                failure = f"{CLOCK}: no sign of life"
             if failure is not None:
-                self._stop = failure
-                break
-            if self.world.now - self._sign > self._patience:
-                self._stop = f"{CLOCK}: no sign of life"
+                self._stop = failure + self._stopped_processes()
                 break
             starter.sleep(_POLL_NS)
         else:
@@ -233,11 +235,16 @@ class SimulatedRun:
         self._is_over = True
         return 0
 
+    def _stopped_processes(self) -> str:
+        names = [name for name, process in self.processes.items() if process.is_frozen]
+        return f" (stopped by a signal: {', '.join(names)})" if names else ""
+
     def _look(self) -> None:
         for name, process in self.processes.items():
             if process.code is not None:
                 self._watch.ended(name, process.code)
         for participant, how in self._watch.early_leaves():
+            self.early_leaves[participant] = how
             for starter in self.starters:
                 starter.learn(participant, how)
 
@@ -310,10 +317,9 @@ class SimulatedRun:
         except Cancelled:
             return 0
         except CosimError as error:
-            if begun_elsewhere(error):
-                return EXIT_ABORTED
-            self._watch.told(name, f"{name}: {error}")
-            return EXIT_FAILED
+            if not reported_elsewhere(error):
+                self._watch.told(name, f"{name}: {error}")
+            return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
         raise AssertionError("unreachable")
 
     def _clock(self, process: Process) -> int:
@@ -344,6 +350,7 @@ class SimulatedRun:
                 started.wiring(),
                 sink=_Sink(left.messages),
                 quantum_ns=started.scenario.clock_step,
+                entry_step_ns=started.scenario.clock_step,
                 timer=started.session.timer,
             )
             recorder.record()

@@ -177,7 +177,11 @@ class Process:
 
     def thaw(self) -> None:
         """Let it go on (SIGCONT)."""
-        self._thaws = 0
+        if self.is_frozen:
+            self._thaws = 0
+            number = self._wait
+            # What it waits for may be long past; if not, it looks around earlier than it had to.
+            self.world.after(self.world.draw(self.world.pace.step), lambda: self._resume(number))
 
     @property
     def thaws(self) -> int:
@@ -197,10 +201,15 @@ class Process:
         """End it at once; called by the world, or by the process itself in the midst of work."""
         if self.has_ended:
             return
+        present = greenlet.getcurrent()
+        if present is not self._greenlet and present is not self.world.main:
+            # Another process does it: the unwinding would not come back there.
+            self.world.after(0, lambda: self.kill(number))
+            return
         self.world.note("kill", self.name, number)
         self.is_dead = True
         self.code = -number
-        if greenlet.getcurrent() is self._greenlet:
+        if present is self._greenlet:
             self._gone()
             raise Killed
         if self._greenlet:
