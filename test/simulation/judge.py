@@ -86,13 +86,14 @@ def _compare(chosen: System, disturbances: Disturbances, left: Repetition) -> st
     end = clock["end_ns"]
     entered = {}
     lost = []
+    said = clock["not_repeatable"][1] if clock["not_repeatable"] else ""
     for name, spec in specs.items():
         came, went = presence[name]
         if spec.free_entry:
             # One that did not come in time is as one that would have come at the end.
             entered[name] = end if came is None else came
         declared = None if spec.leave_ns >= end else spec.leave_ns
-        if went != declared or (came is None and not spec.free_entry and spec.enter_ns < end):
+        if f"'{name}' was lost" in said or went != declared or (came is None and not spec.free_entry and spec.enter_ns < end):
             lost.append(name)
     if lost:
         if not clock["not_repeatable"]:
@@ -141,7 +142,7 @@ def _compare_until(chosen: System, left: Repetition, since: int, entered: Mappin
     reference = chosen.reference(None, entered)
     for (name, port), expected in reference.messages.items():
         topic = chosen.scenario.outputs_of(name)[port].topic
-        certain = expected[: reference.sent_before(name, port, since)]
+        certain = [message for message in expected if message[0] < since]
         if left.messages.get(topic, [])[: len(certain)] != certain:
             return f"{topic}: before the loss at {since} it differs from the reference"
     return ""

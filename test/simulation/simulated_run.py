@@ -84,6 +84,18 @@ class Outcome:
     wall_ns: int
 
 
+class _Console(io.TextIOBase):
+    """Where processes print."""
+
+    def __init__(self, run: SimulatedRun) -> None:
+        self._run = run
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._run.printed(text.strip())
+        return len(text)
+
+
 class _Sink:
     """Keeps what is recorded."""
 
@@ -187,7 +199,7 @@ class SimulatedRun:
         starter.start(0)
         self.disturbances.begin(self)
         try:
-            with redirect_stdout(io.StringIO()):
+            with redirect_stdout(_Console(self)):
                 self.world.run(lambda: self._is_over, LIMIT_NS, MOST_EVENTS)
         finally:
             with redirect_stdout(io.StringIO()):
@@ -214,6 +226,12 @@ class SimulatedRun:
         self._sign = self.world.now
         limit = 2e9 * self.system.scenario.watchdog_s + _CLOCK_LATE_NS
         self._patience = float("inf") if resting else limit
+
+    def printed(self, line: str) -> None:
+        """Take a line that the process prints whose turn it is."""
+        process = self.world.present
+        if process is not None:
+            self._watch.printed(process.name, line)
 
     # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
 

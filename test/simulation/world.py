@@ -61,6 +61,8 @@ class World:
         self._added = 0
         self._log = hashlib.blake2b(digest_size=16)
         self.main = greenlet.getcurrent()
+        #: The process whose turn it is; None: the world's own.
+        self.present: Process | None = None
 
     def note(self, *what: object) -> None:
         """Add a line to the log."""
@@ -228,7 +230,9 @@ class Process:
             self.world.at(self._thaws, lambda: self._resume(number))
             return
         self._wait += 1
+        self.world.present = self
         self._greenlet.switch()
+        self.world.present = None
 
     def _run(self) -> None:
         try:
