@@ -126,6 +126,11 @@ class ParticipantNode:
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
+        # Writers that enter at a declared time wait for this reader, unless it has left by then.
+        # The horizon does not pass that time before they have come.
+        writers = [graph.participants[c.source] for c in graph.incoming(name)]
+        enters = [w.enter_ns for w in writers if w.enter_ns > 0]
+        self._awaited_until = max((e for e in enters if e < self._spec.leave_ns), default=NEVER)
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
@@ -205,7 +210,8 @@ class ParticipantNode:
         found = False
         life = self._life
         while True:
-            found = found or not self._readers.missing()
+            begins = max(self._spec.enter_ns, self._granted)
+            found = found or not self._readers.missing(begins)
             life.follow(self._system.state, connected=found)
             if life.state is State.RUNNING:
                 return
@@ -231,7 +237,8 @@ class ParticipantNode:
     def _stay(self) -> None:
         """Wait for the shut-down; one that leaves early ends once all readers have its data."""
         while not self._system.run_has_ended():
-            if self._engine.has_left and self._readers.have_all():
+            awaited = self._granted <= self._awaited_until
+            if self._engine.has_left and not awaited and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)
         self._system.check()

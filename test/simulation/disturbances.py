@@ -24,11 +24,11 @@ MS = 1_000_000
 #: How often a run that may stand on request is asked to go on [ns].
 _NUDGE_NS = SECOND // 2
 
-#: Kinds of disturbances, as often as they are drawn. The first four are harmless: the run is
-#: complete whatever happens.
+#: Kinds of disturbances that are harmless: the run is complete whatever happens.
 HARMLESS = ("calm", "stumbling", "control", "repeat")
 HARMFUL = ("kill", "frozen", "cut", "end")
-KINDS = (*HARMLESS, *HARMLESS, *HARMFUL)
+#: As often as they are drawn.
+KINDS = (*HARMLESS, "calm", "stumbling", "control", "kill", *HARMFUL)
 
 
 class Disturbances:
@@ -48,7 +48,7 @@ class Disturbances:
         self.pace = Pace(
             step=dice.choice((20_000, 100_000, MS)),
             message=dice.choice((30_000, 300_000, 3 * MS)),
-            discovery=dice.choice((2 * MS, 20 * MS, 150 * MS)),
+            discovery=dice.choice((2 * MS, 20 * MS, 80 * MS)),
             spike=dice.choice((20 * MS, 200 * MS)),
             spikes=dice.choice((0.0, 0.002, 0.02)),
         )
@@ -73,8 +73,8 @@ class Disturbances:
 
     def start_delay(self, name: str) -> int:
         """How late a process starts [ns]."""
-        if self._dice.random() < 0.1:
-            return self._dice.randrange(4 * SECOND)
+        if self._dice.random() < 0.04:
+            return self._dice.randrange(3 * SECOND)
         return self._dice.randrange(100 * MS)
 
     def begin(self, run: SimulatedRun) -> None:

@@ -93,7 +93,11 @@ def _compare(chosen: System, disturbances: Disturbances, left: Repetition) -> st
             # One that did not come in time is as one that would have come at the end.
             entered[name] = end if came is None else came
         declared = None if spec.leave_ns >= end else spec.leave_ns
-        if f"'{name}' was lost" in said or went != declared or (came is None and not spec.free_entry and spec.enter_ns < end):
+        if (
+            f"'{name}' was lost" in said
+            or went != declared
+            or (came is None and not spec.free_entry and spec.enter_ns < end)
+        ):
             lost.append(name)
     if lost:
         if not clock["not_repeatable"]:

@@ -29,7 +29,7 @@ _RECORDS: dict[str, Callable[[float], Any]] = {
 }
 
 #: Wall time that processes take in the simulation: small, so that patience costs few events.
-PATIENCE = {"startup_s": 30.0, "watchdog_s": 10.0, "watchdog_warn_s": 3.0}
+PATIENCE = {"startup_s": 30.0, "watchdog_s": 8.0, "watchdog_warn_s": 3.0}
 
 
 class Folding(VirtualTime):
@@ -283,9 +283,9 @@ def _draw(dice: random.Random, number: int) -> dict[str, Any]:
             else:
                 settings["enter"] = dice.choice(("17ms", "30ms"))
                 if dice.random() < 0.4:
-                    settings["leave"] = "35ms"
+                    settings["leave"] = dice.choice(("35ms", "45ms"))
         if kinds == "late" and dice.random() < 0.25 and "leave" not in settings:
-            settings["leave"] = "33ms"
+            settings["leave"] = dice.choice(("15ms", "33ms"))
         if dice.random() < 0.25:
             settings["required"] = False
         settings["model"] = "simulation.systems:make_folding"
