@@ -311,6 +311,17 @@ class MembershipView:
 
         return guarded
 
+    def have_come(self, names: Iterable[str], horizon: int) -> bool:
+        """Whether all of these participants have been there, or will never be.
+
+        :param horizon: the largest that was published; it stands at the entry of one that is late
+        """
+        specs, writers = self._graph.participants, self._writers
+        return all(
+            name in self.gone or (writers[name].entered and horizon > specs[name].enter_ns)
+            for name in names
+        )
+
     def update(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
         """Take what the owner of the clock has published.
 

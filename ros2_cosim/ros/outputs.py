@@ -69,7 +69,7 @@ class ExpectedReaders:
     """The readers of one participant's topics.
 
     Those that may connect late are not awaited at the start: what is sent before is kept for
-    them. Nor are those awaited that are gone, or have left before anything is sent.
+    them. Nor are those awaited that are gone.
 
     :param graph: the checked system
     :param membership: which participants are gone
@@ -77,7 +77,6 @@ class ExpectedReaders:
 
     def __init__(self, graph: Graph, membership: MembershipView) -> None:
         self._late = {name for name, spec in graph.participants.items() if spec.is_late}
-        self._leave = {name: spec.leave_ns for name, spec in graph.participants.items()}
         self._membership = membership
         self._expected: list[_Expected] = []
 
@@ -90,16 +89,12 @@ class ExpectedReaders:
         """
         self._expected.append(_Expected(writer, frozenset(readers), int(others), at_start))
 
-    def missing(self, begins_ns: int) -> list[str]:
-        """Topics that have not all the readers that they need before the start.
-
-        :param begins_ns: nothing is sent before this time; one that leaves until then reads nothing
-        """
-        spared = self._late | {n for n, leave in self._leave.items() if leave <= begins_ns}
+    def missing(self) -> list[str]:
+        """Topics that have not all the readers that they need before the start."""
         return [
-            f"{e.writer.topic} ({e.writer.readers} of {self._count(e, spared)})"
+            f"{e.writer.topic} ({e.writer.readers} of {self._count(e, self._late)})"
             for e in self._expected
-            if e.at_start and e.writer.readers < self._count(e, spared)
+            if e.at_start and e.writer.readers < self._count(e, self._late)
         ]
 
     def have_all(self) -> bool:
@@ -109,6 +104,6 @@ class ExpectedReaders:
             e.writer.flush() for e in self._expected
         )
 
-    def _count(self, expected: _Expected, spared: Collection[str]) -> int:
-        present = expected.readers - self._membership.gone - set(spared)
+    def _count(self, expected: _Expected, late: Collection[str]) -> int:
+        present = expected.readers - self._membership.gone - set(late)
         return len(present) + expected.others

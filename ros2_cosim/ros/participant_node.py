@@ -126,11 +126,7 @@ class ParticipantNode:
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
-        # Writers that enter at a declared time wait for this reader, unless it has left by then.
-        # The horizon does not pass that time before they have come.
-        writers = [graph.participants[c.source] for c in graph.incoming(name)]
-        enters = [w.enter_ns for w in writers if w.enter_ns > 0]
-        self._awaited_until = max((e for e in enters if e < self._spec.leave_ns), default=NEVER)
+        self._writers = {c.source for c in graph.incoming(name)}
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
@@ -210,8 +206,7 @@ class ParticipantNode:
         found = False
         life = self._life
         while True:
-            begins = max(self._spec.enter_ns, self._granted)
-            found = found or not self._readers.missing(begins)
+            found = found or not self._readers.missing()
             life.follow(self._system.state, connected=found)
             if life.state is State.RUNNING:
                 return
@@ -235,10 +230,13 @@ class ParticipantNode:
             self._check()
 
     def _stay(self) -> None:
-        """Wait for the shut-down; one that leaves early ends once all readers have its data."""
+        """Wait for the shut-down; one that leaves early ends once no other needs it.
+
+        All readers have its data then, and no writer waits for it as a reader.
+        """
         while not self._system.run_has_ended():
-            awaited = self._granted <= self._awaited_until
-            if self._engine.has_left and not awaited and self._readers.have_all():
+            came = self._membership.have_come(self._writers, self._granted)
+            if self._engine.has_left and came and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)
         self._system.check()
@@ -370,9 +368,15 @@ class ParticipantNode:
             self._engine.enter(presence.enter_ns)
 
     def _check(self) -> None:
-        if self._system.state is State.SHUT_DOWN and self._spec.is_late:
+        if self._spec.is_late and self._has_missed_the_run():
             raise NotNeeded("the run is over")
         self._system.check(State.SHUT_DOWN)
+
+    def _has_missed_the_run(self) -> bool:
+        """Whether the clock has ended, perhaps before it could tell this participant."""
+        if self._system.state is State.SHUT_DOWN:
+            return True
+        return self._granted == NEVER and self._system.clock_has_gone()
 
 
 class _OpenStep:
