@@ -45,9 +45,11 @@ class Disturbances:
         drawn = dice.choice(KINDS)
         self.kind = kind or drawn
         self._can_reset = system.can_reset
+        self._late = system.late
+        self._connected = system.connected
         self.pace = Pace(
-            step=dice.choice((20_000, 100_000, MS)),
-            message=dice.choice((30_000, 300_000, 3 * MS)),
+            step=dice.choice((20_000, 100_000, MS, 2 * MS)),
+            message=dice.choice((30_000, 300_000, 3 * MS, 8 * MS)),
             discovery=dice.choice((2 * MS, 20 * MS, 80 * MS)),
             spike=dice.choice((20 * MS, 200 * MS)),
             spikes=dice.choice((0.0, 0.002, 0.02)),
@@ -72,7 +74,9 @@ class Disturbances:
         return self._orders.setdefault(name, self._dice.random() < 0.5)
 
     def start_delay(self, name: str) -> int:
-        """How late a process starts [ns]."""
+        """How late a process starts [ns]; one that may come late often does."""
+        if name in self._late and self._dice.random() < 0.5:
+            return self._dice.randrange(SECOND)
         if self._dice.random() < 0.04:
             return self._dice.randrange(3 * SECOND)
         return self._dice.randrange(100 * MS)
@@ -94,8 +98,11 @@ class Disturbances:
             self._later(run, partial(self._freeze, run, victim, dice.randrange(3, 30) * SECOND))
         elif self.kind == "cut":
             other = dice.choice([name for name in run.processes if name != victim])
+            if self._connected and dice.random() < 0.6:
+                victim, other = dice.choice(self._connected)
             self.victims += [victim, other]
-            self._later(run, partial(self._cut, run, victim, other, dice.randrange(3, 15) * SECOND))
+            duration = self.lease_ns + dice.randrange(dice.choice((SECOND, 12 * SECOND)))
+            self._later(run, partial(self._cut, run, victim, other, duration))
 
     def _later(self, run: SimulatedRun, action: Callable[[], None]) -> None:
         """At any time of the run, which lasts a second or so."""

@@ -72,6 +72,11 @@ def _judge_stop(chosen: System, disturbances: Disturbances, stop: str) -> str:
         return "it was stopped without a reason"
     if "it printed nothing" in stop and "stopped by a signal" not in stop:
         return f"the reason does not name a cause: {stop}"
+    victim = disturbances.victims[0] if disturbances.kind == "kill" else ""
+    if victim in chosen.scenario.participants and (
+        not chosen.scenario.participants[victim].is_required
+    ):
+        return f"the run can spare {victim}, and it was stopped: {stop}"
     if disturbances.kind == "kill" and disturbances.victims[0] not in stop:
         return f"{disturbances.victims[0]} was killed, and the reason is: {stop}"
     if disturbances.kind == "end" and not (disturbances.may_abort and "aborted" in stop):

@@ -114,7 +114,7 @@ class Link:
         self.is_cut = False
         world = self.network.world
         # Some pairs are slow all the time: then one topic is far behind another.
-        self._mean = world.pace.message * world.random.choice((1, 1, 1, 5))
+        self._mean = world.pace.message * world.random.choice((1, 1, 1, 1, 1, 1, 5, 30))
         self.find()
 
     def find(self) -> None:
@@ -479,7 +479,8 @@ class Network:
                 if link.reader.node.process is process:
                     link.reader_finds()
 
-        self.world.after(self.world.draw(self.world.pace.discovery), found)
+        mean = self.world.pace.discovery * self.world.random.choice((1, 1, 1, 4))
+        self.world.after(self.world.draw(mean), found)
 
     def knows(self, process: Process, writer: Publisher) -> bool:
         """Whether a process has found a writer."""

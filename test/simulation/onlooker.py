@@ -38,7 +38,11 @@ class Onlooker:
         self._world = run.world
         scenario = run.system.scenario
         specs = run.system.graph().participants
+        self._disturbances = run.disturbances
         self._window = max(scenario.run_ahead, 1)
+        # Each activation of each participant may need one, and each step of the clock.
+        steps = sum(scenario.duration // (s.period_ns or 5_000_000) + 2 for s in specs.values())
+        self._most_horizons = 50 + 10 * steps + 3 * scenario.duration // scenario.clock_step
         free = any(spec.free_entry for spec in specs.values())
         #: What has to happen, where that is known beforehand.
         self._reference = None if free else run.system.reference()
@@ -60,6 +64,7 @@ class Onlooker:
         self._sent = dict.fromkeys(self._topics.values(), 0)
         self._shown = NEVER
         self._horizon = NEVER
+        self._horizons = 0
         self._end = FOREVER
 
     def begins(self, name: str, repetition: int, model: Model) -> None:
@@ -105,8 +110,13 @@ class Onlooker:
     def _on_horizon(self, horizon: Any) -> None:
         if horizon.time_ns < self._horizon:
             self._found(f"the horizon goes back from {self._horizon} to {horizon.time_ns}")
-        if horizon.end_ns > self._end:
+        # A request may end the run before what was the end so far, where none has got to yet.
+        sooner = self._disturbances.may_stop and horizon.end_ns < self._end
+        if self._end not in (FOREVER, horizon.end_ns) and not sooner:
             self._found(f"the end moves from {self._end} to {horizon.end_ns}")
+        self._horizons += 1
+        if self._horizons == self._most_horizons:
+            self._found(f"the run creeps: horizon number {self._horizons} is {horizon.time_ns}")
         self._horizon, self._end = horizon.time_ns, horizon.end_ns
         if horizon.presences:
             self._reference = None  # membership is not as declared from now on

@@ -161,6 +161,18 @@ class System:
         return bare_model(self.scenario, name, "ros")
 
     @property
+    def late(self) -> frozenset[str]:
+        """Participants that may come when the run has begun."""
+        specs = self._fixed.participants
+        return frozenset(name for name, spec in specs.items() if spec.is_late)
+
+    @property
+    def connected(self) -> list[tuple[str, str]]:
+        """Pairs of participants that exchange messages."""
+        pairs = {(c.source, c.target) for c in self._fixed.connections if c.source != c.target}
+        return sorted(pairs)
+
+    @property
     def can_reset(self) -> bool:
         """Whether a run of it may begin anew."""
         specs = self._fixed.participants.values()
