@@ -14,7 +14,7 @@ from ros2_cosim.kernel.engine import Engine
 
 @pytest.mark.parametrize(
     ("size", "every", "systems"),
-    [(1, 1, 32), (2, 3, 496), (3, 20_000, 6)],
+    [(1, 1, 32), (2, 4, 372), (3, 40_000, 3)],
 )
 def test_every_interleaving_ends_with_the_trace_of_the_reference(
     size: int, every: int, systems: int
@@ -25,7 +25,7 @@ def test_every_interleaving_ends_with_the_trace_of_the_reference(
         if number % every == 0
     ]
     assert len(explored) == systems
-    assert all(found.states > 5 for found in explored)
+    assert all(found.states > 1 for found in explored)
 
 
 def test_an_interleaving_that_breaks_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
