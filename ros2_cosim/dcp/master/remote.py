@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
 from ros2_cosim.dcp.description.model import (
@@ -22,7 +21,7 @@ from ros2_cosim.dcp.master.log import LogEntry, read_log
 from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, WiringError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu
+from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, LAYOUTS, REQUEST_HEAD, STATE_CHANGE_HEAD
 from ros2_cosim.dcp.wire.states import OVERTAKEN
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink
 from ros2_cosim.dcp.wire.values import PayloadCodec, Value
@@ -31,20 +30,32 @@ _STC = struct.Struct("<BHBB")
 _INF = struct.Struct("<BHB")
 STATES = {int(state): state for state in State}
 _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
+BEATS_PER_INTERVAL = 3
+"""INF_state per longest interval of a slave: one may get lost, and one more be late."""
 
 
 @dataclass
 class PendingRequest:
     """A request that waits for its answer.
 
+    :ivar first, sent: monotonic times [s] at which it left, and left for the last time
     :ivar tolerated: error codes that count as an answer
     """
 
     kind: PduType
     data: bytes
-    sent: float
+    first: float
     tolerated: frozenset[int] = frozenset()
     tries: int = 1
+
+    def __post_init__(self) -> None:
+        self.sent = self.first
+
+    @property
+    def body(self) -> bytes:
+        """What stands behind receiver and state."""
+        changes_state = self.kind < FIRST_CONFIGURATION
+        return self.data[STATE_CHANGE_HEAD if changes_state else REQUEST_HEAD :]
 
 
 @dataclass
@@ -138,6 +149,8 @@ class RemoteSlave:
         self.received: dict[int, InputPdu] = {}
         self.run_pdus: list[InputPdu] = []
         self.init_pdus: list[InputPdu] = []
+        interval = description.heartbeat
+        self.heartbeat_s = None if interval is None else float(interval)
         self.next_beat = 0.0
         self.asking = False
         self.asked = 0.0
@@ -214,24 +227,30 @@ class RemoteSlave:
 
     # -- requests --------------------------------------------------------------------------
 
-    def next_stc(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
-        """Sequence id and bytes of a state change request in the state last reported."""
-        seq = self.seq
-        self.seq = (seq + 1) & 0xFFFF
-        return seq, _STC.pack(kind, seq, self.id, self.state or 0) + extra
+    def numbered(self, kind: PduType, body: bytes = b"") -> tuple[int, bytes]:
+        """Sequence id and bytes of the next request.
 
-    def next_inf(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
-        """Sequence id and bytes of an information or clear request."""
+        :param body: what stands behind the head: type, sequence id, receiver and, for a change of
+            state, the state that the slave reported last
+        """
         seq = self.seq
         self.seq = (seq + 1) & 0xFFFF
-        return seq, _INF.pack(kind, seq, self.id) + extra
+        if kind < FIRST_CONFIGURATION:
+            return seq, _STC.pack(kind, seq, self.id, self.state or 0) + body
+        return seq, _INF.pack(kind, seq, self.id) + body
 
-    def next_cfg(self, kind: PduType, **fields: Any) -> tuple[int, bytes]:
-        """Sequence id and bytes of a configuration request."""
-        seq = self.seq
-        self.seq = (seq + 1) & 0xFFFF
-        pdu = Pdu(kind, {"pdu_seq_id": seq, "receiver": self.id, **fields})
-        return seq, pdu.encode()
+    # -- heartbeat ---------------------------------------------------------------------------
+
+    def beat_due(self, now: float) -> float | None:
+        """Seconds until the next INF_state must leave, at least 0; None if none has to."""
+        if self.heartbeat_s is None or self.state in (None, State.ALIVE):
+            return None
+        return max(0.0, self.next_beat - now)
+
+    def beat_sent(self, now: float) -> None:
+        """An INF_state leaves now."""
+        if self.heartbeat_s is not None:
+            self.next_beat = now + self.heartbeat_s / BEATS_PER_INTERVAL
 
     # -- what comes back ---------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +30,7 @@ from ros2_cosim.dcp.wire.enums import (
     TransportProtocol,
 )
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
-from ros2_cosim.dcp.wire.pdu import encode_address
+from ros2_cosim.dcp.wire.pdu import REQUEST_HEAD, Pdu, encode_address
 from ros2_cosim.dcp.wire.states import STOPPABLE
 
 _TCP = TransportProtocol.TCP_IPv4
@@ -171,22 +171,30 @@ class Setup:
                 "log_level": template.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
-            request = slave.next_cfg(PduType.CFG_logging, **switch)
-            self._requests.request(slave, PduType.CFG_logging, request, ErrorCode)
+            self._set(slave, PduType.CFG_logging, switch, ErrorCode)
         if slave.protocol is not _TCP and tells_data(slave.description):
             switch = {
                 "log_category": DATA_TEMPLATE.category,
                 "log_level": DATA_TEMPLATE.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
-            request = slave.next_cfg(PduType.CFG_logging, **switch)
-            self._requests.request(slave, PduType.CFG_logging, request, ErrorCode)
+            self._set(slave, PduType.CFG_logging, switch, ErrorCode)
         for kind, fields in settings:
-            tolerated: frozenset[Any] = frozenset()
-            if kind is PduType.CFG_steps and self._op_mode is OpMode.NRT:
-                tolerated = _STEPS_REFUSALS
-            self._requests.request(slave, kind, slave.next_cfg(kind, **fields), tolerated)
+            tolerates = kind is PduType.CFG_steps and self._op_mode is OpMode.NRT
+            self._set(slave, kind, fields, _STEPS_REFUSALS if tolerates else ())
         self._sockets.flush(slave)
+
+    def _set(
+        self,
+        slave: RemoteSlave,
+        kind: PduType,
+        fields: Mapping[str, object],
+        tolerated: Iterable[int],
+    ) -> None:
+        """Queue a configuration request."""
+        head = {"pdu_seq_id": 0, "receiver": slave.id}
+        body = Pdu(kind, {**head, **fields}).encode()[REQUEST_HEAD:]
+        self._requests.request(slave, kind, body, tolerated)
 
     def _open_inputs(self, slave: RemoteSlave, port: int) -> None:
         names = tunable_names(slave)
