@@ -177,9 +177,9 @@ class Closing(SlaveServer):
 
     def deregistered(self) -> None:
         super().deregistered()
-        for link in list(self.sockets._links):
+        for link in self.sockets.links:
             link.flush()
-            self.sockets.drop(link, "deregistered")
+            self.sockets.links.drop(link, "deregistered")
 
 
 def test_a_slave_that_hangs_up_can_be_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:

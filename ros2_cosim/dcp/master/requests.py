@@ -20,7 +20,7 @@ from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtoc
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
 from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, FIRST_INFORMATION, decode
 from ros2_cosim.dcp.wire.states import ERROR, NON_REAL_TIME, RUN
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.wire.transport import TcpLink, same_machine
 
 _RUNNING = RUN | NON_REAL_TIME
 _RETRIES_PER_INTERVAL = 12
@@ -43,7 +43,6 @@ class Requests:
     :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: for this time [s] a refused connection is tried again
     :ivar sockets: the connections to the slaves
-    :ivar dropped: data PDUs that belong to no slave
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class Requests:
         self.slaves = slaves
         self.timeout_s = timeout_s
         self.retry_s = retry_s
-        self.dropped = 0
         self.sockets = MasterSockets(
             slaves, timeout_s, connect_wait_s, self._take_control, self._take_data
         )
@@ -149,22 +147,26 @@ class Requests:
         except Refusal as refusal:
             self._refused(slave, refusal)
 
-    def _take_data(self, data: bytes) -> None:
+    def _take_data(self, data: bytes, host: str) -> None:
+        """Take a data PDU; as the standard says, one that does not fit is dropped.
+
+        It is decoded before its sequence id counts, so that a stray one makes no loss.
+        """
         number = data[3] | data[4] << 8 if len(data) >= 5 else -1
         slave = self._routes.get(number)
         if slave is None or data[0] != PduType.DAT_input_output:
-            self.dropped += 1
+            return
+        if not same_machine(host, slave.address[0]):
+            self.sockets.stranger = host
             return
         pdu = slave.received[number]
-        if pdu.watch.take(data[1] | data[2] << 8) < 0:
-            return
         try:
-            pdu.take(data)
-        except PduError as error:
-            raise DcpError(
-                f"slave {slave.name!r} sent data_id {number} with a wrong payload: {error}",
-                slave=slave.name,
-            ) from None
+            values = pdu.decode(data)
+        except PduError:
+            pdu.watch.counters.refused += 1
+            return
+        if pdu.watch.take(data[1] | data[2] << 8) >= 0:
+            pdu.pending = values
 
     def _refused(self, slave: RemoteSlave, refusal: Refusal) -> None:
         request = refusal.request
@@ -369,6 +371,10 @@ class Requests:
         state = guilty.state.name if guilty.state is not None else "no state yet"
         open_requests = ", ".join(r.kind.name for r in guilty.pending.values())
         unanswered = f"; unanswered: {open_requests}" if open_requests else ""
+        if self.sockets.stranger:
+            unanswered += (
+                f"; what came from {self.sockets.stranger} was dropped, for no slave is there"
+            )
         return DcpTimeoutError(
             f"slave {guilty.name!r} is in {state}; {what} did not come within "
             f"{self.timeout_s:g} s{unanswered}",

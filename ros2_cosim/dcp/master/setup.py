@@ -126,7 +126,7 @@ class Setup:
             ports[slave.name] = choose_port(slave, slave.protocol, used)
             addresses[slave.name] = (
                 slave.protocol,
-                encode_address(self._ip_of(slave), ports[slave.name]),
+                encode_address(slave.address[0], ports[slave.name]),
             )
         for slave in self._all():
             host, port = self._sockets.data_address(slave, slave.protocol)
@@ -141,11 +141,6 @@ class Setup:
         for slave in self._all():
             self._open_inputs(slave, ports[slave.name])
         self._requests.all_to(PduType.STC_configure, State.CONFIGURED)
-
-    def _ip_of(self, slave: RemoteSlave) -> str:
-        if slave.control is not None:
-            return str(slave.control.sock.getpeername()[0])
-        return slave.address[0]
 
     def _configure_slave(
         self,
@@ -209,7 +204,7 @@ class Setup:
                     kind=PduType.DAT_parameter,
                 )
             )
-        target: Any = (self._ip_of(slave), port)
+        target: Any = (slave.address[0], port)
         if slave.protocol is _TCP:
             if port == slave.port:
                 target = slave.control
