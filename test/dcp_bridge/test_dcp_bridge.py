@@ -104,7 +104,7 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
         ({"slaves": {}}, "parameters.slaves: found {}; allowed is at least 1"),
         ({"slaves": {"wave": {}}}, "description, model or fmu is missing"),
         ({"speed": 3}, "parameters.speed: unknown key"),
-        ({"mode": "srt"}, "parameters.mode: found 'srt'"),
+        ({"mode": "fast"}, "parameters.mode: found 'fast'"),
         ({"inputs": {"command": {"wave.b": "throttle"}}}, "no input 'b'; it has a"),
         ({"inputs": {"command": {"wave.y": "throttle"}}}, "no input 'y'"),
         ({"inputs": {"command": {"wave.a": "trottle"}}}, "no field 'trottle'; there are accel"),

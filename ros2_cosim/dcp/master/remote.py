@@ -100,7 +100,8 @@ class RemoteSlave:
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
     :ivar log: entries that came by notification or request
-    :ivar max_pdu_size, exact_types: what it takes, see :class:`SlaveUse`
+    :ivar exact_types: what it takes, see :class:`SlaveUse`
+    :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
 
@@ -115,8 +116,6 @@ class RemoteSlave:
         use: SlaveUse | None = None,
     ) -> None:
         use = use or SlaveUse()
-        offer = description.transport(protocol)
-        offered_size = MAX_DATAGRAM if offer is None else offer.max_pdu_size
         self.name = name
         self.description = description
         self.id = number
@@ -128,7 +127,8 @@ class RemoteSlave:
         nrt = description.non_real_time
         self.steps = use.steps or (nrt.default_steps if nrt else 1)
         self.data_port = use.data_port
-        self.max_pdu_size = min(use.max_pdu_size or offered_size, offered_size)
+        self.data_on_udp = False
+        self._max_pdu_size = use.max_pdu_size
         self.exact_types = use.exact_types
         self.state: State | None = None
         self.seq = 0
@@ -160,6 +160,12 @@ class RemoteSlave:
         self.output_names = [v.name for v in self.output_variables]
         self.input_variables: tuple[Variable, ...] = description.of(Causality.INPUT)
         self.reset_values()
+
+    def pdu_limit(self, protocol: TransportProtocol) -> int:
+        """Bytes of the largest data PDU that it takes and sends over a protocol."""
+        offer = self.description.transport(protocol)
+        offered = MAX_DATAGRAM if offer is None else offer.max_pdu_size
+        return min(self._max_pdu_size or offered, offered)
 
     # -- values ----------------------------------------------------------------------------
 
