@@ -164,6 +164,11 @@ class MasterParameters(Section):
         default=None, ge=0, le=1, description="share of data that may be lost over UDP [1]"
     )
 
+    @property
+    def depends_on_wall_clock(self) -> bool:
+        """Whether the slaves' clocks make them step, and not requests or data."""
+        return self.mode != "nrt" and not self.data_synchronisation
+
     def cosimulation(self, base_directory: Path, *, inproc: bool) -> CoSimulation:
         """The slaves and their wiring.
 
@@ -218,7 +223,7 @@ class DcpMaster(Model):
         cls, context: ModelContext, parameters: MasterParameters
     ) -> Repeatability:
         """Foreign slaves and FMUs compute with numerics of their own; clocks tick as they do."""
-        if parameters.mode != "nrt" and not parameters.data_synchronisation:
+        if parameters.depends_on_wall_clock:
             return Repeatability.NO
         own = all(slave.model is not None for slave in parameters.slaves.values())
         return Repeatability.EVERYWHERE if own else cls.traits.repeatable
@@ -263,6 +268,7 @@ class DcpMaster(Model):
             period_ns=context.period_ns,
             initialise=settings.initialise,
             figure_prefix=f"{context.name}.",
+            clocked=parameters.depends_on_wall_clock,
         )
         _check_shape(context, parameters)
 
