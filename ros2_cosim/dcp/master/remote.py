@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,14 @@ _STC = struct.Struct("<BHBB")
 _INF = struct.Struct("<BHB")
 STATES = {int(state): state for state in State}
 _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
+_ANSWERS = {
+    int(PduType.INF_state): int(PduType.RSP_state_ack),
+    int(PduType.INF_error): int(PduType.RSP_error_ack),
+    int(PduType.INF_log): int(PduType.RSP_log_ack),
+}
+"""What answers a request, beside RSP_nack; all others are answered by RSP_ack."""
+MAX_LOG_ENTRIES = 10_000
+"""Newest log entries of a slave that are kept; ``on_log`` gets all of them."""
 BEATS_PER_INTERVAL = 3
 """INF_state per longest interval of a slave: one may get lost, and one more be late."""
 
@@ -99,7 +108,7 @@ class RemoteSlave:
     :ivar inputs: values that the master gives to its inputs, in order of ``input_names``
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
-    :ivar log: entries that came by notification or request
+    :ivar log: newest entries that came by notification or request, and ``log_count`` all so far
     :ivar exact_types: what it takes, see :class:`SlaveUse`
     :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
@@ -139,7 +148,8 @@ class RemoteSlave:
         self.address = (host, port)
         self.parameters: dict[str, Value] = {}
         self.tuned: dict[str, Value] = {}
-        self.log: list[LogEntry] = []
+        self.log: deque[LogEntry] = deque(maxlen=MAX_LOG_ENTRIES)
+        self.log_count = 0
         self._templates = {t.id: t for t in description.log_templates}
         self.error_code: int | None = None
         self.log_answer: bytes | None = None
@@ -221,6 +231,11 @@ class RemoteSlave:
         """Newest value of one output."""
         return self.outputs[self.output_names.index(name)]
 
+    def log_since(self, count: int) -> list[LogEntry]:
+        """The kept entries that came after the first ``count`` ones."""
+        fresh = min(self.log_count - count, len(self.log))
+        return list(self.log)[len(self.log) - fresh :]
+
     def input_counters(self) -> dict[int, DataCounters]:
         """The same of what the slave received over UDP, as far as it has told after its stop."""
         return dict(
@@ -274,7 +289,7 @@ class RemoteSlave:
             return
         if kind == _RSP_ACK:
             if len(data) == 4:
-                self.pending.pop(data[1] | data[2] << 8, None)
+                self._answered(data[1] | data[2] << 8, kind)
             return
         layout = LAYOUTS.get(kind)
         if layout is None or not layout.fits(len(data)):
@@ -289,15 +304,25 @@ class RemoteSlave:
             if request is not None and code not in request.tolerated:
                 raise Refusal(request, code, expected)
             return
-        if self.pending.pop(seq, None) is None:
+        if kind == PduType.RSP_state_ack and data[4] not in STATES:
+            return
+        if not self._answered(seq, kind):
             return
         if kind == PduType.RSP_state_ack:
-            self.state = STATES.get(data[4], self.state)
+            self.state = STATES[data[4]]
         elif kind == PduType.RSP_error_ack:
             self.error_code = data[4] | data[5] << 8
         elif kind == PduType.RSP_log_ack:
             self.log_answer = data[4:]
             self._take_log(data[4:], notified=False)
+
+    def _answered(self, seq: int, kind: int) -> bool:
+        """A response of this type has come; whether a request waited for it."""
+        request = self.pending.get(seq)
+        if request is None or kind != _ANSWERS.get(request.kind, _RSP_ACK):
+            return False
+        del self.pending[seq]
+        return True
 
     def take_empty(self) -> None:
         """Some slaves send an empty PDU if they have no log entries."""
@@ -308,6 +333,7 @@ class RemoteSlave:
     def _take_log(self, data: bytes, *, notified: bool) -> None:
         for entry in read_log(self.name, self._templates, data, notified=notified):
             self.log.append(entry)
+            self.log_count += 1
             if self.on_log is not None:
                 self.on_log(entry)
 

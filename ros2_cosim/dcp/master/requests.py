@@ -306,10 +306,10 @@ class Requests:
 
     def request_log(self, slave: RemoteSlave, category: int, most: int) -> list[LogEntry]:
         """Request the stored log entries of a slave (INF_log); the slave deletes them."""
-        before = len(slave.log)
+        before = slave.log_count
         self.request(slave, PduType.INF_log, bytes((category, most)))
         self.wait([slave], lambda: not slave.pending, "RSP_log_ack")
-        return slave.log[before:]
+        return slave.log_since(before)
 
     def left(self, slave: RemoteSlave) -> DcpError:
         """The error of a slave that ended its run without a request."""
@@ -357,10 +357,10 @@ class Requests:
         template = slave.description.error_template()
         if template is None or not slave.description.capabilities.can_provide_log_on_request:
             return ""
-        before = len(slave.log)
+        before = slave.log_count
         self.request(slave, PduType.INF_log, bytes((template.category, 255)), ErrorCode)
         self.wait([slave], lambda: not slave.pending, "RSP_log_ack", timeout_s=limit, errors=False)
-        texts = [entry.text for entry in slave.log[before:]]
+        texts = [entry.text for entry in slave.log_since(before)]
         return f": {texts[-1]}" if texts else ""
 
     def _timeout(self, slaves: list[RemoteSlave], what: str) -> DcpTimeoutError:
