@@ -95,7 +95,7 @@ def test_random_graphs_do_not_mind_the_order_either(system: System, seed: int) -
         assert found.trace_sha256 == reference(Path(directory), data).trace_sha256
 
 
-def test_the_run_stands_at_the_entry_of_who_has_not_come(tmp_path: Path) -> None:
+def test_the_run_stands_at_a_missed_entry(tmp_path: Path) -> None:
     data = coming_and_going()
 
     def late(direction: Direction) -> None:
@@ -152,11 +152,11 @@ def test_a_joiner_that_never_comes_is_named(tmp_path: Path) -> None:
         joiner=participant({"in": "source.out"}, period="10ms", enter="300ms"),
     )
     # Long enough for the others to come on a busy machine.
-    data["startup_s"] = 30
+    data["startup_s"] = 15
     with pytest.raises(RunError) as caught:
         run_directed(tmp_path, data, ["joiner"])
     assert str(caught.value) == (
-        "clock: stood at 300ms for 30 s, waiting for joiner (not seen) to become ready"
+        "clock: stood at 300ms for 15 s, waiting for joiner (not seen) to become ready"
     )
 
 
@@ -172,7 +172,7 @@ def autonomous() -> dict[str, Any]:
     )
 
 
-def test_who_comes_freely_gets_an_entry_that_can_be_repeated(tmp_path: Path) -> None:
+def test_an_autonomous_participant_gets_an_entry_that_can_be_repeated(tmp_path: Path) -> None:
     data = autonomous()
 
     def come(direction: Direction) -> None:
@@ -207,7 +207,7 @@ def test_whenever_it_comes_the_entry_can_be_repeated(tmp_path: Path) -> None:
     assert found.trace_sha256 == reference(tmp_path, data).trace_sha256
 
 
-def test_the_run_does_not_wait_for_who_comes_freely(tmp_path: Path) -> None:
+def test_the_run_does_not_wait_for_an_autonomous_participant(tmp_path: Path) -> None:
     data = autonomous()
     found = run_directed(tmp_path, data, ["guest"])
     assert presence(found).keys() == {"source", "behind", "reader", "joiner"}
