@@ -129,10 +129,13 @@ def drive(share: float, policy: str, seed: int, duration: str) -> Result:
 
     failed = ""
     with simulated(network):
-        models = {
-            name: build_model(scenario, name, "ros" if name == "world" else "inproc")
-            for name in graph.order
-        }
+        try:
+            models = {
+                name: build_model(scenario, name, "ros" if name == "world" else "inproc")
+                for name in graph.order
+            }
+        except CosimError as error:
+            return Result("", {}, 0.0, 0, False, 0.0, 0.0, 0.0, str(error))
         scheduler = SequentialScheduler(
             graph, models, stop_latency_ns=scenario.stop_latency, observer=observe
         )
@@ -172,23 +175,24 @@ def measure(losses: Sequence[float], seeds: int, duration: str) -> None:
     """Print one line per loss and policy: the worst of all seeds, shares as means."""
     reference = drive(0.0, "hold", 0, duration)
     print("| loss | missing | data lost | repeated | wait per step | deviation | gap | collisions "
-          "| verdicts |")  # fmt: skip
-    print("|---:|---|---:|---:|---:|---:|---:|---:|---|")
+          "| verdicts | ended early |")  # fmt: skip
+    print("|---:|---|---:|---:|---:|---:|---:|---:|---|---|")
     for share in losses:
         for policy in POLICIES:
-            found = [drive(share, policy, seed, duration) for seed in range(1, seeds + 1)]
-            count = len(found)
-            failed = [result.failed for result in found if result.failed]
+            runs = [drive(share, policy, seed, duration) for seed in range(1, seeds + 1)]
+            failed = [result.failed for result in runs if result.failed]
+            found = [result for result in runs if not result.failed] or runs[:1]
+            count = len(runs)
             print(
                 f"| {share:.1%} | {policy} "
-                f"| {sum(r.data_lost for r in found) / count:.2%} "
-                f"| {sum(r.repeated for r in found) / count:.2%} "
-                f"| {sum(r.wait_ms for r in found) / count:.1f} ms "
+                f"| {sum(r.data_lost for r in found) / len(found):.2%} "
+                f"| {sum(r.repeated for r in found) / len(found):.2%} "
+                f"| {sum(r.wait_ms for r in found) / len(found):.1f} ms "
                 f"| {max(deviation(r, reference) for r in found):.3f} m "
                 f"| {min(r.gap_m for r in found):.2f} m "
                 f"| {max(r.collisions for r in found)} "
-                f"| {failed[0] if failed else 'met' if all(r.passed for r in found) else 'not met'}"
-                " |",
+                f"| {'met' if all(r.passed for r in found if not r.failed) else 'not met'} "
+                f"| {f'{len(failed)} of {count}: {failed[0]}' if failed else ''} |",
                 flush=True,
             )
 

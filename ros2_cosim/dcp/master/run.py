@@ -193,7 +193,19 @@ class MasterRun:
                 if not on_udp or self._options.missing is Missing.STOP:
                     raise
         for slave in slaves:
+            if initial:
+                self._check_initial(slave)
             self._take_outputs(slave, slave.init_pdus if initial else slave.run_pdus)
+
+    def _check_initial(self, slave: RemoteSlave) -> None:
+        """No policy can replace outputs that have never come: they would silently be zero."""
+        for pdu in slave.init_pdus:
+            if pdu.pending is None and pdu.newest is None:
+                raise DcpTimeoutError(
+                    f"slave {slave.name!r}: the outputs of its initialization (data_id "
+                    f"{pdu.data_id}) got lost; there are none before that could be used instead",
+                    slave=slave.name,
+                )
 
     def _take_outputs(self, slave: RemoteSlave, pdus: Sequence[InputPdu]) -> None:
         for pdu in pdus:
