@@ -59,6 +59,7 @@ _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _MASTER_PORT, _FIRST_SLAVE_PORT = 5000, 8001
 _TO_MASTER = sorted(int(kind) for kind in PduType if kind >= 0xB0)
 _TIMEOUT_S, _RETRY_S = 2.0, 0.1
+_MAX_AT_ONCE = 64
 _MAX_PUMPS = 20_000
 """Looks for PDUs in one session: more than all its timeouts allow at the pace of repetitions."""
 _MAX_TIME_S = 400.0
@@ -380,7 +381,9 @@ class Sockets:
             raise AssertionError("the master looks for PDUs without an end")
         if not network.under_way or network.faults.delays():
             network.wait(timeout_s)
-        for _ in range(min(len(network.under_way), 64)):
+        for _ in range(_MAX_AT_ONCE):
+            if not network.under_way:  # taking one may make the master look for more
+                return
             port, data = network.under_way.popleft()
             slave = next((s for s in self._slaves.values() if s.port == port), None)
             if slave is None:
