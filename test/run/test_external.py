@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.external import FINISHED, scenario_slave
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import load_scenario
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
@@ -178,6 +179,9 @@ def test_inputs_become_messages_of_unsynchronised_ports(tmp_path: Path) -> None:
 def test_wrong_seams_are_refused(change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=message):
         scenario_slave(PLATOON, [change], out=tmp_path)
+    if change.startswith("external"):  # a scenario that is only run needs none
+        with pytest.raises(ConfigurationError, match=message):
+            check_scenario(load_scenario(PLATOON, [change]))
 
 
 def test_a_participant_that_fails_is_the_error_of_the_slave(tmp_path: Path) -> None:
