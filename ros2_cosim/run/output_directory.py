@@ -34,6 +34,8 @@ _RESULTS = (
     "again-[0-9][0-9]",
     "again-[0-9][0-9][0-9]",
     RESOLVED_SCENARIO,
+    # A process that was killed while it wrote one of them.
+    ".*.part",
     # Of earlier versions.
     "lost",
     "required.json",
