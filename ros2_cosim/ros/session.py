@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import signal
 import struct
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from types import FrameType
 from typing import Any, ParamSpec
@@ -28,6 +29,7 @@ from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
+from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
@@ -39,7 +41,12 @@ _P = ParamSpec("_P")
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 #: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
+#: One that goes on afterwards, or others in it, gets the time of a busy machine.
 TEARDOWN_LIMIT_S = 20.0
+#: One that ends has said everything and written everything: nothing is lost if it is cut short.
+LAST_TEARDOWN_LIMIT_S = 2.0
+#: Exit code of a process that hung while it had to go on.
+EXIT_HUNG = 4
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -193,6 +200,7 @@ class Session:
         self.stop_signal: int | None = None
         self._failure: Exception | None = None
         self._is_hosted = host is not None
+        self._exit_code: int | None = None
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         if host is None:
             # rclpy's own handlers would tear the context down under a node that is closing.
@@ -298,43 +306,61 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give up the node, and ROS itself unless another session of the process uses it."""
-        if not self._is_hosted:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        with _TEARDOWN.limited():
+        """Give up the node, and ROS itself unless another session of the process uses it.
+
+        Has :meth:`ends_with` been called, the process ends within seconds, with that exit code,
+        whatever the middleware does.
+        """
+        with _TEARDOWN.limited(self._exit_code):
             self._executor.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:
                 rclpy.try_shutdown()
 
+    def ends_with(self, code: int) -> None:
+        """Say that the process has nothing to do any more but give up its node and end."""
+        self._exit_code = code
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+
 
 class _Teardown:
     """Ends a process that cannot end.
 
     Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for
-    each other; see its issues 6502 and 6513), with Python's lock held: then nothing but the
-    kernel can end the process. No other code of the process may have a handler for SIGALRM.
+    each other; see its issues 6502 and 6513), with Python's lock held: then nothing of Python runs
+    any more. The locks are its own, in an order that no caller chooses: leaving without giving up
+    the nodes would avoid it, but then other processes keep the dead readers for the time of a
+    lease, 20 s, and wait for their answers.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._running = 0
+        self._timer = ExitTimer()
 
     @contextmanager
-    def limited(self) -> Iterator[None]:
-        """SIGALRM kills the process if the body takes too long; any thread may enter it."""
+    def limited(self, code: int | None) -> Iterator[None]:
+        """The process ends if the body takes too long; any thread may enter it.
+
+        :param code: exit code of a process that ends anyway; None: it goes on after this
+        """
         with self._lock:
             self._running += 1
             # One timer for all threads: each that enters prolongs it, the last one stops it.
-            signal.setitimer(signal.ITIMER_REAL, TEARDOWN_LIMIT_S)
+            if code is None:
+                self._timer.start(TEARDOWN_LIMIT_S, EXIT_HUNG)
+            else:
+                self._timer.start(LAST_TEARDOWN_LIMIT_S, code)
         try:
             yield
         finally:
             with self._lock:
                 self._running -= 1
                 if not self._running:
-                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+                    self._timer.cancel()
 
 
 _TEARDOWN = _Teardown()

@@ -21,6 +21,8 @@ from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import domain_lock
+from ros2_cosim.run.guard import Guard
+from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
@@ -153,7 +155,9 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     )
     check_scenario(scenario, request.shape)
     if request.shape != "inproc" or request.by_hand:
-        planner(scenario, options)
+        plan = planner(scenario, options)
+        if request.shape != "inproc":
+            check_limits(len(plan))
     if request.shape != "inproc":  # which makes all models in the starting process
         try_models(scenario, request.shape)
     if request.arrivals is not None:
@@ -219,6 +223,7 @@ def bring_up(
             plan = planner(scenario, options)
             channel = stack.enter_context(Channel(directory))
             environment |= {"ROS_DOMAIN_ID": str(domain), CHANNEL: channel.address}
+            stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
