@@ -30,10 +30,12 @@ from ros2_cosim.scenario.check import check_scenario, try_models
 from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
+    HeldPorts,
     Process,
     RunOptions,
+    declared_outputs,
+    hold_ports,
     make_plan,
-    resolve_ports,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 
@@ -82,8 +84,8 @@ Planner = Callable[[Scenario, RunOptions], list[Process]]
 class PreparedRun:
     """A run that can be started: nothing is in its way.
 
-    ``plan`` lists its processes, ``environment`` is theirs and ``channel`` connects them with the
-    starter. In shape ``inproc`` there are none.
+    ``plan`` lists its processes, ``environment`` is theirs, ``channel`` connects them with the
+    starter and ``ports`` are what their servers listen at. In shape ``inproc`` there are none.
     """
 
     scenario: Scenario
@@ -92,6 +94,7 @@ class PreparedRun:
     plan: list[Process]
     environment: dict[str, str]
     channel: Channel | None
+    ports: HeldPorts | None
 
     @property
     def output(self) -> Path:
@@ -214,12 +217,15 @@ def bring_up(
         plan: list[Process] = []
         environment = dict(os.environ)
         channel: Channel | None = None
+        ports: HeldPorts | None = None
         if options.shape != "inproc":
             settings = dds_settings(dds_environment(os.environ, options.output))
             domain = stack.enter_context(
                 domain_lock(scenario.name, options.output, settings, domains)
             )
-            scenario = resolve_ports(scenario)
+            ports = hold_ports(scenario)
+            stack.callback(ports.close)
+            scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             channel = stack.enter_context(Channel(directory))
             environment |= {"ROS_DOMAIN_ID": str(domain), CHANNEL: channel.address}
@@ -229,4 +235,4 @@ def bring_up(
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         if plan:
             environment = loopback_environment(environment, options.output)
-        yield PreparedRun(scenario, options, directory, plan, environment, channel)
+        yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -65,6 +65,9 @@ class LaunchRequest:
 
     def __init__(self, prepared: PreparedRun, release: Callable[[], None]) -> None:
         assert prepared.channel is not None
+        if prepared.ports is not None:
+            # Launch hands no sockets over: its servers bind the numbers that were free.
+            prepared.ports.close()
         self._channel = channel = prepared.channel
         self._release = release
         self.prepared = prepared

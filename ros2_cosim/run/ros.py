@@ -58,6 +58,7 @@ def run_processes(
             on_progress=take,
             channel=prepared.channel,
             inherited=[prepared.directory.descriptor],
+            ports=prepared.ports,
         ) as group:
             on_started(group.pids())
             while not group.ended():
