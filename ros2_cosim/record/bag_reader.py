@@ -20,9 +20,10 @@ class BagMessage(NamedTuple):
     data: bytes
 
 
-def read_bag(bag: Path) -> Iterator[BagMessage]:
-    """All messages of a complete bag in recorded order; one chunk at a time is in memory.
+def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> Iterator[BagMessage]:
+    """The messages of a complete bag in recorded order; one chunk at a time is in memory.
 
+    :param start, stop: the first stamp that is wanted, and the one behind the last; None: all
     :raises ConfigurationError: there is no bag at ``bag``, or it is not complete
     :raises ProtocolError: the bag is damaged
     """
@@ -35,7 +36,7 @@ def read_bag(bag: Path) -> Iterator[BagMessage]:
         )
     try:
         with Reader(bag) as reader:
-            for connection, stamp, data in reader.messages():
+            for connection, stamp, data in reader.messages(start=start, stop=stop):
                 yield BagMessage(connection.topic, connection.msgtype, stamp, bytes(data))
     except ReaderError as error:
         raise ProtocolError(f"{bag}: {error}") from None
