@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environme
 from ros2_cosim.run.domain_lock import domain_lock
 from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
-from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.output_directory import OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
@@ -100,6 +100,13 @@ class PreparedRun:
     def output(self) -> Path:
         """The output directory."""
         return self.options.output
+
+    def again(self, repetition: int) -> PreparedRun:
+        """The n-th time that the run begins anew, with a directory of its own below this one."""
+        output = self.output / repetition_directory(repetition)
+        output.mkdir()
+        save_scenario(self.scenario, output / RESOLVED_SCENARIO)
+        return replace(self, options=replace(self.options, output=output))
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""
@@ -181,11 +188,10 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
         or request.visualise
         or request.rviz
         or request.paused
-        or request.repeat > 1
     ):
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
-            "--rviz, --paused and --repeat need --shape ros or composed"
+            "--rviz and --paused need --shape ros or composed"
         )
 
 
