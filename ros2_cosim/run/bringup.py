@@ -183,12 +183,7 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
                 "source a ROS installation, or use --shape inproc"
             )
         return
-    if (
-        scenario.simulator.kind == "carla"
-        or request.visualise
-        or request.rviz
-        or request.paused
-    ):
+    if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
             "--rviz and --paused need --shape ros or composed"
