@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a process: together with its parent, or at the latest after some time (Linux)."""
+"""How a process belongs to its parent, and how it ends at the latest after some time (Linux)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import signal
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 _libc = ctypes.CDLL(None, use_errno=True)
 # Loaded here and not where it is used: after a fork, before the new program, nothing may be loaded.
 _prctl = _libc.prctl
@@ -28,6 +30,18 @@ def end_with_parent(parent: int | None = None) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # the parent ended before the request took hold
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def adopts_orphans() -> bool:
+    """Whether orphans among the descendants of this process become its children."""
+    value = ctypes.c_int(0)
+    _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value), 0, 0, 0)
+    return bool(value.value)
+
+
+def set_adopts_orphans(wanted: bool) -> None:
+    """Let orphans among the descendants of this process become its children, or not."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
 class ExitTimer:

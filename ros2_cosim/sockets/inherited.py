@@ -88,7 +88,11 @@ class Inheritance:
         self._entries: dict[tuple[str, str, int], int] = {}
         with suppress(ValueError, TypeError):
             for descriptor, kind, host, port in json.loads(environment.get(VARIABLE, "[]")):
-                self._entries[kind, host, port] = descriptor
+                self.offer(kind, host, port, descriptor)
+
+    def offer(self, kind: str, host: str, port: int, descriptor: int) -> None:
+        """Add an open socket that is bound to this address."""
+        self._entries[kind, host, port] = descriptor
 
     def take(self, kind: str, host: str, port: int) -> socket.socket | None:
         """The socket bound to an address, ready for use; None if it was not inherited."""
