@@ -246,6 +246,7 @@ def report(
 ) -> None:
     """Make report.html again from summary and bag of a run, or from the record of a study."""
     from ros2_cosim.record.report import render_report
+    from ros2_cosim.run.results import complete_killed
     from ros2_cosim.study.record import STUDY_FILE, read_study
     from ros2_cosim.study.report import render_study
 
@@ -253,6 +254,8 @@ def report(
         if (run_directory / STUDY_FILE).exists():
             print(render_study(run_directory, read_study(run_directory)))
         else:
+            if complete_killed(run_directory):
+                print(f"{run_directory}: the run was killed; its bag is complete now")
             print(render_report(run_directory))
 
 

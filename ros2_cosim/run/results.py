@@ -11,12 +11,13 @@ from pathlib import Path
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.record.bag import mcap_path
 from ros2_cosim.record.bag_reader import is_complete
 from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.report import REPORT_FILE, render_report
 from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import SUMMARY_FILE
-from ros2_cosim.run.output_directory import repetitions
+from ros2_cosim.run.output_directory import OutputDirectory, repetitions
 
 
 def complete_results(output: Path) -> None:
@@ -25,13 +26,28 @@ def complete_results(output: Path) -> None:
     :param output: directory of the run; those of its repetitions are below it
     :raises StorageError: there is no room for that; the other files are readable
     """
-    problem = ""
     for directory in (output, *repetitions(output)):
-        problem = problem or close_bag(directory / BAG)
+        problem = close_bag(directory / BAG)
+        if problem:
+            raise StorageError(problem)
         if (directory / BAG).is_dir() and (directory / SUMMARY_FILE).is_file():
             write_report(directory)
+
+
+def complete_killed(output: Path) -> bool:
+    """Complete the bag of a run whose starter was killed, too; whether there was one.
+
+    :raises ConfigurationError: the run goes on
+    :raises StorageError: it cannot be completed
+    """
+    bag = output / BAG
+    if not mcap_path(bag).is_file() or is_complete(bag):
+        return False
+    with OutputDirectory(output, "cosim report", marker=None):
+        problem = close_bag(bag)
     if problem:
         raise StorageError(problem)
+    return True
 
 
 def write_report(directory: Path) -> None:
