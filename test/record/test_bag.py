@@ -254,7 +254,7 @@ def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(ProtocolError, match=r"bag: Chunk checksum mismatch"):
+    with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
         list(read_bag(bag))
     (bag / "metadata.yaml").unlink()
     with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
@@ -368,3 +368,45 @@ def test_memory_does_not_grow_with_a_bag(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
     assert sum(1 for _ in read_bag(tmp_path / "bag")) == 2100 * len(TYPES)
+
+
+def test_memory_does_not_grow_with_a_bag_that_is_read(tmp_path: Path) -> None:
+    """A bag of an hour, with few messages: its index is not loaded."""
+    with BagWriter(tmp_path / "bag", TOPICS) as writer:
+        for k in range(3600):
+            for topic in TYPES:
+                writer.write(topic, k * 1000 * MS, k, bytes(40))
+            writer.advance((k + 1) * 1000 * MS)
+    first = next(iter(read_bag(tmp_path / "bag")))  # what is imported and cached is there now
+    assert first.stamp == 0
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_bag(tmp_path / "bag")) == 3600 * len(TYPES)
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_stretch_of_a_bag(tmp_path: Path) -> None:
+    messages = run_messages(5)
+    bag = write(tmp_path / "bag", messages)
+    found = [message.data for message in read_bag(bag, 1500 * MS, 3210 * MS)]
+    assert found == [m.data for m in messages if 1500 * MS <= m.stamp < 3210 * MS]
+
+
+def test_a_whole_bag_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    path = mcap_path(bag)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(ProtocolError, match="damaged: cut off behind byte"):
+        list(read_bag(bag))
+
+
+def test_bags_of_other_writers_are_read(tmp_path: Path) -> None:
+    messages = run_messages()
+    bag = write(tmp_path / "bag", messages)
+    path = mcap_path(bag)
+    data = path.read_bytes()
+    assert data.count(b"ros2_cosim", 0, 60) == 1
+    path.write_bytes(data.replace(b"ros2_cosim", b"other_tool", 1))
+    assert [m.data for m in read_bag(bag)] == [m.data for m in messages]
