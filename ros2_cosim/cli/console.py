@@ -16,7 +16,7 @@ from typing import BinaryIO, TextIO, cast
 import typer
 
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import CosimError, OutdatedWarning
+from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -41,8 +41,11 @@ def clear_errors() -> Iterator[None]:
     except MemoryError:
         print("cosim: out of memory", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+    except (KeyboardInterrupt, Cancelled) as interrupt:
+        # A ROS session takes signals itself, and tells their names.
+        told = interrupt.args[0] if interrupt.args else signal.SIGINT
+        known = signal.Signals.__members__
+        number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
 
