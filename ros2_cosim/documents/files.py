@@ -28,7 +28,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     UTF-8 with line ends as they are. A link stays and its target is replaced; what is no ordinary
     file (a pipe, a terminal) is written to.
 
-    :raises OSError: the directory does not exist or cannot be written
+    :raises OSError: the directory does not exist or cannot be written; the file is named
     """
     data = content.encode() if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
@@ -39,6 +39,9 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     try:
         part.write_bytes(data)
         part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -14,8 +14,7 @@ import signal
 import sys
 import time
 
-#: So long [s] they may take to end in order: the kernel has sent them SIGTERM (see
-#: interfaces/processes.py). What is left after that, frozen or deaf, is killed.
+#: So long [s] they may take to end in order. What is left after that, frozen or deaf, is killed.
 GRACE_S = 3.0
 #: So long [s] it looks for processes that were being started meanwhile.
 _LAST_LOOK_S = 2.0
@@ -49,8 +48,12 @@ def send(pids: list[int], number: int) -> None:
 def end_all(mark: bytes) -> None:
     """End all processes of the run: in order if they can, by force if not."""
     deadline = time.monotonic() + GRACE_S
+    pids = marked(mark)
+    # The kernel has asked those that the starter has started itself (see interfaces/processes.py),
+    # but not those of ``ros2 launch``, and not what they have started.
+    send(pids, signal.SIGTERM)
     # A process that is stopped could not end.
-    send(marked(mark), signal.SIGCONT)
+    send(pids, signal.SIGCONT)
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     deadline += _LAST_LOOK_S

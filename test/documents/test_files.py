@@ -25,8 +25,9 @@ def test_the_old_file_stays_until_the_new_one_is_whole(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         write_atomically(path, b"other")
+    assert caught.value.filename == str(path)
     monkeypatch.undo()
     assert path.read_text() == "one\n"
     assert list(tmp_path.iterdir()) == [path]
