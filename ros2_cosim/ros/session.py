@@ -319,7 +319,10 @@ class Session:
                 rclpy.try_shutdown()
 
     def ends_with(self, code: int) -> None:
-        """Say that the process has nothing to do any more but give up its node and end."""
+        """Say that the process has nothing to do any more but give up its nodes and end.
+
+        :param code: its exit code
+        """
         self._exit_code = code
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
