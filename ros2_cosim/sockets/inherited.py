@@ -109,6 +109,9 @@ class Inheritance:
         sock.set_inheritable(False)
         if kind == "udp":
             _disconnect(sock)
+        else:
+            # Its connections pass it on: when they are over they do not keep the port.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return sock
 
 

@@ -94,6 +94,22 @@ def test_a_process_serves_the_sockets_that_it_has_inherited() -> None:
         assert client.recv(100) == b"through"
 
 
+def test_a_port_can_be_used_again_at_once() -> None:
+    """Though the server has closed its connections first, which the system remembers a minute."""
+    port = free_port()
+    for _ in range(3):
+        held = hold("tcp", HOST, port)
+        listener = Inheritance(passed_on([held])).take("tcp", HOST, port)
+        assert listener is not None
+        held.sock.detach()
+        with listener:
+            listener.listen()
+            with socket.create_connection((HOST, port), 10.0) as client:
+                connection, _ = listener.accept()
+                connection.close()
+                assert client.recv(1) == b""
+
+
 def test_each_socket_is_taken_once_and_what_is_none_is_left_alone() -> None:
     held = hold("tcp", HOST, free_port())
     with held.sock:
