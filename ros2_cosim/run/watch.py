@@ -24,7 +24,7 @@ _OWN_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
 )
 #: Exit code of a process that its middleware kept from going on (see ros/session.py).
-_HUNG = 4
+EXIT_HUNG = 4
 
 
 class RunWatch:
@@ -149,13 +149,13 @@ class RunWatch:
         if -code in _OWN_SIGNALS and name in self._last_lines:
             return (
                 f"{process} was killed by {signal.Signals(-code).name}; its last line: "
-                f"{self._last_line(name)}"
+                f"{self._last_line(name).strip()}"
             )
         if code < 0:
             return f"{process} was killed by {signal.Signals(-code).name}"
         if name in self._reasons:
             return self._reasons[name]
-        if code == _HUNG:
+        if code == EXIT_HUNG:
             return f"{process} hung in the middleware while it gave up a node, and was ended"
         return f"{process} ended with exit code {code}: {self._last_line(name)}"
 
