@@ -71,7 +71,16 @@ def make_highway(
             raise RoadError(f"highway: {label}={value!r} must be positive and below 1e6")
     if not abs(radius) > 2.0 * (lanes * lane_width + shoulder_width):
         raise RoadError(f"highway: radius={radius!r} must be more than twice the road's half width")
-    geometry = _geometry(first_straight, clothoid, curve, 1.0 / radius, last_straight)
+    curvature = 1.0 / radius
+    geometry = plan_view(
+        (
+            (first_straight, 0.0, 0.0),
+            (clothoid, 0.0, curvature),
+            (curve, curvature, curvature),
+            (clothoid, curvature, 0.0),
+            (last_straight, 0.0, 0.0),
+        )
+    )
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         "<OpenDRIVE>",
@@ -94,15 +103,15 @@ def make_highway(
         '      <laneOffset s="0" a="0" b="0" c="0" d="0"/>',
         '      <laneSection s="0">',
         "        <left>",
-        *_lanes(range(lanes + 1, 0, -1), lanes, lane_width, shoulder_width),
+        *lane_lines(range(lanes + 1, 0, -1), lanes, lane_width, shoulder_width),
         "        </left>",
         "        <center>",
         '          <lane id="0" type="none" level="false">',
-        _road_mark("solid solid", "none"),
+        road_mark("solid solid", "none"),
         "          </lane>",
         "        </center>",
         "        <right>",
-        *_lanes(range(-1, -lanes - 2, -1), lanes, lane_width, shoulder_width),
+        *lane_lines(range(-1, -lanes - 2, -1), lanes, lane_width, shoulder_width),
         "        </right>",
         "      </laneSection>",
         "    </lanes>",
@@ -115,18 +124,14 @@ def make_highway(
     return "\n".join(lines)
 
 
-def _geometry(
-    first_straight: float, clothoid: float, curve: float, curvature: float, last_straight: float
-) -> list[str]:
+def plan_view(parts: Sequence[tuple[float, float, float]]) -> list[str]:
+    """Elements one behind the other, from the map origin towards +x.
+
+    :param parts: length [m], curvature at the start and at the end [1/m] of each
+    """
     lines: list[str] = []
     s = x = y = heading = 0.0
-    for length, start, end in (
-        (first_straight, 0.0, 0.0),
-        (clothoid, 0.0, curvature),
-        (curve, curvature, curvature),
-        (clothoid, curvature, 0.0),
-        (last_straight, 0.0, 0.0),
-    ):
+    for length, start, end in parts:
         element: PlanElement
         if start != end:
             element = Spiral(x, y, heading, length, start, end)
@@ -167,19 +172,22 @@ def _elevation(total_length: float, last_straight: float, height: float) -> list
     ]
 
 
-def _lanes(ids: Sequence[int], lanes: int, width: float, shoulder: float) -> list[str]:
+def lane_lines(
+    ids: Sequence[int], lanes: int, width: float, shoulder: float, link: str = "<link/>"
+) -> list[str]:
+    """Lanes of a section; in ``link`` the number of the lane is filled in."""
     lines: list[str] = []
     for lane_id in ids:
         number = abs(lane_id)
         driving = number <= lanes
         kind, lane_width = ("driving", width) if driving else ("shoulder", shoulder)
         if number < lanes:
-            mark = _road_mark("broken", "both")
+            mark = road_mark("broken", "both")
         else:
-            mark = _road_mark("solid", "none")
+            mark = road_mark("solid", "none")
         lines += [
             f'          <lane id="{lane_id}" type="{kind}" level="false">',
-            "            <link/>",
+            f"            {link.format(id=lane_id)}",
             f'            <width sOffset="0" a="{lane_width!r}" b="0" c="0" d="0"/>',
             mark,
             "          </lane>",
@@ -187,7 +195,8 @@ def _lanes(ids: Sequence[int], lanes: int, width: float, shoulder: float) -> lis
     return lines
 
 
-def _road_mark(kind: str, lane_change: str) -> str:
+def road_mark(kind: str, lane_change: str) -> str:
+    """A road mark for the whole length of the section."""
     return (
         f'            <roadMark sOffset="0" type="{kind}" weight="standard" color="standard" '
         f'width="0.15" laneChange="{lane_change}"/>'

@@ -45,6 +45,7 @@ SLOW_PLACES = (
     "packaging/test_metadata.py::test_python_requirements_are_declared_on_both_sides",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
+    "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "study/test_runs.py",
     "vds/test_dashboard.py",
 )

@@ -18,6 +18,8 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from ros2_cosim.carla_bridge.simulator import (
@@ -40,6 +42,7 @@ CALL_TIMEOUT_S = 60.0
 """Longest wait for a server that is still there: loading a large map takes a CARLA this long."""
 
 _CHECK_PERIOD_S = 2.0  # without an answer for this long, look whether the server is still there
+_LOOK_PERIOD_S = 0.2  # the same, during a call that nothing interrupts
 _logger = logging.getLogger(__name__)
 
 
@@ -84,12 +87,13 @@ class ClientWorld:
         client = self._client
         try:
             if chosen.opendrive:
-                self._world = client.generate_opendrive_world(
-                    chosen.opendrive, carla.OpendriveGenerationParameters(), True
+                parameters = carla.OpendriveGenerationParameters()
+                self._world = self._long_call(
+                    lambda: client.generate_opendrive_world(chosen.opendrive, parameters, True)
                 )
             else:
                 self._require_map(chosen.name)
-                self._world = client.load_world(chosen.name)
+                self._world = self._long_call(lambda: client.load_world(chosen.name))
             self._old_settings = self._world.get_settings()
             settings = self._world.get_settings()
             settings.synchronous_mode = True
@@ -253,6 +257,36 @@ class ClientWorld:
             )
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
+
+    def _long_call(self, call: Callable[[], Any]) -> Any:
+        """Make a call that may take the server minutes; end with the server.
+
+        The client itself notices the end of the server only when the time of the call is over,
+        and nothing can interrupt it: the call is left to a thread, which ends with the process.
+
+        :raises ConnectionFailedError: the server has gone meanwhile
+        """
+        outcome: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+        def make() -> None:
+            try:
+                outcome.put((call(), None))
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+                outcome.put((None, error))
+
+        threading.Thread(target=make, name="carla-call", daemon=True).start()
+        while True:
+            try:
+                result, error = outcome.get(timeout=_LOOK_PERIOD_S)
+            except Empty:
+                if self._server_gone():
+                    raise ConnectionFailedError(
+                        f"{self._where}: cannot set up the world: the server has gone"
+                    ) from None
+                continue
+            if error is not None:
+                raise error
+            return result
 
     def _require_map(self, name: str) -> None:
         known = sorted(self._client.get_available_maps())

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the commands behave on a terminal: clear errors, exit codes, signals, progress."""
+"""How the commands behave on a terminal: clear errors, exit codes, signals, progress, output."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 import typer
 
-from ros2_cosim.kernel.errors import CosimError, OutdatedWarning
+from ros2_cosim.documents.files import cause_of
+from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -33,12 +36,114 @@ def clear_errors() -> Iterator[None]:
         raise typer.Exit(EXIT_ERROR) from None
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
+        print(f"cosim: {place}{cause_of(error)}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
-    except KeyboardInterrupt as interrupt:
-        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+    except MemoryError:
+        print("cosim: out of memory", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR) from None
+    except (KeyboardInterrupt, Cancelled) as interrupt:
+        # A ROS session takes signals itself, and tells their names.
+        told = interrupt.args[0] if interrupt.args else signal.SIGINT
+        known = signal.Signals.__members__
+        number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+class Output(io.TextIOWrapper):
+    """Standard output or error; when it cannot be written (a full disk, a closed pipe), once.
+
+    What is written later goes nowhere. Otherwise the interpreter would complain at its end, too.
+
+    :param name: in the message to the user
+    :ivar goes_on: whether a command goes on without it; else the first loss is an error
+    :ivar lost: why it could not be written
+    """
+
+    def __init__(self, stream: TextIO, name: str, *, goes_on: bool = False) -> None:
+        assert isinstance(stream, io.TextIOWrapper), stream
+        by_line = stream.line_buffering
+        encoding, errors = stream.encoding, stream.errors
+        # The stream given cannot be used any more.
+        below = cast("BinaryIO", stream.detach())
+        super().__init__(below, encoding, errors, line_buffering=by_line)
+        self._name = name
+        self.goes_on = goes_on
+        self.lost: OSError | None = None
+
+    def write(self, text: str, /) -> int:
+        """Write, as far as that is possible.
+
+        :raises OSError: it is not, for the first time, and the command does not go on without
+        """
+        try:
+            return super().write(text)
+        except OSError as error:
+            self._lose(error)
+            return len(text)
+
+    def flush(self) -> None:
+        """Hand everything to the operating system; raises as :meth:`write`."""
+        try:
+            super().flush()
+        except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError) -> None:
+        self.lost = OSError(error.errno, error.strerror, self._name)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+        if not self.goes_on:
+            raise self.lost
+
+
+@contextlib.contextmanager
+def safe_output() -> Iterator[None]:
+    """Standard output and error that may fail: one line on the other, if it can be said at all."""
+    if sys.stderr is not None:
+        sys.stderr = Output(sys.stderr, "standard error", goes_on=True)
+    if sys.stdout is None:  # closed by the caller: nothing is printed, nothing fails
+        yield
+        return
+    output = sys.stdout = Output(sys.stdout, "standard output")
+    try:
+        yield
+    except OSError as error:
+        if error is not output.lost:
+            raise
+        _show_lost(error)
+        sys.exit(EXIT_ERROR)
+    finally:
+        # Written at the latest now; a loss that a command has shown itself does not come again.
+        shown = output.lost is not None
+        output.goes_on = True
+        output.flush()
+        if output.lost is not None and not shown:
+            _show_lost(output.lost)
+            sys.exit(EXIT_ERROR)
+
+
+@contextlib.contextmanager
+def going_on_without_output() -> Iterator[None]:
+    """Let a run come to its end though nothing can be shown any more; then it is an error.
+
+    A run of hours is not lost because the program that reads its progress has ended.
+    """
+    output = sys.stdout
+    if not isinstance(output, Output):
+        yield
+        return
+    output.goes_on = True
+    yield
+    output.flush()
+    if output.lost is not None:
+        _show_lost(output.lost)
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _show_lost(error: OSError) -> None:
+    print(f"cosim: {error.filename}: {cause_of(error)}", file=sys.stderr)
 
 
 def show_notes() -> None:
@@ -78,6 +183,14 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    """Around a command that makes runs: clear errors, an end in order, output that may fail."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    with clear_errors(), ending_in_order(*signals), going_on_without_output():
+        yield
 
 
 @contextlib.contextmanager

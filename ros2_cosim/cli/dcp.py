@@ -16,6 +16,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
+from ros2_cosim.documents.files import write_atomically
 
 
 class Mode(str, Enum):
@@ -270,7 +271,7 @@ def _describe_command(
             elif out.suffix == ".dcp":
                 write_package(found, out)
             elif out.suffix == ".dcpx":
-                out.write_bytes(description_bytes(found))
+                write_atomically(out, description_bytes(found))
             else:
                 raise DescriptionError(f"{out}: allowed are the endings .dcpx and .dcp")
 
@@ -348,7 +349,7 @@ def test(
         )
         print(found.text())
         if report is not None:
-            report.write_text(found.json(), encoding="utf-8")
+            write_atomically(report, found.json())
         if not found.passed:
             raise typer.Exit(EXIT_VERDICT)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,8 +19,9 @@ from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
     clear_errors,
-    ending_in_order,
     progress_of,
+    running,
+    safe_output,
     show_notes,
 )
 from ros2_cosim.cli.control import add_control_commands
@@ -82,7 +82,7 @@ def run(
     from ros2_cosim.run.bringup import RunRequest, bring_up
     from ros2_cosim.run.output_directory import repetitions, shown
 
-    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with running():
         request = RunRequest(
             scenario,
             set=tuple(settings or ()),
@@ -128,7 +128,7 @@ def replay(
     from ros2_cosim.run.bringup import RunRequest, bring_up
     from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
 
-    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with running():
         scenario, arrivals, former = prepare_replay(run_directory)
         output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
         if output.resolve() == run_directory.resolve():
@@ -246,6 +246,7 @@ def report(
 ) -> None:
     """Make report.html again from summary and bag of a run, or from the record of a study."""
     from ros2_cosim.record.report import render_report
+    from ros2_cosim.run.results import complete_killed
     from ros2_cosim.study.record import STUDY_FILE, read_study
     from ros2_cosim.study.report import render_study
 
@@ -253,6 +254,8 @@ def report(
         if (run_directory / STUDY_FILE).exists():
             print(render_study(run_directory, read_study(run_directory)))
         else:
+            if complete_killed(run_directory):
+                print(f"{run_directory}: the run was killed; its bag is complete now")
             print(render_report(run_directory))
 
 
@@ -285,7 +288,7 @@ def study(
     from ros2_cosim.study.causality import run_study
     from ros2_cosim.study.plan import study_options
 
-    with clear_errors(), ending_in_order(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    with running():
         options = study_options(
             out,
             quick=quick,
@@ -323,7 +326,8 @@ app.add_typer(vds_app)
 def main() -> None:
     """Entry point of the command ``cosim``."""
     show_notes()
-    app()
+    with safe_output():
+        app()
 
 
 def _tell_now(line: str) -> None:

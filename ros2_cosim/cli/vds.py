@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.realtime.pacing import parse_rate
@@ -113,7 +114,7 @@ def serve(
             server.close()
         figures = server.figures()
         if report is not None:
-            report.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+            write_atomically(report, json.dumps(figures, indent=2) + "\n")
         print(_sentence(figures))
 
 

@@ -238,6 +238,7 @@ class DcpMaster(Model):
                     f"{context.name}_{name}",
                     command=_command(context, parameters, slave),
                     address=("slaves", name),
+                    inherits=slave.command is None,
                 )
                 for name, slave in parameters.slaves.items()
                 if slave.is_started

@@ -1,25 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing files in one go."""
+"""Writing files in one go, and why that may fail."""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+
+#: Limits of a process that its user may have set, by the error that they cause.
+_LIMITS = {
+    errno.EFBIG: "limit of the size of a file, ulimit -f",
+    errno.EMFILE: "limit of open files, ulimit -n",
+}
+
+
+def cause_of(error: OSError) -> str:
+    """Why the operating system refused something, in words; a limit is named."""
+    text = error.strerror or str(error) or type(error).__name__
+    limit = _LIMITS.get(error.errno or 0)
+    return f"{text} ({limit})" if limit else text
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file in one go: a reader sees the old file or the whole new one.
 
     The content goes to a hidden file ``.NAME.PID.part`` beside it first. Text is written in
-    UTF-8 with line ends as they are.
+    UTF-8 with line ends as they are. A link stays and its target is replaced; what is no ordinary
+    file (a pipe, a terminal) is written to.
 
-    :raises OSError: the directory does not exist or cannot be written
+    :raises OSError: the directory does not exist or cannot be written; the file is named
     """
     data = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         part.write_bytes(data)
-        part.replace(path)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a process belongs to its parent (Linux)."""
+"""How a process belongs to its parent, and how it ends at the latest after some time (Linux)."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
+_libc = ctypes.CDLL(None, use_errno=True)
 # Loaded here and not where it is used: after a fork, before the new program, nothing may be loaded.
-_prctl = ctypes.CDLL(None, use_errno=True).prctl
+_prctl = _libc.prctl
 
 
 def end_with_parent(parent: int | None = None) -> None:
@@ -40,3 +42,82 @@ def adopts_orphans() -> bool:
 def set_adopts_orphans(wanted: bool) -> None:
     """Let orphans among the descendants of this process become its children, or not."""
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+class ExitTimer:
+    """Ends this process with an exit code of its own after some time, if nothing else does.
+
+    A thread of the C library does it: also where a foreign library hangs that holds Python's lock,
+    in which no handler of Python and no thread of Python can run.
+
+    :raises OSError: the system has no timer left
+    """
+
+    def __init__(self) -> None:
+        self._timer: ctypes.c_void_p | None = None
+
+    def start(self, seconds: float, code: int) -> None:
+        """Begin anew; the process ends after ``seconds`` with ``code``."""
+        self.cancel()
+        event = _SignalEvent()
+        # The function is given the value: an int in a union, passed like an int. What _exit ends
+        # is the whole process, without any tidying up.
+        event.value = code
+        event.notify = _SIGEV_THREAD
+        event.function = ctypes.cast(_libc._exit, ctypes.c_void_p)
+        timer = ctypes.c_void_p()
+        if _timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        self._timer = timer
+        whole = int(seconds)
+        due = _TimerTimes(first=_Time(whole, int((seconds - whole) * 1e9)))
+        _timer_settime(timer, 0, ctypes.byref(due), None)
+
+    def cancel(self) -> None:
+        """Let the process live."""
+        if self._timer is not None:
+            _timer_delete(self._timer)
+            self._timer = None
+
+
+_SIGEV_THREAD = 2
+_CLOCK_MONOTONIC = 1
+
+
+class _SignalEvent(ctypes.Structure):
+    """``struct sigevent`` of the C library, 64 bytes."""
+
+    _fields_ = (
+        ("value", ctypes.c_long),
+        ("signal", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("function", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("rest", ctypes.c_char * 32),
+    )
+
+
+class _Time(ctypes.Structure):
+    """``struct timespec``."""
+
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _TimerTimes(ctypes.Structure):
+    """``struct itimerspec``."""
+
+    _fields_ = (("interval", _Time), ("first", _Time))
+
+
+def _of_timers(name: str) -> Any:
+    """A function of timers; before glibc 2.34 they are in a library of their own."""
+    try:
+        return _libc[name]
+    except AttributeError:
+        return ctypes.CDLL("librt.so.1", use_errno=True)[name]
+
+
+_timer_create, _timer_settime, _timer_delete = map(
+    _of_timers, ("timer_create", "timer_settime", "timer_delete")
+)

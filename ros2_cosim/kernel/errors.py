@@ -35,6 +35,10 @@ class RunError(CosimError):
     """A run could not go on."""
 
 
+class StorageError(RunError):
+    """Results of a run cannot be written: the disk is full, or a limit is reached."""
+
+
 class ParticipantError(RunError):
     """A participant failed in one of its activations."""
 

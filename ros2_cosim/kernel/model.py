@@ -137,13 +137,16 @@ class Companion:
     ``node`` names an executable of this project, which gets the name of the participant;
     ``command`` any other program, in whose words ``{host}`` and ``{port}`` are filled in.
     ``address`` is the place, within the participant's parameters, of the mapping whose ``host``
-    and ``port`` it listens at: a free port is found before anything is started.
+    and ``port`` it listens at: a free port is found before anything is started. A command that
+    ``inherits`` takes the open sockets over, as executables of this project do; any other program
+    knows only the number.
     """
 
     name: str
     node: str = ""
     command: tuple[str, ...] = ()
     address: tuple[str, ...] = ()
+    inherits: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ import traceback
 from setproctitle import setproctitle
 
 from ros2_cosim.interfaces.processes import end_with_parent
-from ros2_cosim.run.fork_server import REQUEST_LIMIT
+from ros2_cosim.run.fork_server import FILES_LIMIT, REQUEST_LIMIT
+from ros2_cosim.sockets.inherited import INHERITED
 
 #: Packages of message types that each node uses, by itself or by rclpy.
 _MESSAGES = (
@@ -46,7 +47,7 @@ def main() -> int:
     link = socket.socket(fileno=int(sys.argv[1]))
     _prepare(sys.argv[2:-1])
     while True:
-        request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, 1)
+        request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, FILES_LIMIT)
         if not request:
             return 0
         hold, go_on = os.pipe()
@@ -55,9 +56,12 @@ def main() -> int:
             if os.fork():
                 os._exit(0)
             os.close(go_on)
-            module, *arguments = json.loads(request)
+            module, arguments, addresses = json.loads(request)
+            for (kind, host, port), descriptor in zip(addresses, files[1:], strict=True):
+                INHERITED.offer(kind, host, port, descriptor)
             _become(module, arguments, files[0], link, starter, hold)
-        os.close(files[0])
+        for descriptor in files:
+            os.close(descriptor)
         os.waitpid(middle, 0)
         os.close(hold)
         os.close(go_on)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -99,33 +100,56 @@ def _run_once(
 
     :param starters: the starter of the run, once there is a connection; it is kept
     """
-    name = default_name
     try:
         with Session(default_name, sys.argv) as session:
-            name = session.node.get_name()
-            path = session.parameter("scenario_file", "")
-            if not path:
-                raise ConfigurationError(
-                    "parameter scenario_file is empty; it names the scenario of the run"
-                )
-            if not starters:
-                starters.append(Starter(name, Path(path).parent))
-            scenario = load_scenario(Path(path))
             session.repetition = repetition
-            started = Started(session, scenario, build_graph(scenario), starters[0])
-            if repetition and awaits:
-                await_clock(session, started.run_id(), scenario.startup_s)
-            again = body(started)
+            code = _outcome(session, body, starters, awaits)
+            if code is not None:
+                session.ends_with(code)
+            return code
+    except (Cancelled, KeyboardInterrupt):
+        return 0
+
+
+def _outcome(
+    session: Session,
+    body: Callable[[Started], bool | None],
+    starters: list[Starter],
+    awaits: bool,
+) -> int | None:
+    """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
+    name = session.node.get_name()
+    try:
+        path = session.parameter("scenario_file", "")
+        if not path:
+            raise ConfigurationError(
+                "parameter scenario_file is empty; it names the scenario of the run"
+            )
+        if not starters:
+            starters.append(Starter(name, Path(path).parent))
+        scenario = load_scenario(Path(path))
+        started = Started(session, scenario, build_graph(scenario), starters[0])
+        if session.repetition and awaits:
+            await_clock(session, started.run_id(), scenario.startup_s)
+        return None if body(started) else 0
     except (Cancelled, KeyboardInterrupt):
         return 0
     except ReportedError:
         return EXIT_FAILED
-    except CosimError as error:
+    except (CosimError, OSError, MemoryError) as error:
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
-            starter.failed(f"{name}: {error}")
+            starter.failed(f"{name}: {_in_words(error)}")
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
-    return None if again else 0
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{cause_of(error)}"
+    return str(error)
 
 
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:

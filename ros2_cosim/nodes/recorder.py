@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder: writes bag, summary and report of a run."""
+"""The recorder: writes bag and summary of a run."""
 
 import json
 import sys

@@ -17,9 +17,13 @@ def main() -> int:
     """Run until interrupted; 0, or 2 and one line when a parameter is wrong."""
     try:
         with Session("visualisation", sys.argv, standard=True) as session:
-            Visualisation(session.node, RoadNetwork.from_file)
-            while True:
-                session.wait(_WAIT_S)
+            try:
+                Visualisation(session.node, RoadNetwork.from_file)
+                while True:
+                    session.wait(_WAIT_S)
+            except (Cancelled, KeyboardInterrupt):
+                session.ends_with(0)
+        return 0
     except (Cancelled, KeyboardInterrupt):
         return 0
     except CosimError as error:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import NEVER, saturating_add
@@ -131,7 +132,7 @@ def write_arrivals(directory: Path, arrivals: Mapping[str, Sequence[Sequence[int
     """
     path = directory / ARRIVALS_FILE
     content = {"format": FORMAT, "participants": {n: list(a) for n, a in sorted(arrivals.items())}}
-    path.write_text(json.dumps(content) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(content) + "\n")
     return path
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.estimators import (
     CharacteristicMap,
@@ -56,7 +57,7 @@ def write_values(directory: Path, values: Mapping[str, Values]) -> Path:
     """
     path = directory / VALUES_FILE
     content = {"format": FORMAT, "participants": {n: dict(v) for n, v in sorted(values.items())}}
-    path.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(content, allow_nan=False) + "\n")
     return path
 
 

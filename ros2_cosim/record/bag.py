@@ -9,12 +9,15 @@ the same bytes.
 A chunk is handed to the operating system when :meth:`BagWriter.advance` passes its end. A
 process that is killed leaves a file without index, complete up to the last such chunk;
 :func:`ros2_cosim.record.recovery.recover` makes a proper bag of it.
+
+When the disk is full, or the file may not grow, the bag is closed at once: with as many of its
+chunks as leave room for the index.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -22,9 +25,10 @@ from typing import Any, NamedTuple
 import yaml
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.kernel.errors import CausalityError, ConfigurationError
+from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, StorageError
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.mcap import Channel, McapWriter, Schema
 
 CHUNK_NS = 1_000_000_000
@@ -51,6 +55,14 @@ class BagTopic(NamedTuple):
     name: str
     type_name: str
     qos: Qos = Qos()
+
+
+class StoredTopic(NamedTuple):
+    """A topic as it is in the file: the number of its channel, and the hash of its type."""
+
+    channel: int
+    topic: BagTopic
+    type_hash: str
 
 
 class TypeDescription(NamedTuple):
@@ -109,13 +121,16 @@ class BagWriter:
             self.path.mkdir(parents=True)
         except FileExistsError:
             raise ConfigurationError(f"bag {path} exists already") from None
-        self._mcap = McapWriter(mcap_path(self.path), profile="ros2", library=LIBRARY)
         self._pending: list[tuple[int, int, int, bytes]] = []
         self._complete_to = 0
-        self._written_to = 0
         self._chunk_end = 0
         self._closed = False
-        self._declare()
+        self._failure: StorageError | None = None
+        try:
+            self._mcap = McapWriter(mcap_path(self.path), profile="ros2", library=LIBRARY)
+            self._declare()
+        except OSError as error:
+            raise StorageError(f"bag {self.path}: {cause_of(error)}") from None
 
     def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
         """Take one message, in CDR.
@@ -134,23 +149,64 @@ class BagWriter:
             raise ConfigurationError(f"bag {self.path}: topic {topic} was not declared") from None
 
     def advance(self, time_ns: int) -> None:
-        """Declare complete: all messages with a stamp before ``time_ns`` have been written."""
+        """Declare complete: all messages with a stamp before ``time_ns`` have been written.
+
+        :raises StorageError: they cannot be written; the bag is closed, with what is on the disk
+        """
+        if self._failure is not None:
+            raise self._failure
         if time_ns > self._complete_to:
             self._complete_to = time_ns
             if time_ns >= self._chunk_end or len(self._pending) > PENDING:
-                self._drain(time_ns)
+                try:
+                    self._drain(time_ns)
+                except OSError as error:
+                    raise self._given_up(error) from None
 
     def close(self) -> None:
-        """Write what is left, the index and the metadata file; a second call does nothing."""
+        """Write what is left, the index and the metadata file; a second call does nothing.
+
+        :raises StorageError: not all of it can be written; the bag is closed all the same
+        """
         if self._closed:
             return
+        try:
+            self._drain(None)
+            self._mcap.close_chunk()
+            self._finish()
+        except OSError as error:
+            raise self._given_up(error) from None
+        finally:
+            self._closed = True
+            self._mcap.close()
+
+    def _finish(self) -> None:
+        topics = [
+            StoredTopic(self._ids[topic.name], topic, self._types[topic.type_name].hash)
+            for topic in self._topics
+        ]
+        finish_bag(self.path, self._mcap, topics, self._custom_data)
+
+    def _given_up(self, error: OSError) -> StorageError:
+        """Close the bag with what is in its file, and say what that is."""
         self._closed = True
-        self._drain(None)
-        self._mcap.close_chunk()
-        information = self._information()
-        self._mcap.close({"rosbag2": {"serialized_metadata": _to_yaml(information)}})
-        text = _to_yaml({"rosbag2_bagfile_information": information})
-        write_atomically(self.path / METADATA_FILE, text)
+        self._pending.clear()
+        self._mcap.drop_open_chunk()
+        kept = "nothing of it is readable"
+        while True:
+            try:
+                self._finish()
+            except OSError:
+                if not self._mcap.chunks:
+                    break
+                self._mcap.drop_last_chunk()
+            else:
+                time = format_ns(self._mcap.last_stamp)
+                kept = f"it holds the messages up to {time}" if self._mcap.chunks else "it is empty"
+                break
+        self._mcap.close()
+        self._failure = StorageError(f"bag {self.path}: {cause_of(error)}; {kept}")
+        return self._failure
 
     def __enter__(self) -> BagWriter:
         return self
@@ -194,46 +250,69 @@ class BagWriter:
         if time_ns is not None and time_ns >= self._chunk_end:
             mcap.close_chunk()
 
-    def _information(self) -> dict[str, Any]:
-        counts = self._mcap.counts
-        first = self._mcap.first_stamp
-        duration = {"nanoseconds": self._mcap.last_stamp - first if first is not None else 0}
-        start = {"nanoseconds_since_epoch": first if first is not None else 2**63 - 1}
-        total = sum(counts.values())
-        name = mcap_path(self.path).name
-        return {
-            "version": 9,
-            "storage_identifier": "mcap",
-            "duration": duration,
-            "starting_time": start,
-            "message_count": total,
-            "topics_with_message_count": [
-                {
-                    "topic_metadata": {
-                        "name": topic.name,
-                        "type": topic.type_name,
-                        "serialization_format": "cdr",
-                        "offered_qos_profiles": [_qos(topic.qos)],
-                        "type_description_hash": self._types[topic.type_name].hash,
-                    },
-                    "message_count": counts[self._ids[topic.name]],
-                }
-                for topic in self._topics
-            ],
-            "compression_format": "",
-            "compression_mode": "",
-            "relative_file_paths": [name],
-            "files": [
-                {
-                    "path": name,
-                    "starting_time": start,
-                    "duration": duration,
-                    "message_count": total,
-                }
-            ],
-            "custom_data": self._custom_data or None,
-            "ros_distro": "jazzy",
-        }
+
+def finish_bag(
+    bag: Path,
+    mcap: McapWriter,
+    topics: Sequence[StoredTopic],
+    custom_data: Mapping[str, str],
+) -> None:
+    """Write the index behind the chunks of a bag, and its metadata file.
+
+    :param topics: all topics, in the order of their channels
+    :raises OSError: there is no room for them
+    """
+    information = _information(bag, mcap, topics, custom_data)
+    mcap.finish({"rosbag2": {"serialized_metadata": _to_yaml(information)}})
+    text = _to_yaml({"rosbag2_bagfile_information": information})
+    write_atomically(bag / METADATA_FILE, text)
+
+
+def _information(
+    bag: Path,
+    mcap: McapWriter,
+    topics: Sequence[StoredTopic],
+    custom_data: Mapping[str, str],
+) -> dict[str, Any]:
+    """The content of the metadata file, as rosbag2 has it."""
+    first = mcap.first_stamp
+    duration = {"nanoseconds": mcap.last_stamp - first if first is not None else 0}
+    start = {"nanoseconds_since_epoch": first if first is not None else 2**63 - 1}
+    total = sum(mcap.counts.values())
+    name = mcap_path(bag).name
+    return {
+        "version": 9,
+        "storage_identifier": "mcap",
+        "duration": duration,
+        "starting_time": start,
+        "message_count": total,
+        "topics_with_message_count": [
+            {
+                "topic_metadata": {
+                    "name": topic.name,
+                    "type": topic.type_name,
+                    "serialization_format": "cdr",
+                    "offered_qos_profiles": [_qos(topic.qos)],
+                    "type_description_hash": type_hash,
+                },
+                "message_count": mcap.counts[channel],
+            }
+            for channel, topic, type_hash in topics
+        ],
+        "compression_format": "",
+        "compression_mode": "",
+        "relative_file_paths": [name],
+        "files": [
+            {
+                "path": name,
+                "starting_time": start,
+                "duration": duration,
+                "message_count": total,
+            }
+        ],
+        "custom_data": dict(custom_data) or None,
+        "ros_distro": "jazzy",
+    }
 
 
 def mcap_path(bag: Path) -> Path:

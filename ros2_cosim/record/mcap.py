@@ -16,9 +16,11 @@ Speed is no reason: 2.8 us a message here with sorting, 5 us there (CPU time, CD
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +43,8 @@ DATA_END = 0x0F
 RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<BQHIQQ")
 CHUNK_HEAD = struct.Struct("<QQQI")
+_INDEX_HEAD = struct.Struct("<BQHI")
+_BATCH = 1 << 20
 
 
 class Schema(NamedTuple):
@@ -62,43 +66,76 @@ class Channel(NamedTuple):
     metadata: Mapping[str, str]
 
 
+class Existing(NamedTuple):
+    """What a file holds that is continued: ``end`` is behind the last of the whole ``places``."""
+
+    schemas: Sequence[Schema]
+    channels: Sequence[Channel]
+    places: Sequence[int]
+    end: int
+
+
 class _ChunkEntry(NamedTuple):
-    """The entry of one chunk in the summary."""
+    """One chunk with its index, as it lies in the file."""
 
     start: int
     end: int
     offset: int
     length: int
-    index_offsets: dict[int, int]
-    index_length: int
     size: int
+    #: Channel -> (place of its message index, number of its messages).
+    indexes: dict[int, tuple[int, int]]
+    index_length: int
 
 
 class McapWriter:
     """Writes one MCAP file; messages are to come in the order of their stamps.
 
+    What is kept in memory of a chunk that has been written is its place in the file, eight bytes:
+    :meth:`finish` makes the index from the file. When the file cannot be written any further (the
+    disk is full), it is cut behind the last whole chunk, and can still be finished.
+
     :param path: file to create (an existing one is an error)
+    :param existing: continue the file at ``path``, which has its declarations and whole chunks
     :raises OSError: the file cannot be created or written
     """
 
-    def __init__(self, path: Path, *, profile: str, library: str) -> None:
-        self._file = path.open("xb", buffering=0)
+    def __init__(
+        self, path: Path, *, profile: str, library: str, existing: Existing | None = None
+    ) -> None:
+        self._file = path.open("r+b" if existing else "x+b", buffering=0)
         self._offset = 0
         self._schemas: list[Schema] = []
         self._channels: list[Channel] = []
-        self._chunks: list[_ChunkEntry] = []
+        self._places = array("Q")
         self._chunk = bytearray()
         self._index: dict[int, list[int]] = {}
         self._start = self._end = 0
         self.counts: dict[int, int] = {}
         self.first_stamp: int | None = None
         self.last_stamp = 0
-        self._write(MAGIC + record(HEADER, text(profile) + text(library)))
+        #: Where the data end; the index follows.
+        self._data_end: int | None = None
+        if existing is None:
+            self._write(MAGIC + record(HEADER, text(profile) + text(library)))
+            return
+        self._schemas += existing.schemas
+        self._channels += existing.channels
+        self.counts.update((channel.id, 0) for channel in existing.channels)
+        self._offset = existing.end
+        self._file.truncate(self._offset)
+        for place in existing.places:
+            self._count(self._entry(place))
 
     @property
     def chunk_size(self) -> int:
         """Bytes in the open chunk."""
         return len(self._chunk)
+
+    @property
+    def chunks(self) -> int:
+        """Chunks in the file."""
+        return len(self._places)
 
     def add_schema(self, schema: Schema) -> None:
         """Declare a message type."""
@@ -126,36 +163,68 @@ class McapWriter:
         chunk += data
 
     def close_chunk(self) -> None:
-        """Hand the open chunk and its index to the operating system."""
+        """Hand the open chunk and its index to the operating system.
+
+        :raises OSError: it cannot be written; nothing of it is in the file then
+        """
         if not self._chunk:
             return
         size = len(self._chunk)
         head = CHUNK_HEAD.pack(self._start, self._end, size, zlib.crc32(self._chunk)) + text("")
         head += struct.pack("<Q", size)
-        offset = self._offset
+        place = self._offset
         length = RECORD.size + len(head) + size
         index = bytearray()
-        index_offsets: dict[int, int] = {}
+        places: dict[int, tuple[int, int]] = {}
         for channel in sorted(self._index):
             entries = self._index[channel]
-            index_offsets[channel] = offset + length + len(index)
+            places[channel] = place + length + len(index), len(entries) // 2
             body = struct.pack(f"<HI{len(entries)}Q", channel, 8 * len(entries), *entries)
             index += record(MESSAGE_INDEX, body)
-            self.counts[channel] += len(entries) // 2
         lead = RECORD.pack(CHUNK, len(head) + size) + head
         self._write(b"".join((lead, self._chunk, index)))
-        self._chunks.append(
-            _ChunkEntry(self._start, self._end, offset, length, index_offsets, len(index), size)
-        )
-        if self.first_stamp is None:
-            self.first_stamp = self._start
-        self.last_stamp = self._end
+        self._count(_ChunkEntry(self._start, self._end, place, length, size, places, len(index)))
+        self.drop_open_chunk()
+
+    def drop_open_chunk(self) -> None:
+        """Forget the messages that are not in the file."""
         self._chunk.clear()
         self._index.clear()
 
-    def close(self, metadata: Mapping[str, Mapping[str, str]]) -> None:
-        """Write the last chunk, metadata records, index and footer; close the file."""
-        self.close_chunk()
+    def drop_last_chunk(self) -> None:
+        """Take the last chunk, and an index behind it, out of the file."""
+        self._data_end = None
+        dropped = self._entry(self._places.pop())
+        for channel, (_, count) in dropped.indexes.items():
+            self.counts[channel] -= count
+        self._offset = dropped.offset
+        self._file.truncate(self._offset)
+        if self._places:
+            self.last_stamp = self._entry(self._places[-1]).end
+        else:
+            self.first_stamp, self.last_stamp = None, 0
+
+    def finish(self, metadata: Mapping[str, Mapping[str, str]]) -> None:
+        """Write metadata records, index and footer behind the last chunk; may be repeated.
+
+        :raises OSError: they cannot be written; the file ends with its last chunk then
+        """
+        if self._data_end is not None:
+            self._offset = self._data_end
+            self._file.truncate(self._offset)
+        self._data_end = end = self._offset
+        try:
+            self._finish(metadata)
+        except OSError:
+            self._offset = end
+            self._file.truncate(end)
+            raise
+
+    def close(self) -> None:
+        """Close the file as it is; of one that is not finished, the index and the footer lack."""
+        self._file.close()
+
+    def _finish(self, metadata: Mapping[str, Mapping[str, str]]) -> None:
         metadata_index = bytearray()
         for name in sorted(metadata):
             block = record(METADATA, text(name) + text_map(metadata[name]))
@@ -164,29 +233,54 @@ class McapWriter:
             )
             self._write(block)
         self._write(record(DATA_END, bytes(4)))
-        groups = (
-            (SCHEMA, b"".join(map(_schema_record, self._schemas))),
-            (CHANNEL, b"".join(map(_channel_record, self._channels))),
-            (CHUNK_INDEX, b"".join(map(_chunk_index_record, self._chunks))),
-            (METADATA_INDEX, bytes(metadata_index)),
-            (STATISTICS, self._statistics(len(metadata))),
+        groups: tuple[tuple[int, Iterable[bytes]], ...] = (
+            (SCHEMA, map(_schema_record, self._schemas)),
+            (CHANNEL, map(_channel_record, self._channels)),
+            (CHUNK_INDEX, (_chunk_index_record(self._entry(place)) for place in self._places)),
+            (METADATA_INDEX, [bytes(metadata_index)]),
+            (STATISTICS, [self._statistics(len(metadata))]),
         )
-        start = self._offset
-        summary = bytearray()
+        summary = self._offset
         offsets = bytearray()
-        for opcode, block in groups:
-            if block:
-                place = struct.pack("<BQQ", opcode, start + len(summary), len(block))
+        crc = 0
+        for opcode, records in groups:
+            start = self._offset
+            for block in _batches(records):
+                crc = zlib.crc32(block, crc)
+                self._write(block)
+            if self._offset > start:
+                place = struct.pack("<BQQ", opcode, start, self._offset - start)
                 offsets += record(SUMMARY_OFFSET, place)
-                summary += block
-        lead = RECORD.pack(FOOTER, 20) + struct.pack("<QQ", start, start + len(summary))
-        crc = zlib.crc32(b"".join((summary, offsets, lead)))
-        self._write(b"".join((summary, offsets, lead, struct.pack("<I", crc), MAGIC)))
-        self._file.close()
+        lead = RECORD.pack(FOOTER, 20) + struct.pack("<QQ", summary, self._offset)
+        crc = zlib.crc32(offsets + lead, crc)
+        self._write(b"".join((offsets, lead, struct.pack("<I", crc), MAGIC)))
 
-    def abandon(self) -> None:
-        """Close the file as it is: without the open chunk, index and footer."""
-        self._file.close()
+    def _count(self, entry: _ChunkEntry) -> None:
+        """Take a chunk that is in the file into account."""
+        self._places.append(entry.offset)
+        for channel, (_, count) in entry.indexes.items():
+            self.counts[channel] += count
+        if self.first_stamp is None:
+            self.first_stamp = entry.start
+        self.last_stamp = entry.end
+
+    def _entry(self, place: int) -> _ChunkEntry:
+        """Read from the file what the index says of a chunk."""
+        file = self._file.fileno()
+        lead = os.pread(file, RECORD.size + CHUNK_HEAD.size, place)
+        _, body = RECORD.unpack_from(lead)
+        start, end, size, _ = CHUNK_HEAD.unpack_from(lead, RECORD.size)
+        at = behind = place + RECORD.size + body
+        index = {}
+        while at < self._offset:
+            opcode, length, channel, size_of_entries = _INDEX_HEAD.unpack(
+                os.pread(file, _INDEX_HEAD.size, at).ljust(_INDEX_HEAD.size, bytes(1))
+            )
+            if opcode != MESSAGE_INDEX:
+                break
+            index[channel] = at, size_of_entries // 16
+            at += RECORD.size + length
+        return _ChunkEntry(start, end, place, behind - place, size, index, at - behind)
 
     def _statistics(self, metadata_count: int) -> bytes:
         body = struct.pack(
@@ -196,7 +290,7 @@ class McapWriter:
             len(self._channels),
             0,
             metadata_count,
-            len(self._chunks),
+            len(self._places),
             self.first_stamp or 0,
             self.last_stamp,
             10 * len(self.counts),
@@ -206,10 +300,34 @@ class McapWriter:
         return record(STATISTICS, body)
 
     def _write(self, data: bytes) -> None:
+        """Append to the file all of ``data``, or nothing.
+
+        :raises OSError: it cannot be written
+        """
         view = memoryview(data)
-        while view:
-            view = view[self._file.write(view) :]
-        self._offset += len(data)
+        file = self._file.fileno()
+        at = self._offset
+        try:
+            while view:
+                written = os.pwrite(file, view, at)
+                at += written
+                view = view[written:]
+        except OSError:
+            self._file.truncate(self._offset)
+            raise
+        self._offset = at
+
+
+def _batches(records: Iterable[bytes]) -> Iterator[bytes]:
+    """Records joined to blocks of some size: one write for each takes long."""
+    block = bytearray()
+    for each in records:
+        block += each
+        if len(block) >= _BATCH:
+            yield bytes(block)
+            block.clear()
+    if block:
+        yield bytes(block)
 
 
 def text(value: str) -> bytes:
@@ -242,8 +360,8 @@ def _channel_record(channel: Channel) -> bytes:
 
 def _chunk_index_record(chunk: _ChunkEntry) -> bytes:
     body = struct.pack("<QQQQ", chunk.start, chunk.end, chunk.offset, chunk.length)
-    body += struct.pack("<I", 10 * len(chunk.index_offsets))
-    for channel, offset in chunk.index_offsets.items():
-        body += struct.pack("<HQ", channel, offset)
+    body += struct.pack("<I", 10 * len(chunk.indexes))
+    for channel, (place, _) in chunk.indexes.items():
+        body += struct.pack("<HQ", channel, place)
     body += struct.pack("<Q", chunk.index_length) + text("")
     return record(CHUNK_INDEX, body + struct.pack("<QQ", chunk.size, chunk.size))

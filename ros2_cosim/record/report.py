@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from markupsafe import Markup
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
-from ros2_cosim.record.report_data import RunData, Series, load_run
+from ros2_cosim.record.report_data import RunData, load_run, stamps_between
+from ros2_cosim.record.series import Series
 from ros2_cosim.record.summary import ParticipantSummary, Summary, read_summary
 from ros2_cosim.record.svg_plot import Bar, Chart, Line, Row, event_rows, line_chart, stacked_bars
 
@@ -55,12 +57,13 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         tiles=_tiles(summary),
         facts=_facts(summary),
         driving=driving_charts(data),
-        timing=timing_charts(data, summary.participants),
+        timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
         parts=PARTS,
         realtime=realtime_charts(summary.realtime),
         error_rows=error_rows,
-        topics=[(name, kind, len(times)) for name, (kind, times) in sorted(data.topics.items())],
+        topics=[(name, kind, events.count) for name, (kind, events) in sorted(data.topics.items())],
         collisions=data.collisions,
+        first_collision=data.first_collision,
     )
     path = run_dir / REPORT_FILE
     write_atomically(path, page)
@@ -132,19 +135,33 @@ def driving_charts(data: RunData) -> list[Chart]:
     return charts
 
 
-def timing_charts(data: RunData, participants: Sequence[ParticipantSummary]) -> list[Chart]:
-    """Time lines of activations (of messages, where those were not recorded), step times."""
-    if data.activations:
+def timing_charts(
+    data: RunData,
+    participants: Sequence[ParticipantSummary],
+    stamps: Callable[[float, float], Mapping[str, Sequence[float]]],
+) -> list[Chart]:
+    """Time lines of activations (of messages, where those were not recorded), step times.
+
+    :param stamps: gives all messages between two times, by topic
+    """
+    # Of a long run only the first activations are recorded: its messages tell more.
+    kept = {name: len(times) for name, times in data.activations.items()}
+    if kept and all(kept.get(p.name, 0) >= p.activations for p in participants):
         what = "activations"
         rows = [Row(n, data.activations[n], i) for i, n in enumerate(sorted(data.activations))]
     else:
         what = "messages"
-        rows = [Row(n, data.topics[n][1], i) for i, n in enumerate(sorted(data.topics))]
+        rows = [Row(n, data.topics[n][1].times, i) for i, n in enumerate(sorted(data.topics))]
     charts: list[Chart] = []
     if rows and data.end > 0.0:
         whole = event_rows(rows, start=0.0, end=data.end)
         charts.append(Chart(f"Time line of {what}", "The whole run.", Markup(whole)))
-        start, end = zoom_window(rows, data.end)
+        events = [] if what == "activations" else [each for _, each in data.topics.values()]
+        counts = [each.count for each in events] or [len(row.times) for row in rows]
+        start, end = zoom_window(max(counts), data.end)
+        if not all(each.is_whole for each in events):
+            all_of = stamps(start, end)
+            rows = [row._replace(times=all_of.get(row.label, ())) for row in rows]
         zoom = event_rows(rows, start=start, end=end, unit="ms", scale=1e3)
         note = f"{1e3 * (end - start):.0f} ms from the middle of the run."
         charts.append(Chart(f"Time line of {what}, enlarged", note, Markup(zoom)))
@@ -169,9 +186,11 @@ def timing_charts(data: RunData, participants: Sequence[ParticipantSummary]) -> 
     return charts
 
 
-def zoom_window(rows: Sequence[Row], end: float) -> tuple[float, float]:
-    """A stretch of the run that holds about two dozen events of the busiest row."""
-    busiest = max(len(row.times) for row in rows)
+def zoom_window(busiest: int, end: float) -> tuple[float, float]:
+    """A stretch of the run that holds about two dozen events of the busiest row.
+
+    :param busiest: number of its events
+    """
     length = min(end, end * _ZOOM_EVENTS / max(1, busiest))
     decade = 10.0 ** -max(0, 1 + sum(length < 10.0**-n for n in range(7)))
     start = int((end - length) / 2.0 / decade) * decade

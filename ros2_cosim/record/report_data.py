@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time series out of a run's bag, sorted by what they are good for in a report."""
+"""Time series out of a run's bag, sorted by what they are good for in a report.
+
+A bag of hours takes no more memory than one of minutes.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.record.bag_reader import BagMessage, read_bag
+from ros2_cosim.record.series import Events, Series
 
 ACTIVATIONS_FILE = "activations.json"
 """Optional file of a run: participant name -> activation times in nanoseconds."""
@@ -32,23 +36,10 @@ NS = 1e-9
 
 
 @dataclass
-class Series:
-    """Values over simulated time [s]."""
-
-    times: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def add(self, time: float, value: float) -> None:
-        """Append one value."""
-        self.times.append(time)
-        self.values.append(value)
-
-
-@dataclass
 class RunData:
     """What a bag holds. Keys are vehicle names, except where noted."""
 
-    topics: dict[str, tuple[str, list[float]]] = field(default_factory=dict)
+    topics: dict[str, tuple[str, Events]] = field(default_factory=dict)
     """topic -> (type, stamps in s)"""
     speed: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """forward speed [m/s]"""
@@ -66,11 +57,20 @@ class RunData:
     """distance of the first vehicle to the obstacle [m]"""
     latency: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """V2V link -> age of a message at its reception [ms]"""
-    collisions: list[tuple[float, CollisionEvent]] = field(default_factory=list)
+    collisions: int = 0
+    first_collision: tuple[float, CollisionEvent] | None = None
     activations: dict[str, list[float]] = field(default_factory=dict)
     """participant -> activation times [s]; empty if the run did not record them"""
 
     start_pose: dict[str, Odometry] = field(default_factory=dict)
+
+    def series(self) -> Iterator[Series]:
+        """All curves."""
+        tables = (self.speed, self.acceleration, self.command, self.pedals, self.distance)
+        for table in (*tables, self.latency):
+            yield from table.values()
+        yield from self.gaps
+        yield self.obstacle_gap
 
     @property
     def vehicles(self) -> list[str]:
@@ -88,7 +88,7 @@ class RunData:
     @property
     def end(self) -> float:
         """Time of the last message or activation [s]."""
-        stamps = [times[-1] for _, times in self.topics.values() if times]
+        stamps = [events.last for _, events in self.topics.values() if events.count]
         return max([*stamps, *(t[-1] for t in self.activations.values() if t)], default=0.0)
 
 
@@ -106,15 +106,25 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
         topic = message.topic
         if topic not in handlers:
             handlers[topic] = _handler(message, catalogue)
-            data.topics[topic] = (message.type_name, [])
+            data.topics[topic] = (message.type_name, Events())
         time = message.stamp * NS
-        data.topics[topic][1].append(time)
+        data.topics[topic][1].add(time)
         entry = handlers[topic]
         if entry is not None:
             codec, handle = entry
             handle(data, topic.strip("/").split("/"), time, codec.decode(message.data)[2])
+    for series in data.series():
+        series.finish()
     data.activations = _load_activations(Path(run_dir) / ACTIVATIONS_FILE)
     return data
+
+
+def stamps_between(run_dir: Path, start: float, end: float) -> dict[str, list[float]]:
+    """The stamps [s] of all messages of a run in a stretch of time, by topic."""
+    found: dict[str, list[float]] = {}
+    for message in read_bag(Path(run_dir) / "bag", int(start / NS), int(end / NS) + 1):
+        found.setdefault(message.topic, []).append(message.stamp * NS)
+    return found
 
 
 def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
@@ -170,7 +180,8 @@ def _v2v(data: RunData, topic: list[str], time: float, record: object) -> None:
 
 def _collision(data: RunData, topic: list[str], time: float, record: object) -> None:
     assert isinstance(record, CollisionEvent)
-    data.collisions.append((time, record))
+    data.collisions += 1
+    data.first_collision = data.first_collision or (time, record)
 
 
 _HANDLERS: dict[type, _Handler] = {

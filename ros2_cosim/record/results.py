@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a run: bag, ``summary.json``, ``activations.json`` and the report."""
+"""The files of a run: bag, ``summary.json``, ``activations.json``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import ros2_cosim
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.kernel.errors import StorageError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
-from ros2_cosim.record.report import render_report
 from ros2_cosim.record.summary import (
     Breakdown,
     Causality,
@@ -91,7 +91,22 @@ def write_results(
     reports: Mapping[str, ParticipantReport],
     facts: RunFacts,
 ) -> Summary:
-    """Write summary, activation times and report of a complete run."""
+    """Write summary and activation times of a complete run.
+
+    :raises StorageError: they cannot be written
+    """
+    try:
+        return _write_results(output, scenario, reports, facts)
+    except OSError as error:
+        raise StorageError(f"results in {output}: {cause_of(error)}") from None
+
+
+def _write_results(
+    output: Path,
+    scenario: Scenario,
+    reports: Mapping[str, ParticipantReport],
+    facts: RunFacts,
+) -> Summary:
     details = {name: json.loads(report.details_json) for name, report in reports.items()}
     figures: dict[str, Any] = {}
     data: dict[str, DcpData] = {}
@@ -160,8 +175,6 @@ def write_results(
     write_atomically(output / ACTIVATIONS_FILE, json.dumps(times) + "\n")
     write_records(output, parts)
     write_summary(output, summary)
-    if (output / BAG).is_dir():
-        render_report(output)
     return summary
 
 

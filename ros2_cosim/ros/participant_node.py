@@ -167,6 +167,9 @@ class ParticipantNode:
             life.shut_down("the run is complete")
             # The clock waits for this state.
             self._states.flush()
+            if self._system.run_has_ended():
+                # Others in the process, if there are any, end with the run as well.
+                self._session.ends_with(0)
         except NotNeeded as error:
             life.leave_unused(str(error))
         except Cancelled:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import importlib
 import signal
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from types import FrameType
 from typing import Any, ParamSpec, Protocol
@@ -31,6 +32,7 @@ from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
+from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
@@ -42,7 +44,12 @@ _P = ParamSpec("_P")
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 #: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
+#: One that goes on afterwards, or others in it, gets the time of a busy machine.
 TEARDOWN_LIMIT_S = 20.0
+#: One that ends has said everything and written everything: nothing is lost if it is cut short.
+LAST_TEARDOWN_LIMIT_S = 2.0
+#: Exit code of a process that hung while it had to go on.
+EXIT_HUNG = 4
 
 
 def data_qos(*, latched: bool = False) -> QoSProfile:
@@ -202,10 +209,10 @@ class Middleware(Protocol):
     def make_executor(self, node: Node) -> Executor:
         """Make an executor that serves a node."""
 
-    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+    def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Surrounds the giving up of nodes.
 
-        :param hosted: whether this may be another thread than the one that has the signals
+        :param code: exit code of a process that ends anyway; None: it goes on after this
         """
 
     def end(self) -> None:
@@ -244,11 +251,9 @@ class Ros:
         """Make an executor that serves a node."""
         return _make_executor(node)
 
-    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+    def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Bound the time that the giving up of nodes may take."""
-        if not hosted:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        return _TEARDOWN.limited()
+        return _TEARDOWN.limited(code)
 
     def end(self) -> None:
         """Give ROS up."""
@@ -293,6 +298,7 @@ class Session:
         self.stop_signal: int | None = None
         self._failure: Exception | None = None
         self._is_hosted = host is not None
+        self._exit_code: int | None = None
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
         if host is None:
             middleware.begin(arguments, self.stop)
@@ -390,41 +396,64 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give up the node, and ROS itself unless another session of the process uses it."""
-        with self._middleware.giving_up(hosted=self._is_hosted):
+        """Give up the node, and ROS itself unless another session of the process uses it.
+
+        Has :meth:`ends_with` been called, the process ends within seconds, with that exit code,
+        whatever the middleware does.
+        """
+        with self._middleware.giving_up(self._exit_code):
             self._executor.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:
                 self._middleware.end()
 
+    def ends_with(self, code: int) -> None:
+        """Say that the process has nothing to do any more but give up its nodes and end.
+
+        :param code: its exit code
+        """
+        self._exit_code = code
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+
 
 class _Teardown:
     """Ends a process that cannot end.
 
     Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for
-    each other; see its issues 6502 and 6513), with Python's lock held: then nothing but the
-    kernel can end the process. No other code of the process may have a handler for SIGALRM.
+    each other; see its issues 6502 and 6513), with Python's lock held: then nothing of Python runs
+    any more. The locks are its own, in an order that no caller chooses: leaving without giving up
+    the nodes would avoid it, but then other processes keep the dead readers for the time of a
+    lease, 20 s, and wait for their answers.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._running = 0
+        self._timer = ExitTimer()
 
     @contextmanager
-    def limited(self) -> Iterator[None]:
-        """SIGALRM kills the process if the body takes too long; any thread may enter it."""
+    def limited(self, code: int | None) -> Iterator[None]:
+        """The process ends if the body takes too long; any thread may enter it.
+
+        :param code: exit code of a process that ends anyway; None: it goes on after this
+        """
         with self._lock:
             self._running += 1
             # One timer for all threads: each that enters prolongs it, the last one stops it.
-            signal.setitimer(signal.ITIMER_REAL, TEARDOWN_LIMIT_S)
+            if code is None:
+                self._timer.start(TEARDOWN_LIMIT_S, EXIT_HUNG)
+            else:
+                self._timer.start(LAST_TEARDOWN_LIMIT_S, code)
         try:
             yield
         finally:
             with self._lock:
                 self._running -= 1
                 if not self._running:
-                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+                    self._timer.cancel()
 
 
 _TEARDOWN = _Teardown()

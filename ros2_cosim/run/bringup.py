@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,17 +21,21 @@ from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import domain_lock
-from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.guard import Guard
+from ros2_cosim.run.limits import check_limits
+from ros2_cosim.run.output_directory import OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
 from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
+    HeldPorts,
     Process,
     RunOptions,
+    declared_outputs,
+    hold_ports,
     make_plan,
-    resolve_ports,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 
@@ -80,8 +84,8 @@ Planner = Callable[[Scenario, RunOptions], list[Process]]
 class PreparedRun:
     """A run that can be started: nothing is in its way.
 
-    ``plan`` lists its processes, ``environment`` is theirs and ``channel`` connects them with the
-    starter. In shape ``inproc`` there are none.
+    ``plan`` lists its processes, ``environment`` is theirs, ``channel`` connects them with the
+    starter and ``ports`` are what their servers listen at. In shape ``inproc`` there are none.
     """
 
     scenario: Scenario
@@ -90,11 +94,19 @@ class PreparedRun:
     plan: list[Process]
     environment: dict[str, str]
     channel: Channel | None
+    ports: HeldPorts | None
 
     @property
     def output(self) -> Path:
         """The output directory."""
         return self.options.output
+
+    def again(self, repetition: int) -> PreparedRun:
+        """The n-th time that the run begins anew, with a directory of its own below this one."""
+        output = self.output / repetition_directory(repetition)
+        output.mkdir()
+        save_scenario(self.scenario, output / RESOLVED_SCENARIO)
+        return replace(self, options=replace(self.options, output=output))
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""
@@ -153,7 +165,9 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     )
     check_scenario(scenario, request.shape)
     if request.shape != "inproc" or request.by_hand:
-        planner(scenario, options)
+        plan = planner(scenario, options)
+        if request.shape != "inproc":
+            check_limits(len(plan))
     if request.shape != "inproc":  # which makes all models in the starting process
         try_models(scenario, request.shape)
     if request.arrivals is not None:
@@ -169,16 +183,10 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
                 "source a ROS installation, or use --shape inproc"
             )
         return
-    if (
-        scenario.simulator.kind == "carla"
-        or request.visualise
-        or request.rviz
-        or request.paused
-        or request.repeat > 1
-    ):
+    if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
-            "--rviz, --paused and --repeat need --shape ros or composed"
+            "--rviz and --paused need --shape ros or composed"
         )
 
 
@@ -210,18 +218,22 @@ def bring_up(
         plan: list[Process] = []
         environment = dict(os.environ)
         channel: Channel | None = None
+        ports: HeldPorts | None = None
         if options.shape != "inproc":
             settings = dds_settings(dds_environment(os.environ, options.output))
             domain = stack.enter_context(
                 domain_lock(scenario.name, options.output, settings, domains)
             )
-            scenario = resolve_ports(scenario)
+            ports = hold_ports(scenario)
+            stack.callback(ports.close)
+            scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             channel = stack.enter_context(Channel(directory))
             environment |= {"ROS_DOMAIN_ID": str(domain), CHANNEL: channel.address}
+            stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         if plan:
             environment = loopback_environment(environment, options.output)
-        yield PreparedRun(scenario, options, directory, plan, environment, channel)
+        yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.run.domain_lock import own_domain
 
 PROFILE_FILE = "fastdds.xml"
@@ -102,7 +103,7 @@ def loopback_environment(environment: Mapping[str, str], directory: Path) -> dic
     profile = result.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
     if profile and profile != environment.get("FASTRTPS_DEFAULT_PROFILES_FILE"):
         port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
-        Path(profile).write_text(PROFILE.format(port=port), encoding="utf-8")
+        write_atomically(Path(profile), PROFILE.format(port=port))
     return result
 
 

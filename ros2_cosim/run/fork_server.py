@@ -7,8 +7,9 @@ at once: the kernel gives the orphan to the starter, which has asked for orphans
 So a node is a child of the starter like one started directly: it can be waited for, and it ends
 with the starter.
 
-The starter asks over a socket, one datagram for each process: a JSON list with the module and its
-arguments, and with it the open file for the output. The answer is the process id.
+The starter asks over a socket, one datagram for each process: a JSON list with the module, its
+arguments and the addresses of sockets that it takes over, and with it the open file for the output
+and these sockets. The answer is the process id.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ from typing import IO, Protocol
 
 from ros2_cosim.interfaces.processes import adopts_orphans, end_with_parent, set_adopts_orphans
 from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.sockets.inherited import HeldSocket
 
 SERVER = "ros2_cosim.nodes._fork_server"
 #: A request is one datagram.
 REQUEST_LIMIT = 131_072
+#: The output of a process, and sockets that it takes over.
+FILES_LIMIT = 8
 #: The server answers as soon as its imports are done; on a busy machine that takes long.
 _ANSWER_S = 120.0
 _POLL_S = 0.01
@@ -163,15 +167,20 @@ class ForkServer:
         self._server.stdout.close()
         self._adoption.close()
 
-    def start(self, module: str, arguments: Sequence[str]) -> AdoptedProcess:
+    def start(
+        self, module: str, arguments: Sequence[str], sockets: Sequence[HeldSocket] = ()
+    ) -> AdoptedProcess:
         """Start ``python -m module arguments``; its output can be read from ``stdout``.
 
+        :param sockets: that the process takes over
         :raises RunError: the server cannot; it says why
         """
         reader, writer = os.pipe()
         try:
-            request = json.dumps([module, *arguments]).encode()
-            socket.send_fds(self._link, [request], [writer])
+            addresses = [[held.kind, held.host, held.port] for held in sockets]
+            request = json.dumps([module, list(arguments), addresses]).encode()
+            files = [writer, *(held.sock.fileno() for held in sockets)]
+            socket.send_fds(self._link, [request], files)
             answer, problem = self._link.recv(REQUEST_LIMIT), "it has ended"
         except TimeoutError:
             answer, problem = b"", f"no answer for {_ANSWER_S:.0f} s"

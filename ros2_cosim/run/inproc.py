@@ -30,6 +30,7 @@ from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.run.results import write_report
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -74,6 +75,7 @@ class InprocRun:
             realtime = realtime_run(options.rate, hard=options.hard, arrivals=options.arrivals)
         self._scenario = scenario
         self._output = output
+        self._record = record
         self._progress = progress
         graph = build_graph(scenario)
         self._realtime = realtime
@@ -176,7 +178,10 @@ class InprocRun:
             realtime=self._realtime.facts(),
             required=self.control.required or None,
         )
-        return write_results(self._output, self._scenario, reports, facts)
+        summary = write_results(self._output, self._scenario, reports, facts)
+        if self._record:
+            write_report(self._output)
+        return summary
 
     def _require(self, names: tuple[str, ...]) -> None:
         check_required(self._scheduler.graph, names)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.record.results import BAG
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.channel import AnyMessage, Failed, Progress
 from ros2_cosim.run.options import OPTIONS, read_options
-from ros2_cosim.run.ros import close_bag
+from ros2_cosim.run.results import complete_results
 from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
 
@@ -65,6 +65,9 @@ class LaunchRequest:
 
     def __init__(self, prepared: PreparedRun, release: Callable[[], None]) -> None:
         assert prepared.channel is not None
+        if prepared.ports is not None:
+            # Launch hands no sockets over: its servers bind the numbers that were free.
+            prepared.ports.close()
         self._channel = channel = prepared.channel
         self._release = release
         self.prepared = prepared
@@ -80,7 +83,7 @@ class LaunchRequest:
         }
         self.parameter_file = self.output / PARAMETER_FILE
         text = yaml.safe_dump(_parameters(self.plan))
-        self.parameter_file.write_text(text, encoding="utf-8")
+        write_atomically(self.parameter_file, text)
         self.watch = RunWatch(self.plan, lambda: channel.required)
         channel.listen(self._take, self.watch.printed)
 
@@ -94,9 +97,11 @@ class LaunchRequest:
             self.release()
 
     def release(self) -> None:
-        """Complete the bag, and give directory and domain back."""
-        close_bag(self.output / BAG)
-        self._release()
+        """Complete the bag, make the report, and give directory and domain back."""
+        try:
+            complete_results(self.output)
+        finally:
+            self._release()
 
     def conclusion(self) -> list[str]:
         """What the complete run says of itself, in lines.

@@ -27,8 +27,9 @@ from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progres
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
-from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
+from ros2_cosim.scenario.plan import HeldPorts, Process, RunOptions, make_plan
 from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.sockets.inherited import close_all, passed_on
 
 #: How long a process may take to end in order before it is killed.
 GRACE_S = 6.0
@@ -55,6 +56,7 @@ class ProcessGroup:
     :param held: processes that :meth:`start` starts later
     :param channel: what the processes talk to this one over; None: one of its own
     :param inherited: open files that they inherit
+    :param ports: sockets that are held for them
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class ProcessGroup:
         held: Collection[str] = (),
         channel: Channel | None = None,
         inherited: Sequence[int] = (),
+        ports: HeldPorts | None = None,
     ) -> None:
         self._plan = plan
         self._environment = dict(environment)
@@ -74,6 +77,7 @@ class ProcessGroup:
         self._on_progress = on_progress
         self._held = held
         self._inherited = inherited
+        self._ports = ports
         self._children: list[_Child] = []
         self._stack = ExitStack()
         self._channel = channel or self._stack.enter_context(Channel())
@@ -215,19 +219,27 @@ class ProcessGroup:
         self._children.append(child)
 
     def _started(self, process: Process) -> StartedProcess:
+        held = self._ports.take(process.name) if self._ports is not None else []
+        if not process.inherits:
+            # It binds the port itself: it has to be free, if only from now on.
+            close_all(held)
+            held = []
         module = _own_module(process)
-        if self._server is not None and module:
-            return self._server.start(module, _arguments(process))
-        return subprocess.Popen(
-            command_of(process),
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            pass_fds=self._inherited,
-            preexec_fn=partial(end_with_parent, os.getpid()),
-        )
+        try:
+            if self._server is not None and module:
+                return self._server.start(module, _arguments(process), held)
+            return subprocess.Popen(
+                command_of(process),
+                env=self._environment | passed_on(held),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=[*self._inherited, *(each.sock.fileno() for each in held)],
+                preexec_fn=partial(end_with_parent, os.getpid()),
+            )
+        finally:
+            close_all(held)
 
     def _read(self, child: _Child) -> None:
         assert child.running.stdout is not None

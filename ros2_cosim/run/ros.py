@@ -6,15 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import inf
-from pathlib import Path
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.record.bag_reader import is_complete
-from ros2_cosim.record.recovery import recover
+from ros2_cosim.kernel.errors import CosimError, RunError
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import PreparedRun
 from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.processes import ProcessGroup
+from ros2_cosim.run.results import close_bag, complete_results
 
 _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is
@@ -38,6 +36,7 @@ def run_processes(
     :param on_started: called with the process ids by name
     :param on_poll: called again and again; what it raises ends the run
     :raises RunError: a process ended before its time; it is named. The bag is readable.
+    :raises StorageError: the report cannot be written
     """
     plan, scenario = prepared.plan, prepared.scenario
     last_sign = time.monotonic()
@@ -59,6 +58,7 @@ def run_processes(
             on_progress=take,
             channel=prepared.channel,
             inherited=[prepared.directory.descriptor],
+            ports=prepared.ports,
         ) as group:
             on_started(group.pids())
             while not group.ended():
@@ -72,8 +72,12 @@ def run_processes(
                     )
                 time.sleep(_POLL_S)
             _check(group)
-    finally:
-        close_bag(prepared.output / BAG)
+    except BaseException as error:
+        problem = close_bag(prepared.output / BAG)
+        if problem and isinstance(error, CosimError):
+            raise RunError(f"{error}; {problem}") from None
+        raise
+    complete_results(prepared.output)
 
 
 def _check(group: ProcessGroup) -> None:
@@ -86,9 +90,3 @@ def _stopped_processes(group: ProcessGroup) -> str:
     """A process that was stopped from outside explains why nothing went on."""
     names = group.stopped()
     return f" (stopped by a signal: {', '.join(names)})" if names else ""
-
-
-def close_bag(bag: Path) -> None:
-    """Complete a bag whose writer was killed, so that it can be opened."""
-    if bag.is_dir() and not is_complete(bag):
-        recover(bag)

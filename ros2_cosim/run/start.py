@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 
 from ros2_cosim.record.summary import Summary, read_summary
@@ -33,12 +34,29 @@ def start(
             on_poll()
             progress(time_ns)
 
-        with InprocRun(prepared, progress=advanced) as run:
-            return run.finish()
+        return _repeated(prepared, advanced)
     run_processes(
         prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
     )
     return read_summary(prepared.output)
+
+
+def _repeated(prepared: PreparedRun, progress: Callable[[int], None]) -> Summary:
+    """Run as often as is wanted, in this process; the summary of the first time.
+
+    Nothing of one run reaches the next: all models are made anew, and those before are closed.
+    """
+    first: Summary | None = None
+    for repetition in range(prepared.options.repeat):
+        once = prepared.again(repetition) if repetition else prepared
+        with InprocRun(once, progress=progress) as run:
+            summary = run.finish()
+        first = first or summary
+        # What is left refers to itself. The collector would wait for more of it: some large tables
+        # are few objects.
+        gc.collect()
+    assert first is not None, "a run is made at least once"
+    return first
 
 
 def run_request(

@@ -19,6 +19,12 @@ GATHER_S = 0.7
 EARLY_S = 10.0
 #: Exit code of a process that ended because another one failed (see nodes/_start.py).
 _ABORTED = 3
+#: Signals by which a process ends itself; what it printed before says why (as, no memory).
+_OWN_SIGNALS = frozenset(
+    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS}
+)
+#: Exit code of a process that its middleware kept from going on (see ros/session.py).
+EXIT_HUNG = 4
 
 
 class RunWatch:
@@ -140,10 +146,17 @@ class RunWatch:
 
     def _describe(self, name: str) -> str:
         code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
+        if -code in _OWN_SIGNALS and name in self._last_lines:
+            return (
+                f"{process} was killed by {signal.Signals(-code).name}; its last line: "
+                f"{self._last_line(name).strip()}"
+            )
         if code < 0:
             return f"{process} was killed by {signal.Signals(-code).name}"
         if name in self._reasons:
             return self._reasons[name]
+        if code == EXIT_HUNG:
+            return f"{process} hung in the middleware while it gave up a node, and was ended"
         return f"{process} ended with exit code {code}: {self._last_line(name)}"
 
     def _last_line(self, name: str) -> str:

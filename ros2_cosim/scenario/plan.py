@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import shutil
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import degrees
@@ -27,10 +25,14 @@ from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import as_declared
+from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
-_ATTEMPTS = 50
+SIMULATOR = "simulator"
+#: (kind, how far above the port that is named): RPC and streaming; control over either transport.
+_SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1))
+_SLAVE_SOCKETS = (("tcp", 0), ("udp", 0))
 LOOPBACK = "127.0.0.1"
 
 
@@ -43,7 +45,8 @@ class Process:
     the name of a program that is no ROS node. ``parameters`` are ROS parameters of a ROS node,
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves;
-    if there are several in it, ``hosts`` names them.
+    if there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets
+    that are held for it.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Process:
     leaves: bool = False
     participant: str = ""
     hosts: tuple[str, ...] = ()
+    inherits: bool = False
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -116,7 +120,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if simulator.kind == "headless" and any(d.needs.simulator for d in declared.values()):
         processes.append(
             Process(
-                "simulator",
+                SIMULATOR,
                 "carla_headless",
                 arguments=(
                     "--host",
@@ -127,6 +131,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
                     str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),
                 ),
                 is_ros=False,
+                inherits=True,
             )
         )
     for declaration in declared.values():
@@ -273,7 +278,9 @@ def _companions(
     for companion in declaration.needs.companions:
         if companion.node:
             parameters = {**common, "participant": name}
-            yield Process(companion.name, companion.node, parameters=parameters, **part)
+            yield Process(
+                companion.name, companion.node, parameters=parameters, inherits=True, **part
+            )
             continue
         address = _at(scenario.participants[name].parameters, companion.address)
         host, port = str(address.get("host") or LOOPBACK), str(address.get("port") or 0)
@@ -283,7 +290,13 @@ def _companions(
         if "/" in program:  # relative to the scenario, as all its files
             program = str((Path(scenario.base_directory) / program).absolute())
         yield Process(
-            companion.name, program, arguments=tuple(words), is_ros=False, package="", **part
+            companion.name,
+            program,
+            arguments=tuple(words),
+            is_ros=False,
+            package="",
+            inherits=companion.inherits,
+            **part,
         )
 
 
@@ -315,8 +328,29 @@ def _drawing(scenario: Scenario) -> dict[str, Any]:
     return parameters
 
 
-def resolve_ports(scenario: Scenario) -> Scenario:
-    """Give every server of the plan that asked for port 0 a free one; say what models declare.
+class HeldPorts:
+    """The ports of the servers of a run, bound until their processes take them over.
+
+    :ivar scenario: the scenario with their numbers
+    :ivar of: the sockets, by the name of the process
+    """
+
+    def __init__(self, scenario: Scenario, of: dict[str, list[HeldSocket]]) -> None:
+        self.scenario = scenario
+        self.of = of
+
+    def take(self, process: str) -> list[HeldSocket]:
+        """The sockets of a process; who takes them closes them."""
+        return self.of.pop(process, [])
+
+    def close(self) -> None:
+        """Give up those that no process has taken."""
+        close_all(held for sockets in self.of.values() for held in sockets)
+        self.of.clear()
+
+
+def hold_ports(scenario: Scenario) -> HeldPorts:
+    """Bind the ports of all servers of the plan, a free one where the scenario asks for port 0.
 
     Processes that are started at once must know each other's ports beforehand, also under
     ``ros2 launch``.
@@ -326,12 +360,13 @@ def resolve_ports(scenario: Scenario) -> Scenario:
     data = scenario.model_dump(by_alias=True)
     declared = declare_all(scenario)
     simulator = data["simulator"]
-    held: list[socket.socket] = []
+    held = HeldPorts(scenario, {})
     try:
         if simulator["kind"] == "headless" and any(d.needs.simulator for d in declared.values()):
-            simulator["port"] = _reserve(
-                held, simulator["host"], simulator["port"], "simulator", pair=True
+            held.of[SIMULATOR] = _reserve(
+                simulator["host"], simulator["port"], "simulator", _SIMULATOR_SOCKETS
             )
+            simulator["port"] = held.of[SIMULATOR][0].port
         for name, declaration in declared.items():
             parameters = data["participants"][name]["parameters"]
             for companion in declaration.needs.companions:
@@ -339,10 +374,30 @@ def resolve_ports(scenario: Scenario) -> Scenario:
                     entry = _at(parameters, companion.address)
                     place = ".".join((declaration.context.where, *companion.address))
                     entry["host"] = entry.get("host") or LOOPBACK
-                    entry["port"] = _reserve(held, entry["host"], entry.get("port") or 0, place)
-    finally:
-        for held_socket in held:
-            held_socket.close()
+                    sockets = _reserve(entry["host"], entry.get("port") or 0, place, _SLAVE_SOCKETS)
+                    held.of[companion.name] = sockets
+                    entry["port"] = sockets[0].port
+        held.scenario = Scenario.model_validate(data)
+    except BaseException:
+        held.close()
+        raise
+    return held
+
+
+def resolve_ports(scenario: Scenario) -> Scenario:
+    """The scenario with the numbers of :func:`hold_ports`, which are given up again; and with what
+    models declare.
+
+    :raises ConfigurationError: a port that the scenario asks for is in use
+    """
+    held = hold_ports(scenario)
+    held.close()
+    return declared_outputs(held.scenario)
+
+
+def declared_outputs(scenario: Scenario) -> Scenario:
+    """The scenario with what its models declare of their outputs."""
+    data = scenario.model_dump(by_alias=True)
     for name, participant in scenario.participants.items():
         for port, output in participant.outputs.items():
             found = as_declared(scenario, name, port, output)
@@ -359,58 +414,34 @@ def _at(parameters: Mapping[str, Any], place: Sequence[str]) -> Any:
 
 
 def _reserve(
-    held: list[socket.socket], host: Any, port: Any, place: str, *, pair: bool = False
-) -> int:
-    """Find a free port (with ``pair`` also the next one) and keep it until all are found."""
-    highest = 65534 if pair else 65535
+    host: Any, port: Any, place: str, wanted: Sequence[tuple[str, int]]
+) -> list[HeldSocket]:
+    """Bind sockets to a port, or to a free one for 0.
+
+    :param wanted: kind of each socket, and how far its port is above the first
+    """
+    highest = 65535 - max(above for _, above in wanted)
     if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= highest:
         raise ConfigurationError(f"{place}.port: found {port!r}; allowed is 0 to {highest}")
     if not isinstance(host, str):
         raise ConfigurationError(f"{place}.host: found {host!r}; allowed is a host name")
-    for _ in range(_ATTEMPTS):
-        try:
-            found = _bind(held, host, port)
-        except OSError as error:
-            raise ConfigurationError(
-                f"{place}: port {port} on {host} cannot be used: {error.strerror or error} "
-                "(port 0 takes a free one)"
-            ) from None
-        if not pair:
-            return found
-        try:
-            if found <= highest:
-                _bind(held, host, found + 1)
-                return found
-        except OSError as error:
-            if port != 0:
+    for candidate in (port,) if port else server_ports():
+        if candidate > highest:
+            continue
+        sockets: list[HeldSocket] = []
+        for kind, above in wanted:
+            try:
+                sockets.append(hold(kind, host, candidate + above))
+            except OSError as error:
+                close_all(sockets)
+                if port == 0 and error.errno == errno.EADDRINUSE:
+                    break  # try the next candidate
+                which = f"port {port + above} on {host}"
+                which += f", needed beside {port}," if above else ""
                 raise ConfigurationError(
-                    f"{place}: port {port + 1} on {host}, needed beside {port}, cannot be used: "
-                    f"{error.strerror or error}"
+                    f"{place}: {which} cannot be used: {error.strerror or error}"
+                    f"{'' if above else ' (port 0 takes a free one)'}"
                 ) from None
-    raise ConfigurationError(f"{place}: found no two free ports side by side on {host}")
-
-
-def _bind(held: list[socket.socket], host: str, port: int) -> int:
-    """Listen on a port, or on a free one for 0, and keep the socket in ``held``; its number."""
-    if port != 0:
-        return _listen(held, host, port)
-    for candidate in server_ports():
-        try:
-            return _listen(held, host, candidate)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-
-
-def _listen(held: list[socket.socket], host: str, port: int) -> int:
-    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        opened.bind((host, port))
-        opened.listen(1)
-    except OSError:
-        opened.close()
-        raise
-    held.append(opened)
-    return port
+        else:
+            return sockets
+    raise ConfigurationError(f"{place}: found no free port on {host}")

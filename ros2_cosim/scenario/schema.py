@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
 from ros2_cosim.documents.settings import (
     Duration,
@@ -311,7 +312,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
 def save_scenario(scenario: Scenario, path: Path) -> None:
     """Write the resolved scenario as JSON, for the processes of a run and for later replay."""
     text = scenario.model_dump_json(by_alias=True, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_atomically(path, text + "\n")
 
 
 #: Nodes that were nothing but a participant of one model.

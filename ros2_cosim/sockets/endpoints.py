@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
+from ros2_cosim.sockets.inherited import INHERITED
 from ros2_cosim.sockets.reactor import Reactor
 
 #: One callback reads at most this much, so that other sockets get their turn [bytes].
@@ -24,6 +25,8 @@ _ACCEPT_PAUSE_NS = 100_000_000
 def open_listener(host: str, port: int) -> socket.socket:
     """A listening TCP socket that does not block; port 0 takes a free one.
 
+    One that the starter of this process has bound for it is taken over.
+
     :param host: an IPv4 or IPv6 address, or a name
     :raises OSError: the address cannot be used
     """
@@ -32,6 +35,8 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 def open_udp(host: str, port: int, receive_buffer: int | None = None) -> socket.socket:
     """A bound UDP socket that does not block; port 0 takes a free one.
+
+    One that the starter of this process has bound for it is taken over.
 
     :param receive_buffer: size of the operating system's queue [bytes]; None keeps its default
     :raises OSError: the address cannot be used
@@ -43,11 +48,14 @@ def open_udp(host: str, port: int, receive_buffer: int | None = None) -> socket.
 
 
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)
+    name = "tcp" if kind == socket.SOCK_STREAM else "udp"
+    inherited = INHERITED.take(name, host, port)
+    sock = inherited or socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)
     try:
-        if kind == socket.SOCK_STREAM:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
+        if inherited is None:
+            if kind == socket.SOCK_STREAM:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((host, port))
         if kind == socket.SOCK_STREAM:
             sock.listen(128)
         sock.setblocking(False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.kernel.graph import Graph
@@ -121,7 +122,7 @@ def write_free_run(
         track={"times": track.times, "way": track.way},
     )
     path = output / RESULT_FILE
-    path.write_text(json.dumps(run._asdict(), allow_nan=False) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(run._asdict(), allow_nan=False) + "\n")
     return path
 
 

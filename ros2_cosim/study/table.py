@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.study.record import Study, StudyRun
 
 #: The table in Markdown, beside the report.
@@ -51,7 +52,7 @@ def write_table(output: Path, study: Study) -> Path:
     :returns: the path of the file
     """
     path = output / TABLE_FILE
-    path.write_text("\n".join(markdown_table(study)) + "\n", encoding="utf-8")
+    write_atomically(path, "\n".join(markdown_table(study)) + "\n")
     return path
 
 

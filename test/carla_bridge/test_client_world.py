@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
+import threading
 from dataclasses import replace
 
 import carla
@@ -48,6 +50,26 @@ def test_a_crashed_predecessor_leaves_no_trace(server: Server) -> None:
     # Neither dismantled nor stopped: still synchronous, actors still there.
     expected = record(InProcessWorld(), platoon(), 30)
     assert record(ClientWorld(port=server[1]), platoon(), 30) == expected
+
+
+def test_a_server_that_ends_while_it_loads_a_map(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client would wait for the answer until the time of the call is over: a minute."""
+    process, port = server
+    world = ClientWorld(port=port)
+    connect = world._connect
+
+    def connect_to_a_server_that_ends() -> None:
+        connect()
+        process.send_signal(signal.SIGSTOP)  # it does not answer any more
+        threading.Timer(0.5, process.kill).start()
+
+    monkeypatch.setattr(world, "_connect", connect_to_a_server_that_ends)
+    with pytest.raises(ConnectionFailedError, match="cannot set up the world: the server has gone"):
+        Scene(world, platoon()).initialise()
+    # Given up during the call, not after it.
+    assert "carla-call" in {thread.name for thread in threading.enumerate()}
 
 
 def test_no_server() -> None:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from pathlib import Path
 
 import pytest
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import cause_of, write_atomically
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(
@@ -22,8 +25,9 @@ def test_the_old_file_stays_until_the_new_one_is_whole(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         write_atomically(path, b"other")
+    assert caught.value.filename == str(path)
     monkeypatch.undo()
     assert path.read_text() == "one\n"
     assert list(tmp_path.iterdir()) == [path]
@@ -34,3 +38,41 @@ def test_text_is_utf8_and_bytes_are_bytes(tmp_path: Path) -> None:
     write_atomically(tmp_path / "b", b"\xff\x00")
     assert (tmp_path / "t").read_bytes() == b"\xc3\xa4\r\n"
     assert (tmp_path / "b").read_bytes() == b"\xff\x00"
+
+
+def test_a_link_stays_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    write_atomically(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(tmp_path / "pipe", "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_limit_is_named_as_the_cause() -> None:
+    assert cause_of(OSError(errno.EMFILE, "Too many open files")) == (
+        "Too many open files (limit of open files, ulimit -n)"
+    )
+    assert cause_of(OSError(errno.ENOSPC, "No space left on device")) == "No space left on device"
+    assert cause_of(OSError("odd")) == "odd"
+
+
+#: The helper itself, and an example in a docstring.
+_PLAIN_WRITES = {"documents/files.py", "dcp/tools/tester.py"}
+
+
+def test_files_of_results_are_written_by_one_helper() -> None:
+    """A run that is killed leaves no file half written."""
+    package = Path(__file__).parents[2] / "ros2_cosim"
+    found = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.match(r"\s+[^\"#`]*\.write_(text|bytes)\(", line)
+    }
+    assert found <= _PLAIN_WRITES

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +24,13 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
-from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, ProtocolError
+from ros2_cosim.kernel.errors import (
+    CausalityError,
+    ConfigurationError,
+    ProtocolError,
+    StorageError,
+)
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record import bag as bag_module
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos, describe_types, mcap_path
 from ros2_cosim.record.bag_reader import is_complete, read_bag
@@ -245,7 +254,7 @@ def test_a_damaged_file_is_refused_with_its_place(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(ProtocolError, match=r"bag: Chunk checksum mismatch"):
+    with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
         list(read_bag(bag))
     (bag / "metadata.yaml").unlink()
     with pytest.raises(ProtocolError, match=r"bag_0\.mcap, byte \d+: checksum"):
@@ -283,3 +292,121 @@ def test_type_hashes_equal_those_of_the_generated_messages() -> None:
             pytest.skip("type descriptions are not installed")
         hashes = json.loads(path.read_text())["type_hashes"]
         assert {"type_name": name, "hash_string": description.hash} in hashes
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond ``size`` bytes, as on a disk that is full."""
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, former[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+
+
+@pytest.mark.parametrize("room", [25_000, 40_000, 70_000, 105_000, 106_000])
+def test_when_no_more_can_be_written_the_bag_keeps_what_is_there(tmp_path: Path, room: int) -> None:
+    messages = run_messages(5)
+    whole = mcap_path(write(tmp_path / "whole" / "bag", messages)).stat().st_size
+    assert whole > 106_000, "the limits must be too small for all"
+    bag = tmp_path / "bag"
+    with file_size_limit(room), pytest.raises(StorageError) as caught:
+        write(bag, messages)
+    text = str(caught.value)
+    assert "bag: File too large (limit of the size of a file, ulimit -f); it " in text
+    assert is_complete(bag)
+    found = [message.data for message in read_bag(bag)]
+    assert found == [message.data for message in messages[: len(found)]]
+    if found:
+        last = messages[len(found) - 1].stamp
+        assert text.endswith(f"it holds the messages up to {format_ns(last)}")
+        # It could not be more but for the index: a chunk holds a second.
+        assert last > (room / whole * 5 - 2.2) * 1e9
+    else:
+        assert text.endswith("it is empty")
+    assert {path.name for path in bag.iterdir()} == {"bag_0.mcap", "metadata.yaml"}
+
+
+def test_a_bag_without_room_for_its_declarations_says_so(tmp_path: Path) -> None:
+    with file_size_limit(500), pytest.raises(StorageError, match=r"ulimit -f\)$"):
+        BagWriter(tmp_path / "bag", TOPICS)
+
+
+def test_a_cut_file_is_recovered_where_there_is_hardly_room(tmp_path: Path) -> None:
+    """The same bytes as with room: nothing is copied."""
+    messages = run_messages(5)
+    whole = write(tmp_path / "bag", messages)
+    path = mcap_path(whole)
+    size = path.stat().st_size
+    for bag in (tmp_path / "roomy" / "bag", tmp_path / "tight" / "bag"):
+        bag.mkdir(parents=True)
+        (bag / path.name).write_bytes(path.read_bytes()[: size // 2])
+    recover(tmp_path / "roomy" / "bag")
+    with file_size_limit(size // 2 + 8000):
+        recover(tmp_path / "tight" / "bag")
+    assert content(tmp_path / "roomy" / "bag") == content(tmp_path / "tight" / "bag")
+
+
+def test_memory_does_not_grow_with_a_bag(tmp_path: Path) -> None:
+    """The index is made from the file: a chunk that is written leaves eight bytes in memory."""
+    data = bytes(40)
+    with BagWriter(tmp_path / "bag", TOPICS) as writer:
+
+        def second(k: int) -> None:
+            for topic in TYPES:
+                writer.write(topic, k * 1000 * MS, k, data)
+            writer.advance((k + 1) * 1000 * MS)
+
+        for k in range(100):
+            second(k)
+        tracemalloc.start()
+        try:
+            for k in range(100, 2100):
+                second(k)
+            assert tracemalloc.get_traced_memory()[0] < 100_000
+        finally:
+            tracemalloc.stop()
+    assert sum(1 for _ in read_bag(tmp_path / "bag")) == 2100 * len(TYPES)
+
+
+def test_memory_does_not_grow_with_a_bag_that_is_read(tmp_path: Path) -> None:
+    """A bag of an hour, with few messages: its index is not loaded."""
+    with BagWriter(tmp_path / "bag", TOPICS) as writer:
+        for k in range(3600):
+            for topic in TYPES:
+                writer.write(topic, k * 1000 * MS, k, bytes(40))
+            writer.advance((k + 1) * 1000 * MS)
+    first = next(iter(read_bag(tmp_path / "bag")))  # what is imported and cached is there now
+    assert first.stamp == 0
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in read_bag(tmp_path / "bag")) == 3600 * len(TYPES)
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_stretch_of_a_bag(tmp_path: Path) -> None:
+    messages = run_messages(5)
+    bag = write(tmp_path / "bag", messages)
+    found = [message.data for message in read_bag(bag, 1500 * MS, 3210 * MS)]
+    assert found == [m.data for m in messages if 1500 * MS <= m.stamp < 3210 * MS]
+
+
+def test_a_whole_bag_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", run_messages())
+    path = mcap_path(bag)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(ProtocolError, match="damaged: cut off behind byte"):
+        list(read_bag(bag))
+
+
+def test_bags_of_other_writers_are_read(tmp_path: Path) -> None:
+    messages = run_messages()
+    bag = write(tmp_path / "bag", messages)
+    path = mcap_path(bag)
+    data = path.read_bytes()
+    assert data.count(b"ros2_cosim", 0, 60) == 1
+    path.write_bytes(data.replace(b"ros2_cosim", b"other_tool", 1))
+    assert [m.data for m in read_bag(bag)] == [m.data for m in messages]

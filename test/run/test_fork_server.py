@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
+from support.ports import free_port
 
 from ros2_cosim.interfaces.processes import adopts_orphans
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.run.fork_server import AdoptedProcess, ForkServer
+from ros2_cosim.sockets.inherited import hold
 
 #: Guards against hanging only.
 HANG_S = 60.0
@@ -33,6 +36,12 @@ def main():
         sys.exit("a reason")
     elif what == "raise":
         raise ValueError("wrong")
+    elif what == "serve":
+        from ros2_cosim.sockets.endpoints import open_listener
+        listener = open_listener(sys.argv[2], int(sys.argv[3]))
+        listener.setblocking(True)
+        print("listens", flush=True)
+        listener.accept()[0].sendall(b"served")
     elif what == "wait":
         print("waits", flush=True)
         time.sleep(600)
@@ -95,6 +104,24 @@ def test_a_signal_that_ends_it_is_told(server: ForkServer) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait(HANG_S) == -signal.SIGKILL
     process.stdout.close()
+
+
+def test_it_takes_over_sockets_that_are_held_for_it(server: ForkServer) -> None:
+    port = free_port()
+    held = hold("tcp", "127.0.0.1", port)
+    process = server.start("program", ["serve", "127.0.0.1", str(port)], [held])
+    # Only a process that has the socket itself can listen there.
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"listens\n"
+    held.sock.close()
+    with socket.create_connection(("127.0.0.1", port), HANG_S) as client:
+        assert client.recv(100) == b"served"
+    assert process.wait(HANG_S) == 0
+    process.stdout.close()
+    # The server itself has kept nothing open.
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind(("127.0.0.1", port))
 
 
 def test_many_of_them_are_not_ended_by_their_start(server: ForkServer) -> None:

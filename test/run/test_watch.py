@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.run.watch import RunWatch
+from ros2_cosim.run.watch import EXIT_HUNG, RunWatch
 from ros2_cosim.scenario.plan import Process
 
 PLAN = [
@@ -68,3 +68,24 @@ def test_what_the_system_controller_names_is_required() -> None:
     assert not watch.complete
     watch.ended("clock", 0)
     assert watch.complete
+
+
+def test_last_words_explain_a_process_that_ended_itself() -> None:
+    watch = RunWatch(PLAN)
+    watch.printed("a", "  what():  std::bad_alloc")
+    watch.ended("a", -6)
+    assert watch.failure() == (
+        "process 'a' was killed by SIGABRT; its last line: what():  std::bad_alloc"
+    )
+    watch = RunWatch(PLAN)
+    watch.ended("a", -6)
+    assert watch.failure() == "process 'a' was killed by SIGABRT"
+
+
+def test_a_process_that_hung_in_the_middleware_is_named() -> None:
+    watch = RunWatch(PLAN)
+    watch.printed("a", "all is well")
+    watch.ended("a", EXIT_HUNG)
+    assert watch.failure() == (
+        "process 'a' hung in the middleware while it gave up a node, and was ended"
+    )

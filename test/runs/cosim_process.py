@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -85,14 +85,25 @@ def cosim(environment: dict[str, str], *arguments: object) -> Result:
 
 
 class Running:
-    """A ``cosim run`` under way; use as a context manager."""
+    """A ``cosim run`` under way; use as a context manager.
 
-    def __init__(self, environment: dict[str, str], *arguments: object) -> None:
+    :param stdout: where its output goes; a pipe is read
+    :param prepare: called in the process before the command, as to set limits
+    """
+
+    def __init__(
+        self,
+        environment: dict[str, str],
+        *arguments: object,
+        stdout: int = subprocess.PIPE,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         command = [sys.executable, "-m", "ros2_cosim.cli.main", "run", *map(str, arguments)]
         self._process = subprocess.Popen(
             command,
             env=environment,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
+            preexec_fn=prepare,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -119,7 +130,7 @@ class Running:
     def result(self) -> Result:
         """Wait for the end."""
         stdout, stderr = self._process.communicate(timeout=HANG_S)
-        return Result(self._process.returncode, stdout, stderr)
+        return Result(self._process.returncode, stdout or "", stderr)
 
     def wait_until_recorded(self, output: Path) -> None:
         """Wait until the bag holds data of the running simulation."""
@@ -141,7 +152,8 @@ class Running:
                 words = (directory / "cmdline").read_text().replace("\0", " ").split()
             except (OSError, IndexError):
                 continue  # ended meanwhile
-            if parent != self.pid or FORK_SERVER in words:
+            helps = FORK_SERVER in words or any(word.endswith("/_guard.py") for word in words)
+            if parent != self.pid or helps:
                 continue
             names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
             found[names[0] if names else "simulator"] = int(directory.name)

@@ -13,9 +13,10 @@ from support.ports import free_port
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
+from ros2_cosim.scenario.plan import RunOptions, hold_ports, make_plan, resolve_ports
 from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
+from ros2_cosim.sockets.inherited import close_all
 
 PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 OUTPUT = Path("out/platoon")
@@ -110,6 +111,24 @@ def test_free_ports_are_found_and_none_is_given_twice(platoon: Scenario) -> None
             free.bind(("127.0.0.1", port))
     assert resolved.participants["world"].parameters["dcp"]["host"] == "127.0.0.1"
     assert ports(platoon) == (0, 0)
+
+
+def test_the_ports_of_a_run_are_held_until_its_processes_take_them(platoon: Scenario) -> None:
+    held = hold_ports(platoon)
+    simulator, slave = ports(held.scenario)
+    wanted = [(port, socket.SOCK_STREAM) for port in (simulator, simulator + 1, slave)]
+    for port, kind in [*wanted, (slave, socket.SOCK_DGRAM)]:
+        with socket.socket(socket.AF_INET, kind) as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with pytest.raises(OSError, match="in use"):
+                thief.bind(("127.0.0.1", port))
+    assert set(held.of) == {"simulator", "world_slave"}
+    close_all(held.take("world_slave"))
+    assert held.take("world_slave") == []
+    held.close()
+    for port, kind in [*wanted, (slave, socket.SOCK_DGRAM)]:
+        with socket.socket(socket.AF_INET, kind) as free:
+            free.bind(("127.0.0.1", port))
 
 
 def test_free_ports_lie_outside_the_range_that_the_kernel_gives_to_clients(

@@ -600,7 +600,7 @@ class SimulatedMiddleware:
         executor.add_node(node)
         return executor
 
-    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+    def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""
         return nullcontext()
 

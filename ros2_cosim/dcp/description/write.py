@@ -21,6 +21,7 @@ from ros2_cosim.dcp.description.model import (
 )
 from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.wire.enums import DataType
+from ros2_cosim.documents.files import write_atomically
 
 
 def write_description(description: SlaveDescription, path: str | Path) -> None:
@@ -28,7 +29,7 @@ def write_description(description: SlaveDescription, path: str | Path) -> None:
 
     :raises DescriptionError: the description breaks a rule of the standard
     """
-    Path(path).write_bytes(description_bytes(description))
+    write_atomically(Path(path), description_bytes(description))
 
 
 def description_bytes(description: SlaveDescription) -> bytes:

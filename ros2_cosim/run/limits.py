@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of this process that its run would reach: found before anything is started.
+
+A process that has no descriptor or no memory left fails somewhere in a library, with words that do
+not name the cause.
+"""
+
+from __future__ import annotations
+
+import resource
+
+from ros2_cosim.kernel.errors import ConfigurationError
+
+#: Open files of one process of a run: sockets of the middleware, a bag, libraries being loaded.
+FILES_OF_A_PROCESS = 64
+#: The starter has the output of each process, and its end of the channel.
+FILES_PER_PROCESS = 3
+#: Address space of a ROS node with all that it imports [bytes]; most of it is never touched.
+ADDRESS_SPACE = 768 << 20
+
+
+def check_limits(processes: int) -> None:
+    """See whether a run of so many processes fits; a soft limit of open files is raised.
+
+    :raises ConfigurationError: a limit is too low
+    """
+    needed = FILES_OF_A_PROCESS + FILES_PER_PROCESS * processes
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not _allows(hard, needed):
+        raise ConfigurationError(
+            f"limit of open files (ulimit -n): found {hard}; "
+            f"a run of {processes} processes needs {needed}"
+        )
+    if not _allows(soft, needed):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if not _allows(space, ADDRESS_SPACE):
+        raise ConfigurationError(
+            f"limit of memory (ulimit -v): found {space >> 10} KiB; "
+            f"a process of a run needs {ADDRESS_SPACE >> 10} KiB"
+        )
+
+
+def _allows(limit: int, needed: int) -> bool:
+    return limit == resource.RLIM_INFINITY or limit >= needed

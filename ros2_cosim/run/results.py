@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the starter of a run does with its files once its processes have ended.
+
+The recorder tells the clock as soon as bag and summary are on the disk. The report, which takes
+longer the longer the run was, is made afterwards: no process of the run waits for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ros2_cosim.documents.files import cause_of
+from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.record.bag import mcap_path
+from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.recovery import recover
+from ros2_cosim.record.report import REPORT_FILE, render_report
+from ros2_cosim.record.results import BAG
+from ros2_cosim.record.summary import SUMMARY_FILE
+from ros2_cosim.run.output_directory import OutputDirectory, repetitions
+
+
+def complete_results(output: Path) -> None:
+    """Complete a bag whose writer was killed, and make the reports of the runs that have ended.
+
+    :param output: directory of the run; those of its repetitions are below it
+    :raises StorageError: there is no room for that; the other files are readable
+    """
+    for directory in (output, *repetitions(output)):
+        problem = close_bag(directory / BAG)
+        if problem:
+            raise StorageError(problem)
+        if (directory / BAG).is_dir() and (directory / SUMMARY_FILE).is_file():
+            write_report(directory)
+
+
+def complete_killed(output: Path) -> bool:
+    """Complete the bag of a run whose starter was killed, too; whether there was one.
+
+    :raises ConfigurationError: the run goes on
+    :raises StorageError: it cannot be completed
+    """
+    bag = output / BAG
+    if not mcap_path(bag).is_file() or is_complete(bag):
+        return False
+    with OutputDirectory(output, "cosim report", marker=None):
+        problem = close_bag(bag)
+    if problem:
+        raise StorageError(problem)
+    return True
+
+
+def write_report(directory: Path) -> None:
+    """Make the report of a run from its summary and its bag.
+
+    :raises StorageError: it cannot be written
+    """
+    try:
+        render_report(directory)
+    except OSError as error:
+        raise StorageError(f"{directory / REPORT_FILE}: {cause_of(error)}") from None
+
+
+def close_bag(bag: Path) -> str:
+    """Complete a bag whose writer was killed; the reason if that cannot be, else empty."""
+    if not bag.is_dir() or is_complete(bag):
+        return ""
+    try:
+        recover(bag)
+    except OSError as error:
+        return f"bag {bag}: cannot be completed: {cause_of(error)}"
+    except CosimError as error:
+        return f"bag {bag}: cannot be completed: {error}"
+    return ""

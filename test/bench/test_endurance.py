@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of endurance works, and its judgement finds what grows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+import endurance  # noqa: E402
+from endurance import Sample, judge  # noqa: E402
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_some_minutes_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = endurance.main(
+        ["--hours", "0.1", "--every", "60", "--settled", "120", "--out", str(tmp_path / "out")]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert (code, lines[-1]) == (0, "good"), lines
+    assert len(lines) >= 2 + 5 + 1
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_the_platoon_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert endurance.main(["--repeat", "2", "--no-bag", "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("2 runs with the trace ")
+
+
+def samples(rss: list[float], files: list[int] | None = None) -> list[Sample]:
+    """One sample each ten minutes."""
+    files = files or [7] * len(rss)
+    return [
+        Sample(600.0 * k, 10.0 * k, 9.0 * k, rss[k], files[k], 2, 1.0 * k) for k in range(len(rss))
+    ]
+
+
+def test_growth_before_it_has_settled_is_none() -> None:
+    assert judge(samples([50.0, 80.0, 80.5, 81.0]), bag=False) == []
+
+
+def test_memory_that_grows_is_found() -> None:
+    (complaint,) = judge(samples([50.0, 80.0, 81.0, 82.0]), bag=False)
+    assert complaint == "memory grew by 2.0 MB in 0.33 h (1.6 allowed)"
+    (complaint,) = judge(samples([80.0 + 1.6 * k for k in range(14)]), bag=True)
+    assert complaint == "memory grew by 19.2 MB in 2.00 h (4.0 allowed)"
+
+
+def test_open_files_that_grow_are_found() -> None:
+    assert judge(samples([80.0] * 4, [5, 7, 7, 8]), bag=True) == ["open files: [7, 8]"]
+
+
+def test_a_run_that_is_too_short_is_not_judged_good() -> None:
+    (complaint,) = judge(samples([80.0, 80.0]), bag=True)
+    assert complaint.startswith("too short")

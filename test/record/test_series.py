@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves of any length in bounded memory: short ones as they are, of long ones the extremes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ros2_cosim.record import series as module
+from ros2_cosim.record.series import LIMIT, Events, Series
+
+
+def curve(values: Iterable[float]) -> Series:
+    found = Series()
+    for number, value in enumerate(values):
+        found.add(0.01 * number, value)
+    found.finish()
+    return found
+
+
+def test_a_short_curve_is_kept_as_it_is() -> None:
+    values = [math.sin(0.01 * k) for k in range(2 * LIMIT - 1)]
+    found = curve(values)
+    assert found.values == values
+    assert found.times == [0.01 * k for k in range(len(values))]
+
+
+def test_an_hour_at_a_hundred_hertz_is_a_few_thousand_points() -> None:
+    found = curve(math.sin(0.001 * k) for k in range(360_000))
+    assert LIMIT <= len(found.times) < 2 * LIMIT
+    assert found.times == sorted(found.times)
+    # Evenly over the whole of it.
+    assert found.times[0] < 1.0
+    assert found.times[-1] > 3599.0
+    middle = sum(time < 1800.0 for time in found.times)
+    assert abs(middle - len(found.times) / 2) < 0.02 * len(found.times)
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf]), min_size=1, max_size=300)
+)
+def test_extremes_stay_whatever_the_curve(values: list[float]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LIMIT", 8)
+        found = curve(values)
+    assert len(found.times) < 2 * 8 + 2
+    assert found.times == sorted(found.times)
+    finite = [value for value in values if math.isfinite(value)]
+    kept = [value for value in found.values if math.isfinite(value)]
+    assert bool(kept) == bool(finite)
+    if finite:
+        assert (min(kept), max(kept)) == (min(finite), max(finite))
+
+
+def test_of_many_events_some_are_kept_evenly() -> None:
+    found = Events()
+    for number in range(100_000):
+        found.add(0.01 * number)
+    assert (found.count, found.last) == (100_000, pytest.approx(999.99))
+    assert LIMIT <= len(found.times) < 2 * LIMIT
+    assert not found.is_whole
+    gaps = {round(b - a, 6) for a, b in zip(found.times, found.times[1:], strict=False)}
+    assert len(gaps) == 1
+
+
+def test_few_events_are_all_kept() -> None:
+    found = Events()
+    for number in range(LIMIT):
+        found.add(0.1 * number)
+    assert found.is_whole
+    assert len(found.times) == found.count

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How commands end on a terminal: one line and an exit code, whatever happened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from ros2_cosim.cli.console import clear_errors
+from ros2_cosim.kernel.errors import Cancelled, RunError
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+#: Guards against hanging only.
+HANG_S = 60.0
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (RunError("it broke"), 1, "cosim: it broke"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "a.json"),
+            1,
+            "cosim: a.json: No space left on device",
+        ),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            1,
+            "cosim: Too many open files (limit of open files, ulimit -n)",
+        ),
+        (MemoryError(), 1, "cosim: out of memory"),
+        (KeyboardInterrupt(signal.SIGHUP), 129, "cosim: ended by SIGHUP"),
+        (KeyboardInterrupt(), 130, "cosim: ended by SIGINT"),
+        # A command that waits in a ROS session, which takes the signals itself.
+        (Cancelled("SIGINT"), 130, "cosim: ended by SIGINT"),
+        (Cancelled("shutdown"), 143, "cosim: ended by SIGTERM"),
+    ],
+)
+def test_every_end_is_one_line(
+    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, clear_errors():
+        raise error
+    assert ended.value.exit_code == code
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["models"]])
+def test_a_command_that_only_prints_ends_with_its_output(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", *arguments]
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            command,
+            env=ENVIRONMENT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == "cosim: standard output: No space left on device\n"
