@@ -13,7 +13,7 @@ from typing import TextIO
 
 import typer
 
-from ros2_cosim.kernel.errors import CosimError, OutdatedWarning
+from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -35,6 +35,11 @@ def clear_errors() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         print(f"cosim: {place}{error.strerror or error}", file=sys.stderr)
         raise typer.Exit(EXIT_ERROR) from None
+    except Cancelled as cancelled:
+        # A ROS session turns signals into this one, which names them.
+        print(f"cosim: ended by {cancelled}", file=sys.stderr)
+        number = signal.Signals.__members__.get(str(cancelled), signal.SIGTERM)
+        raise typer.Exit(EXIT_SIGNAL + number) from None
     except KeyboardInterrupt as interrupt:
         number = interrupt.args[0] if interrupt.args else signal.SIGINT
         print(f"cosim: ended by {number.name}", file=sys.stderr)

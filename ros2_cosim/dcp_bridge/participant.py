@@ -32,7 +32,6 @@ slaves up to its time. A port with ``when`` is silent unless that variable has c
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -51,6 +50,7 @@ from ros2_cosim.dcp.master.cosimulation import (
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.documents.installed import module_command
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -327,7 +327,7 @@ def _command(
     """The command line of a slave's process; host and port are filled in when it is started."""
     if slave.command is not None:
         return slave.command
-    words = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve"]
+    words = [*module_command("ros2_cosim.cli.main"), "dcp", "serve"]
     words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
     words += ["--directory", str(context.base_directory)]
     for option, value in (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -29,6 +31,7 @@ from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
+from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
@@ -101,6 +104,7 @@ def _run_once(
     """
     name = default_name
     try:
+        _take_secret()
         with Session(default_name, sys.argv) as session:
             name = session.node.get_name()
             path = session.parameter("scenario_file", "")
@@ -127,6 +131,18 @@ def _run_once(
         starter.failed(f"{name}: {error}")
         return EXIT_FAILED
     return None if again else 0
+
+
+def _take_secret() -> None:
+    """Take part in the run of this ROS domain, if the user has started this process.
+
+    Its own starter gives a process the secret that seals its messages.
+
+    :raises ConfigurationError: what is known of the run cannot be read
+    """
+    if not secret_of():
+        secrets = {run.domain: run.secret for run in active_runs()}
+        os.environ[RUN_SECRET] = secrets.get(own_domain(), "")
 
 
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:

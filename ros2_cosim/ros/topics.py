@@ -25,9 +25,19 @@ STATUS_TYPE = "ros2_cosim/msg/RunStatus"
 HEARTBEAT_TYPE = "ros2_cosim/msg/Heartbeat"
 
 
+#: Topics that carry the state of a run from one of its processes to another.
+_COORDINATION = (HORIZON, PARTICIPANT_STATE, SYSTEM_STATE, REPORT, STATUS, HEARTBEAT)
+_COMPLETION = "/cosim/completion/"
+
+
+def is_coordination(topic: str) -> bool:
+    """Whether only processes of a run may publish on a topic: their messages are sealed."""
+    return topic in _COORDINATION or topic.startswith(_COMPLETION)
+
+
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
-    return f"/cosim/completion/{participant}"
+    return f"{_COMPLETION}{participant}"
 
 
 def edge(topic: str, codec: WireCodec) -> str:

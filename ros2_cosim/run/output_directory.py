@@ -20,8 +20,11 @@ from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 #: File in the directory that is locked while something writes there. It stays, empty: a file that
 #: is deleted and made again could be locked twice.
 LOCK_FILE = ".lock"
+#: Logs of the ROS nodes of a run.
+LOG_DIRECTORY = "ros_log"
 #: What runs write there.
 _RESULTS = (
+    LOG_DIRECTORY,
     "bag",
     "summary.json",
     "report.html",

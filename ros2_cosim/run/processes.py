@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
@@ -248,7 +248,7 @@ def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str,
 
 def _program(process: Process) -> list[str]:
     if process.package == PACKAGE:
-        return [sys.executable, "-m", f"ros2_cosim.nodes.{process.executable}"]
+        return module_command(f"ros2_cosim.nodes.{process.executable}")
     if process.package:
         return [str(find_installed(process.package, process.executable, process.name))]
     if process.executable.endswith(".py"):
