@@ -178,6 +178,7 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
             unsynchronised=settings.unsynchronised,
             operation=Operation(settings.mode),
             cannot_reset=cannot_begin_anew(model),
+            run_id=started.run_id(),
         ),
         time.perf_counter_ns,
     )

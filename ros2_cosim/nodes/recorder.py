@@ -26,6 +26,7 @@ def _record(started: Started) -> bool:
             sink=sink,
             quantum_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
+            run_id=started.run_id(),
             timer=time.perf_counter_ns,
         )
         recorder.record()

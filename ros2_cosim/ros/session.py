@@ -30,7 +30,7 @@ from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError
@@ -267,8 +267,8 @@ class Session:
         """Call ``receive`` with the record of each message of a topic.
 
         On a topic of the coordination protocol what is no such message, or comes from no process
-        of this run, is refused: a line says so, and ``receive`` is not called. If ``receive``
-        raises ``ProtocolError``, the message is refused as well.
+        of this run, is refused: a line says so, and ``receive`` is not called. It refuses a message
+        itself by raising ``ForeignMessageError``.
         """
         decode = CATALOGUE.codec(type_name).decode
         check = SealCheck(self._secret, topic) if self._is_sealed(topic) else None
@@ -280,9 +280,14 @@ class Session:
             fault = None if check is None else check.fault(data)
             if fault is None:
                 try:
-                    receive(decode(data)[2])
+                    record = decode(data)[2]
                 except ProtocolError as error:
                     fault = str(error)
+                else:
+                    try:
+                        receive(record)
+                    except ForeignMessageError as error:
+                        fault = str(error)
             if fault is not None:
                 self._refuse(topic, fault)
 

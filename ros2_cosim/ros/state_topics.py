@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
+from ros2_cosim.interfaces.protocol import ForeignMessageError, ParticipantState, SystemState
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.lifecycle import Change, State, known_state
 from ros2_cosim.kernel.membership import system_state
@@ -153,6 +153,5 @@ class SystemStateReader:
 
     def _take(self, state: SystemState) -> None:
         if known_state(state.state) is None:
-            print(f"system state {state.state} does not exist; the message is ignored", flush=True)
-        else:
-            self._last = state
+            raise ForeignMessageError(f"system state {state.state} does not exist")
+        self._last = state

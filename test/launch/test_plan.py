@@ -136,7 +136,11 @@ def test_values_reach_the_scenario(values):
         ("simulator", "sumo", "simulator: found 'sumo'; allowed are headless and carla"),
         ("port", "many", "port: found 'many'; allowed is a whole number"),
         ("port", "70000", "simulator.port: found 70000"),
-        ("rate", "0", "rate: found '0'; allowed is a number above 0 and below 1000000, or max"),
+        (
+            "rate",
+            "0",
+            "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+        ),
         ("record", "yes", "record: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
         ("seed", "-1", "seed: found -1"),

@@ -86,9 +86,7 @@ def test_a_link_in_place_of_the_lock_file_is_not_followed(domain: int, tmp_path:
     assert victim.read_text() == "precious"
 
 
-def test_a_link_or_a_file_in_place_of_the_directory_is_refused(
-    domain: int, tmp_path: Path
-) -> None:
+def test_a_link_or_a_file_in_place_of_the_directory_is_refused(domain: int, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     place = tmp_path / "runtime" / "ros2_cosim"

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.pacing import RATE_LIMIT
+from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.replay import plain_command
@@ -63,7 +63,7 @@ class ChangeRunRequest(_Message):
     count: int = Field(1, ge=1, le=MOST_STEPS, description="Steps to take (action step).")
     rate: float | None = Field(
         None,
-        gt=0.0,
+        ge=RATE_MINIMUM,
         lt=RATE_LIMIT,
         description="Real-time factor (action rate); null: as fast as possible.",
     )
