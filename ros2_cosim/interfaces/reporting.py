@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.interfaces.protocol import ForeignMessageError, ParticipantReport
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
@@ -44,8 +45,8 @@ def details_of(report: ParticipantReport) -> dict[str, Any]:
     :raises ForeignMessageError: that is no JSON object
     """
     try:
-        details = json.loads(report.details_json)
-    except (ValueError, RecursionError) as error:
+        details = json_value(report.details_json)
+    except ValueError as error:
         raise ForeignMessageError(f"report of '{report.participant}': not JSON: {error}") from None
     if not isinstance(details, dict):
         found = type(details).__name__

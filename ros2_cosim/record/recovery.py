@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
+from ros2_cosim.documents.plain_data import parse_value
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.kernel.errors import ProtocolError
+from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import METADATA_FILE, BagTopic, BagWriter, Qos, mcap_path
 from ros2_cosim.record.bag_reader import find_storage, is_complete, read_bag
 from ros2_cosim.record.mcap import (
@@ -87,13 +86,13 @@ def recover(bag: Path, *, catalogue: Catalogue = DEFAULT) -> int:
 
 def _read_qos(channel: Channel) -> Qos:
     try:
-        (profile,) = yaml.safe_load(channel.metadata["offered_qos_profiles"])
+        (profile,) = parse_value(channel.metadata["offered_qos_profiles"], "QoS")
         return Qos(
             depth=profile["depth"],
             reliable=profile["reliability"] == "reliable",
             transient_local=profile["durability"] == "transient_local",
         )
-    except (KeyError, ValueError, TypeError, yaml.YAMLError):
+    except (KeyError, ValueError, TypeError, ConfigurationError):
         raise ProtocolError(f"topic {channel.topic}: its QoS profile is not readable") from None
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.realtime_summary import RealtimeSummary
@@ -183,10 +184,10 @@ def read_summary(run_dir: Path) -> Summary:
     """
     path = Path(run_dir) / SUMMARY_FILE
     try:
-        data = json.loads(path.read_bytes())
+        data = read_record(path)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     return read_section(Summary, data, origin=f"{path} is not a run summary")
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
@@ -75,14 +75,10 @@ def read_document(kind: type[_Document], body: bytes) -> _Document:
     :raises ConfigurationError: it is not JSON, or not what is allowed; the text says where
     """
     try:
-        data = json.loads(body.decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        data = json_value(body.decode("utf-8"))
+    except ValueError as error:
         raise ConfigurationError(f"body: not JSON: {error}") from None
     return read_section(kind, data, origin="body")
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
 
 
 def plain_state(state: PlantState) -> dict[str, Any]:
