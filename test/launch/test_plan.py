@@ -15,6 +15,7 @@ import yaml
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
@@ -108,6 +109,7 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
     request.release()
     profile = str((request.output / PROFILE_FILE).resolve())
     assert request.environment.pop(CHANNEL)
+    assert len(request.environment.pop(RUN_SECRET)) == 32
     assert request.environment == {
         "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",
