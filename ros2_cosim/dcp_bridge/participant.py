@@ -32,6 +32,7 @@ slaves up to its time. A port with ``when`` is silent unless that variable has c
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -54,6 +55,7 @@ from ros2_cosim.documents.installed import module_command
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import (
     Companion,
     Model,
@@ -234,6 +236,11 @@ class DcpMaster(Model):
 
         :raises ConfigurationError: one is not
         """
+        for name, slave in parameters.slaves.items():
+            if slave.is_made or slave.command is not None:
+                # A Python model, the binary in an FMU, or a program.
+                found = slave.model or slave.fmu or shlex.join(slave.command or ())
+                refuse_code(f"{context.where}.slaves.{name}: found '{found}', which")
         _check_shape(context, parameters)
         port_mapping(
             context, parameters, parameters.cosimulation(context.base_directory, inproc=False)
