@@ -238,7 +238,7 @@ def children_of(parent: int) -> dict[str, int]:
         try:
             if int((directory / "stat").read_text().rpartition(")")[2].split()[1]) != parent:
                 continue
-            words = (directory / "cmdline").read_bytes().decode().split("\0")
+            words = (directory / "cmdline").read_text().replace("\0", " ").split()
         except (OSError, IndexError):
             continue
         names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]

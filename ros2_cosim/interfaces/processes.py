@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a process together with its parent (Linux)."""
+"""How a process belongs to its parent (Linux)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 import signal
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_GET_CHILD_SUBREAPER = 37
 # Loaded here and not where it is used: after a fork, before the new program, nothing may be loaded.
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -26,3 +28,15 @@ def end_with_parent(parent: int | None = None) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # the parent ended before the request took hold
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def adopts_orphans() -> bool:
+    """Whether orphans among the descendants of this process become its children."""
+    value = ctypes.c_int(0)
+    _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(value), 0, 0, 0)
+    return bool(value.value)
+
+
+def set_adopts_orphans(wanted: bool) -> None:
+    """Let orphans among the descendants of this process become its children, or not."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)

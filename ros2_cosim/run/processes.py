@@ -24,6 +24,7 @@ from pathlib import Path
 from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
+from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import Process, RunOptions, make_plan
@@ -39,7 +40,7 @@ _HEAR_OUT_S = 1.0
 @dataclass
 class _Child:
     process: Process
-    popen: subprocess.Popen[bytes]
+    running: StartedProcess
     reader: threading.Thread | None = None
     has_ended: bool = False
 
@@ -80,9 +81,14 @@ class ProcessGroup:
         self._environment[CHANNEL] = self._channel.address
         self._watch = RunWatch(plan, lambda: self._channel.required)
         self._first_end: float | None = None
+        self._server: ForkServer | None = None
 
     def __enter__(self) -> ProcessGroup:
         try:
+            modules = sorted({module for p in self._plan if (module := _own_module(p))})
+            if modules and is_usable():
+                server = ForkServer(self._environment, modules, self._inherited)
+                self._server = self._stack.enter_context(server)
             for process in self._plan:
                 if process.name not in self._held:
                     self._start(process)
@@ -106,14 +112,13 @@ class ProcessGroup:
 
     def pids(self) -> dict[str, int]:
         """Process ids by name."""
-        return {child.process.name: child.popen.pid for child in self._children}
+        return {child.process.name: child.running.pid for child in self._children}
 
     def codes(self) -> dict[str, int]:
         """Exit codes of the processes that have ended, by name."""
         self._look()
-        return {
-            c.process.name: c.popen.returncode for c in self._children if c.popen.poll() is not None
-        }
+        found = {child.process.name: child.running.poll() for child in self._children}
+        return {name: code for name, code in found.items() if code is not None}
 
     def failure(self) -> str | None:
         """One line about the first required process that ended before its time, else None."""
@@ -150,18 +155,18 @@ class ProcessGroup:
         return [
             child.process.name + child.process.note
             for child in self._children
-            if _is_stopped(child.popen.pid)
+            if _is_stopped(child.running.pid)
         ]
 
     def _hear_out(self) -> None:
         """Take what the processes printed before they ended."""
         for child in self._children:
-            if child.popen.poll() is not None and child.reader is not None:
+            if child.running.poll() is not None and child.reader is not None:
                 child.reader.join(_HEAR_OUT_S)
 
     def _look(self) -> None:
         for child in self._children:
-            code = child.popen.poll()
+            code = child.running.poll()
             if code is not None and not child.has_ended:
                 child.has_ended = True
                 self._channel.hear_out()
@@ -190,21 +195,30 @@ class ProcessGroup:
         deadline = time.monotonic() + GRACE_S
         for child in children:
             try:
-                child.popen.wait(max(0.0, deadline - time.monotonic()))
+                child.running.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self._signal(child, signal.SIGKILL)
-                child.popen.wait()
+                child.running.wait()
 
     @staticmethod
     def _signal(child: _Child, number: signal.Signals) -> None:
-        if child.popen.poll() is None:
+        if child.running.poll() is None:
             try:
-                os.killpg(child.popen.pid, number)
+                os.killpg(child.running.pid, number)
             except ProcessLookupError:
                 return
 
     def _start(self, process: Process) -> None:
-        popen = subprocess.Popen(
+        child = _Child(process, self._started(process))
+        child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
+        child.reader.start()
+        self._children.append(child)
+
+    def _started(self, process: Process) -> StartedProcess:
+        module = _own_module(process)
+        if self._server is not None and module:
+            return self._server.start(module, _arguments(process))
+        return subprocess.Popen(
             command_of(process),
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -214,30 +228,30 @@ class ProcessGroup:
             pass_fds=self._inherited,
             preexec_fn=partial(end_with_parent, os.getpid()),
         )
-        child = _Child(process, popen)
-        child.reader = threading.Thread(target=self._read, args=(child,), daemon=True)
-        child.reader.start()
-        self._children.append(child)
 
     def _read(self, child: _Child) -> None:
-        assert child.popen.stdout is not None
-        for raw in child.popen.stdout:
+        assert child.running.stdout is not None
+        for raw in child.running.stdout:
             line = raw.decode(errors="replace").rstrip()
             if line:
                 self._watch.printed(child.process.name, line)
                 self._on_line(child.process.name, line)
-        child.popen.stdout.close()
+        child.running.stdout.close()
 
 
 def command_of(process: Process) -> list[str]:
     """The command line of a process of a plan."""
-    command = [*_program(process), *process.arguments]
+    return [*_program(process), *_arguments(process)]
+
+
+def _arguments(process: Process) -> list[str]:
+    arguments = list(process.arguments)
     if process.is_ros:
-        command += ["--ros-args", "-r", f"__node:={process.name}"]
+        arguments += ["--ros-args", "-r", f"__node:={process.name}"]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.
-            command += ["-p", f"{name}:={json.dumps(value)}"]
-    return command
+            arguments += ["-p", f"{name}:={json.dumps(value)}"]
+    return arguments
 
 
 def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str, str]]:
@@ -246,9 +260,16 @@ def commands_by_hand(scenario: Scenario, options: RunOptions) -> list[tuple[str,
     return [(p.name, shlex.join(command_of(p))) for p in plan if p.name in options.by_hand]
 
 
+def _own_module(process: Process) -> str:
+    """The module of a node of this package; empty for another program."""
+    own = process.package == PACKAGE
+    return f"ros2_cosim.nodes.{process.executable}" if own else ""
+
+
 def _program(process: Process) -> list[str]:
-    if process.package == PACKAGE:
-        return module_command(f"ros2_cosim.nodes.{process.executable}")
+    module = _own_module(process)
+    if module:
+        return module_command(module)
     if process.package:
         return [str(find_installed(process.package, process.executable, process.name))]
     if process.executable.endswith(".py"):

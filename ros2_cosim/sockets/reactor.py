@@ -103,6 +103,8 @@ class Reactor:
         self._timer_numbers = itertools.count()
         self._stopped = False
         self._waker = Waker()
+        #: What signals woke before; None: this reactor handles none.
+        self._former_wakeup: int | None = None
         self.watch(self._waker, self._waker.drain)
 
     # -- what to wait for ------------------------------------------------------------------------
@@ -248,19 +250,30 @@ class Reactor:
             number: signal.signal(number, lambda number, frame: handler(number))
             for number in signals
         }
-        former_descriptor = signal.set_wakeup_fd(
+        self._former_wakeup = signal.set_wakeup_fd(
             self._waker.writable_descriptor, warn_on_full_buffer=False
         )
         try:
             yield
         finally:
-            signal.set_wakeup_fd(former_descriptor)
+            self._leave_signals()
             for number, action in former.items():
                 # None: a handler that was not installed from Python cannot be put back.
                 signal.signal(number, signal.SIG_DFL if action is None else action)
 
+    def _leave_signals(self) -> None:
+        """Signals wake this reactor no longer."""
+        if self._former_wakeup is None or (
+            threading.current_thread() is not threading.main_thread()
+        ):
+            return
+        signal.set_wakeup_fd(self._former_wakeup)
+        self._former_wakeup = None
+
     def close(self) -> None:
         """Release the reactor's own descriptors; the watched sockets stay open."""
+        # It may be closed while it still handles signals: none may be written to a closed socket.
+        self._leave_signals()
         self._selector.close()
         self._timers.clear()
         self._waker.close()

@@ -20,6 +20,7 @@ from support.isolation import without_dds_settings
 from support.processes import kill, marked_processes
 
 from ros2_cosim.run.domain_lock import claim
+from ros2_cosim.run.fork_server import SERVER as FORK_SERVER
 from ros2_cosim.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,10 +138,10 @@ class Running:
         for directory in Path("/proc").glob("[0-9]*"):
             try:
                 parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
-                words = (directory / "cmdline").read_bytes().decode().split("\0")
+                words = (directory / "cmdline").read_text().replace("\0", " ").split()
             except (OSError, IndexError):
                 continue  # ended meanwhile
-            if parent != self.pid:
+            if parent != self.pid or FORK_SERVER in words:
                 continue
             names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
             found[names[0] if names else "simulator"] = int(directory.name)

@@ -241,6 +241,17 @@ def test_a_signal_ends_the_wait_and_former_handlers_come_back(reactor):
     assert signal.set_wakeup_fd(-1) == -1
 
 
+def test_a_signal_after_the_close_is_handled_without_a_word(capfd):
+    reactor = Reactor()
+    seen = []
+    with reactor.handling(seen.append):
+        reactor.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert seen == [signal.SIGTERM]
+    assert capfd.readouterr().err == ""
+    assert signal.set_wakeup_fd(-1) == -1
+
+
 def test_signals_are_left_alone_outside_the_main_thread(reactor):
     before = signal.getsignal(signal.SIGTERM)
     seen = []

@@ -207,7 +207,7 @@ def process_of(output: Path, name: str) -> int:
     """The process of a node of the run in this directory; 0: there is none yet."""
     for directory in Path("/proc").glob("[0-9]*"):
         try:
-            words = (directory / "cmdline").read_bytes().decode().split("\0")
+            words = (directory / "cmdline").read_text().replace("\0", " ").split()
         except OSError:
             continue  # ended meanwhile, or another user's
         if f"__node:={name}" in words and any(str(output / "scenario.json") in w for w in words):

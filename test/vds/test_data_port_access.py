@@ -99,13 +99,14 @@ def test_a_new_connection_takes_the_place_of_the_one_that_has_done_nothing_for_l
             connection.sendall(ask + ask[:20])
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
         for connection in held[:3]:
-            with socket.create_connection(address, PATIENCE_S) as extra:
-                extra.sendall(ask)
-                assert extra.recv(65536).startswith(b"HTTP/1.1 200")
-                assert connection.recv(10) == b""
+            extra = socket.create_connection(address, PATIENCE_S)
+            extra.sendall(ask)
+            assert extra.recv(65536).startswith(b"HTTP/1.1 200")
+            assert connection.recv(10) == b""
+            held.append(extra)
         # The others go on.
-        held[-1].sendall(ask[20:])
-        assert held[-1].recv(65536).startswith(b"HTTP/1.1 200")
+        held[3].sendall(ask[20:])
+        assert held[3].recv(65536).startswith(b"HTTP/1.1 200")
         for connection in held:
             connection.close()
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fork server of a run: imports what nodes need, once, and becomes each node by a fork.
+
+See :mod:`ros2_cosim.run.fork_server`. It has no thread of its own and opens nothing that a copy
+could share. Libraries of the middleware start threads that wait for a tracing session; a copy has
+none of them, and leaves without the end functions of these libraries, which would look for them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import inspect
+import json
+import os
+import socket
+import sys
+import threading
+import traceback
+
+from setproctitle import setproctitle
+
+from ros2_cosim.interfaces.processes import end_with_parent
+from ros2_cosim.run.fork_server import REQUEST_LIMIT
+
+#: Packages of message types that each node uses, by itself or by rclpy.
+_MESSAGES = (
+    "builtin_interfaces.msg",
+    "geometry_msgs.msg",
+    "lifecycle_msgs.msg",
+    "nav_msgs.msg",
+    "rcl_interfaces.msg",
+    "ros2_cosim.msg",
+    "rosgraph_msgs.msg",
+)
+_SERVICES = ("lifecycle_msgs.srv", "rcl_interfaces.srv", "type_description_interfaces.srv")
+#: What models and nodes import when they are made.
+_MODULES = ("numpy.random", "ros2_cosim.ros.session", "ros2_cosim.scenario.check")
+
+
+def main() -> int:
+    """Serve until the starter has gone."""
+    starter = os.getppid()
+    link = socket.socket(fileno=int(sys.argv[1]))
+    _prepare(sys.argv[2:-1])
+    while True:
+        request, files, _, _ = socket.recv_fds(link, REQUEST_LIMIT, 1)
+        if not request:
+            return 0
+        hold, go_on = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            if os.fork():
+                os._exit(0)
+            os.close(go_on)
+            module, *arguments = json.loads(request)
+            _become(module, arguments, files[0], link, starter, hold)
+        os.close(files[0])
+        os.waitpid(middle, 0)
+        os.close(hold)
+        os.close(go_on)
+
+
+def _prepare(modules: list[str]) -> None:
+    """Import everything; what is missing is for the node to complain about."""
+    for name in (*_MODULES, *modules):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    with contextlib.suppress(ImportError):
+        _load_type_supports()
+    # The garbage collector would touch, and so copy, the pages that all processes share.
+    gc.collect()
+    gc.freeze()
+
+
+def _load_type_supports() -> None:
+    from rclpy.type_support import check_for_type_support
+
+    for name in (*_MESSAGES, *_SERVICES):
+        for kind in vars(importlib.import_module(name)).values():
+            if inspect.isclass(kind):
+                check_for_type_support(kind)
+
+
+def _become(
+    module: str, arguments: list[str], output: int, link: socket.socket, starter: int, hold: int
+) -> None:
+    """Run a node in this process, a copy of the server; ends the process.
+
+    :param hold: at its end when the process in between has gone for good: what it asks of its
+        parent before that, its parent may still be the wrong one
+    """
+    code = 1
+    try:
+        os.read(hold, 1)
+        os.close(hold)
+        end_with_parent(starter)
+        os.setsid()
+        for descriptor in (1, 2):
+            os.dup2(output, descriptor)
+        os.close(output)
+        link.send(str(os.getpid()).encode())
+        link.close()
+        sys.argv = [f"{module}", *arguments]
+        setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
+        code = importlib.import_module(module).main() or 0
+    except SystemExit as left:
+        if isinstance(left.code, str):
+            print(left.code, file=sys.stderr)
+        else:
+            code = left.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        _leave(code)
+
+
+def _leave(code: int) -> None:
+    """End this process as the interpreter would, up to its libraries."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
