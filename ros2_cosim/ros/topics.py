@@ -25,19 +25,15 @@ STATUS_TYPE = "ros2_cosim/msg/RunStatus"
 HEARTBEAT_TYPE = "ros2_cosim/msg/Heartbeat"
 
 
-#: Topics that carry the state of a run from one of its processes to another.
-_COORDINATION = (HORIZON, PARTICIPANT_STATE, SYSTEM_STATE, REPORT, STATUS, HEARTBEAT)
-_COMPLETION = "/cosim/completion/"
-
-
 def is_coordination(topic: str) -> bool:
     """Whether only processes of a run may publish on a topic: their messages are sealed."""
-    return topic in _COORDINATION or topic.startswith(_COMPLETION)
+    shared = (HORIZON, PARTICIPANT_STATE, SYSTEM_STATE, REPORT, STATUS, HEARTBEAT)
+    return topic in shared or topic.startswith(completion(""))
 
 
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
-    return f"{_COMPLETION}{participant}"
+    return f"/cosim/completion/{participant}"
 
 
 def edge(topic: str, codec: WireCodec) -> str:
