@@ -17,5 +17,5 @@ def readings(writers: list[str]) -> list[object]:
     return seen
 
 
-def test_the_reader_is_the_same_whoever_writes():
+def test_the_reader_is_the_same_for_every_writer():
     assert readings(["one", "other"]) == readings(["other", "one"]) != [None] * 3

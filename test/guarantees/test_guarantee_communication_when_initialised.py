@@ -26,7 +26,7 @@ def test_all_have_initialised_before_the_first_handler_is_called():
         assert min(states) >= State.COMMUNICATION_INITIALISED
 
 
-def test_who_has_not_found_its_readers_holds_the_others_back():
+def test_a_node_without_its_readers_holds_the_others_back():
     from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 
     life = ParticipantLifecycle("p", Plain())

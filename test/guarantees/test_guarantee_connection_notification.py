@@ -15,7 +15,7 @@ def test_each_participant_connects_and_disconnects_once(observed: Any) -> None:
     assert set(observed.connected) == set(observed.disconnected)
 
 
-def test_one_whose_name_is_not_known_yet_has_not_gone(ros_domain: int) -> None:
+def test_a_node_without_a_known_name_has_not_gone(ros_domain: int) -> None:
     pytest.importorskip("rclpy")
     from ros2_cosim.interfaces.protocol import ParticipantState
     from ros2_cosim.kernel.lifecycle import State

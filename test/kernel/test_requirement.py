@@ -139,7 +139,7 @@ def test_a_lost_or_missing_participant_cannot_become_required() -> None:
     assert membership.is_required("c")
 
 
-def test_a_channel_of_whom_the_controller_spares_closes() -> None:
+def test_a_channel_of_a_spared_participant_closes() -> None:
     graph = Graph([spec("w"), ParticipantSpec("r", 10, inputs=IN)], wire("w.out>r.in"))
     membership = MembershipView(graph)
     received: list[Sample] = []

@@ -156,9 +156,7 @@ def test_a_run_in_slices_gives_the_same_as_at_once(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(system=systems(max_participants=6), other=systems(max_participants=4))
-def test_participants_that_nobody_reads_change_no_other_trace(
-    system: System, other: System
-) -> None:
+def test_participants_without_readers_change_no_other_trace(system: System, other: System) -> None:
     alone = run_sequential(system, UNTIL)
     # The newcomers have names of their own, listen to the system, and come first.
     renamed = {entry["name"]: f"n{entry['name']}" for entry in other.plan}

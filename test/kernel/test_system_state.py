@@ -24,7 +24,7 @@ def test_an_unavailable_participant_makes_it_invalid(states):
     assert system_state([*there, None, State.ABORTING]) is State.ABORTING
 
 
-def test_with_nobody_required_it_is_invalid():
+def test_without_a_required_participant_it_is_invalid():
     assert system_state([]) is State.INVALID
 
 

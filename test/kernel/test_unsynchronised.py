@@ -56,7 +56,7 @@ def test_the_trace_tells_what_was_read() -> None:
     assert len(hashes) == 3
 
 
-def test_the_oldest_go_when_nobody_reads() -> None:
+def test_the_oldest_go_without_a_reader() -> None:
     runtime, behaviour = reader()
     for number in range(KEPT + 5):
         runtime.inboxes[0].receive(number)

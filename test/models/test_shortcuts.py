@@ -48,7 +48,7 @@ def test_value_and_slope_together_are_those_alone(s: float, b: float, c: float) 
 
 
 @given(st.floats(0.0, 50.0), st.floats(-12.0, 12.0))
-def test_lanes_of_fixed_width_are_those_whose_width_is_worked_out(s: float, t: float) -> None:
+def test_lanes_of_fixed_width_equal_those_of_computed_width(s: float, t: float) -> None:
     def lanes(slope: float) -> Lanes:
         # A slope that begins behind the section keeps the width, but not as a constant.
         made = {

@@ -163,7 +163,7 @@ def test_the_load_tells_whether_the_slow_part_is_fast_enough_on_average() -> Non
     assert loads[0] == pytest.approx(0.5, abs=0.01) and loads[1] > 1.0
 
 
-def test_a_result_that_nobody_ordered_is_an_error() -> None:
+def test_a_result_without_a_request_is_an_error() -> None:
     coupling = MacroStepCoupling(RecordEstimator([order_rule(0)], []), owner="plant")
     with pytest.raises(ParticipantError, match="'plant' delivered a result at 1s"):
         coupling.complete(SECOND, {})

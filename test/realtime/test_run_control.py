@@ -156,7 +156,7 @@ def test_a_stop_lets_a_paused_run_go_to_its_end() -> None:
     assert driver.ask(Command.PAUSE) == [Answer(False, "the run is ending already")]
 
 
-def test_a_run_that_ends_answers_those_who_wait() -> None:
+def test_a_run_that_ends_answers_open_requests() -> None:
     driver = Driver(paused=True)
     driver.work()
     driver.ask(Command.UNTIL, time_ns=100)
@@ -173,7 +173,7 @@ def test_a_reset_needs_the_means_for_it() -> None:
     assert driver.control.reset
 
 
-def test_a_stop_on_request_ends_the_run_where_nobody_has_been() -> None:
+def test_a_stop_on_request_ends_the_run_before_all_participants() -> None:
     coordinator = Coordinator(["a"], duration_ns=1000, run_ahead_ns=50, stop_latency_ns=80)
     coordinator.completed("a", 100)
     coordinator.stop_at(150, "stop: on request")

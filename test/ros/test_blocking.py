@@ -63,7 +63,7 @@ def table(**bounds: int) -> BlockingTable:
     return found
 
 
-def test_who_has_reached_the_horizon_waits_for_it() -> None:
+def test_a_participant_at_the_horizon_waits_for_it() -> None:
     found = table(plant=100, sensor=105, controller=100, recorder=100)
     for name in NAMES:
         assert found.needs(name, 100) == (AwaitedPromise(HORIZON, 100),)
@@ -134,7 +134,7 @@ def test_a_dead_end_is_told_as_a_cycle() -> None:
     assert why.startswith("waits for controller.command: controller -> sensor -> plant")
 
 
-def test_silence_is_noticed_of_those_who_should_have_said_something() -> None:
+def test_silence_is_noticed_where_a_sign_is_due() -> None:
     found = table(plant=60, sensor=20, controller=100, recorder=100)
     found.on_heartbeat(Heartbeat("plant", 6, 60, ("controller.command",), (60,)), 8 * SECOND)
     found.on_heartbeat(Heartbeat("controller", 5, 100, (HORIZON,), (100,)), SECOND)

@@ -23,7 +23,7 @@ STANDINGS = [
 ]
 
 
-def test_every_participant_has_a_status_that_tells_who_holds_back(ros_domain: int) -> None:
+def test_every_participant_has_a_status_that_tells_what_holds_back(ros_domain: int) -> None:
     received: list[DiagnosticArray] = []
     with Session("diagnostics_test") as session:
         publisher = DiagnosticsPublisher(session.node, "run-1")

@@ -61,7 +61,7 @@ def granted(ros_domain: int, rate: float | None) -> list[tuple[int, int]]:
     return found
 
 
-def test_a_paced_run_moves_the_horizon_when_somebody_is_due(ros_domain: int) -> None:
+def test_a_paced_run_moves_the_horizon_when_a_participant_is_due(ros_domain: int) -> None:
     found = granted(ros_domain, rate=1.0)
     # A message for each activation, and no other.
     assert [wall for wall, _ in found] == [0, 100, 200, 300]

@@ -85,9 +85,7 @@ def test_a_run_that_is_paused_and_stepped_has_the_same_trace(
     assert trace_of(output) == reference
 
 
-def test_nothing_happens_to_whoever_is_stopped_during_a_pause(
-    reference: str, tmp_path: Path
-) -> None:
+def test_a_process_stopped_during_a_pause_is_left_alone(reference: str, tmp_path: Path) -> None:
     scenario = write_chain(tmp_path / "chain.json", watchdog_s=1.0, watchdog_warn_s=0.5)
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:

@@ -156,7 +156,7 @@ def test_a_frozen_process_is_named(outcomes: dict[str, Future[Outcome]], name: s
     assert_tidy(outcome)
 
 
-def test_the_watchdog_tells_who_waits_for_what(outcomes: dict[str, Future[Outcome]]) -> None:
+def test_the_watchdog_tells_what_each_waits_for(outcomes: dict[str, Future[Outcome]]) -> None:
     error = outcomes["freeze sensor1"].result().result.error()
     assert "'sensor1' neither advances nor reports what it waits for" in error
     assert "cacc1 waits to run its next data; needs sensor1.objects" in error

@@ -95,7 +95,7 @@ def test_random_graphs_do_not_mind_the_order_either(system: System, seed: int) -
         assert found.trace_sha256 == reference(Path(directory), data).trace_sha256
 
 
-def test_the_run_stands_at_the_entry_of_who_has_not_come(tmp_path: Path) -> None:
+def test_the_run_stands_at_a_missed_entry(tmp_path: Path) -> None:
     data = coming_and_going()
 
     def late(direction: Direction) -> None:
@@ -172,7 +172,7 @@ def autonomous() -> dict[str, Any]:
     )
 
 
-def test_who_comes_freely_gets_an_entry_that_can_be_repeated(tmp_path: Path) -> None:
+def test_an_autonomous_participant_gets_an_entry_that_can_be_repeated(tmp_path: Path) -> None:
     data = autonomous()
 
     def come(direction: Direction) -> None:
@@ -207,7 +207,7 @@ def test_whenever_it_comes_the_entry_can_be_repeated(tmp_path: Path) -> None:
     assert found.trace_sha256 == reference(tmp_path, data).trace_sha256
 
 
-def test_the_run_does_not_wait_for_who_comes_freely(tmp_path: Path) -> None:
+def test_the_run_does_not_wait_for_an_autonomous_participant(tmp_path: Path) -> None:
     data = autonomous()
     found = run_directed(tmp_path, data, ["guest"])
     assert presence(found).keys() == {"source", "behind", "reader", "joiner"}

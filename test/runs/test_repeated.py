@@ -42,7 +42,9 @@ def lines(log: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_who_cannot_be_repeated_is_named_before_the_first_run(shape: str, tmp_path: Path) -> None:
+def test_a_participant_that_cannot_repeat_is_named_before_the_first_run(
+    shape: str, tmp_path: Path
+) -> None:
     file, log = written(tmp_path, resettable=False)
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
@@ -56,7 +58,7 @@ def test_who_cannot_be_repeated_is_named_before_the_first_run(shape: str, tmp_pa
     assert not (output / "summary.json").exists()
 
 
-def test_nobody_is_repeated_who_leaves_meanwhile(tmp_path: Path) -> None:
+def test_a_participant_that_leaves_cannot_be_repeated(tmp_path: Path) -> None:
     file, _ = written(tmp_path, resettable=True, leave="200ms")
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, file, "--out", tmp_path / "out", "--repeat", "2") as running:
@@ -66,7 +68,7 @@ def test_nobody_is_repeated_who_leaves_meanwhile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_reset_is_refused_where_somebody_cannot(shape: str, tmp_path: Path) -> None:
+def test_a_reset_is_refused_where_a_participant_cannot(shape: str, tmp_path: Path) -> None:
     file, log = written(tmp_path, resettable=False)
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:

@@ -46,7 +46,7 @@ def kill(running: Running, name: str) -> None:
 
 
 @pytest.mark.parametrize("repeat", [(), ("--repeat", "2")], ids=["once", "twice"])
-def test_who_was_spared_may_be_killed(tmp_path: Path, repeat: tuple[str, ...]) -> None:
+def test_a_spared_participant_may_be_killed(tmp_path: Path, repeat: tuple[str, ...]) -> None:
     file = tmp_path / "system.json"
     file.write_text(json.dumps(system()), encoding="utf-8")
     output = tmp_path / "out"
@@ -72,7 +72,7 @@ def test_who_was_spared_may_be_killed(tmp_path: Path, repeat: tuple[str, ...]) -
         assert counts == {"source": 30, "extra": 15, "reader": 0}
 
 
-def test_who_has_become_required_ends_the_run_when_it_dies(tmp_path: Path) -> None:
+def test_a_participant_made_required_ends_the_run_when_it_dies(tmp_path: Path) -> None:
     file = tmp_path / "system.json"
     file.write_text(json.dumps(system()), encoding="utf-8")
     with user_environment(tmp_path / "log") as environment:
@@ -89,7 +89,7 @@ def test_who_has_become_required_ends_the_run_when_it_dies(tmp_path: Path) -> No
     assert error == "cosim: process 'extra' was killed by SIGKILL"
 
 
-def test_who_was_spared_may_fail_in_a_process_with_others(tmp_path: Path) -> None:
+def test_a_spared_participant_may_fail_in_a_shared_process(tmp_path: Path) -> None:
     data = system()
     extra = data["participants"]["extra"]
     extra.update(

@@ -111,13 +111,13 @@ def test_without_an_optional_participant_its_readers_go_on(tmp_path: Path) -> No
         ("source", "--without source: the scenario 'optional' requires it; only participants"),
     ],
 )
-def test_who_cannot_be_left_out_is_named(name: str, told: str) -> None:
+def test_a_participant_that_cannot_be_left_out_is_named(name: str, told: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         leave_out(made(required=False), [name])
     assert str(caught.value).startswith(told)
 
 
-def test_nobody_left_out_changes_nothing() -> None:
+def test_leaving_none_out_changes_nothing() -> None:
     whole = made(required=False)
     assert leave_out(whole, []) is whole
 
@@ -159,7 +159,7 @@ def test_a_process_started_by_hand_is_not_in_the_plan(tmp_path: Path) -> None:
         make_plan(made(), RunOptions(tmp_path, shape="composed", by_hand=("extra",)))
 
 
-def test_check_tells_who_comes_and_goes(tmp_path: Path) -> None:
+def test_check_tells_entries_and_leaves(tmp_path: Path) -> None:
     file = tmp_path / "scenario.json"
     save_scenario(made(enter="30ms", leave="90ms", required=False), file)
     told = CliRunner().invoke(app, ["check", str(file)]).stdout

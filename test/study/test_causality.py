@@ -135,7 +135,7 @@ def test_full_study_is_expected_to_take_what_its_page_says(together: float, minu
     assert [row.split()[1] for row in rows] == [f"{together:g}"]
 
 
-def test_who_runs_alone_and_who_must_not_be_disturbed() -> None:
+def test_what_runs_alone_and_what_must_not_be_disturbed() -> None:
     options = study_options(Path("x"))
     keys = [*planned_runs(options), *runs_beyond(options, "PRT")]
     jobs = {key: job_of(key, options.duration_ns, run_of_no_job) for key in keys}
@@ -218,7 +218,7 @@ def test_record_is_read_back(study: Study, tmp_path: Path) -> None:
     assert (content["broke_at"], content["hde_broke_at"]) == (4.0, 16.0)
 
 
-def test_order_of_the_record_does_not_depend_on_who_ended_first(study: Study) -> None:
+def test_order_of_the_record_does_not_depend_on_the_first_end(study: Study) -> None:
     turned = Study("car_following", 1, 2.0, [], True, "ab" * 32, 2.0)
     for run in reversed(study.runs):
         turned.add(run)

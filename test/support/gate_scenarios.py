@@ -29,7 +29,7 @@ def source(topic: str, period: str, offset: str = "0ms", factor: float = 1.0) ->
 def foreign(script: str, **settings: Any) -> Data:
     """The part of a participant that makes it one of the nodes under test."""
     parameters = {"script": str(NODES / script), **settings}
-    return {"model": "foreign_node", "node": "gate", "parameters": parameters}
+    return {"model": "foreign_node", "parameters": parameters}
 
 
 def relay(node: Data | None = None, duration: str = "1s", **settings: Any) -> Data:

@@ -51,7 +51,6 @@ def world_data(ports: int = 3, **parameters: Any) -> dict[str, Any]:
         "participants": {
             "world": {
                 "model": "carla_world",
-                "node": "dcp_master",
                 "period": "20ms",
                 "parameters": {"dcp": {"transport": "tcp", "port": 0}, **parameters},
                 "outputs": outputs,
