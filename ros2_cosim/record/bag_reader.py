@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import METADATA_FILE, mcap_path
 
@@ -23,7 +24,8 @@ class BagMessage(NamedTuple):
 def read_bag(bag: Path) -> Iterator[BagMessage]:
     """All messages of a complete bag in recorded order; one chunk at a time is in memory.
 
-    :raises ConfigurationError: there is no bag at ``bag``, or it is not complete
+    :raises ConfigurationError: there is no bag at ``bag``, it is not complete, or its metadata is
+        malformed or too large
     :raises ProtocolError: the bag is damaged
     """
     from rosbags.rosbag2 import Reader, ReaderError
@@ -33,6 +35,8 @@ def read_bag(bag: Path) -> Iterator[BagMessage]:
         raise ConfigurationError(
             f"the bag at {bag} is not complete: {METADATA_FILE} is missing; was its run killed?"
         )
+    # The library reads it with a parser that knows no bounds.
+    read_mapping(bag / METADATA_FILE, "bag")
     try:
         with Reader(bag) as reader:
             for connection, stamp, data in reader.messages():

@@ -19,6 +19,7 @@ from ros2_cosim.documents.archives import opened_archive
 from ros2_cosim.documents.plain_data import json_value, parse_value, read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.report_data import _load_activations
 from ros2_cosim.record.summary import read_summary
 
@@ -202,6 +203,12 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         opened_archive(tmp_path / "damaged.dcp", DescriptionError) as opened,
     ):
         opened.read("v1.0/x")
+
+
+def test_metadata_of_a_bag_is_read_in_bounds(tmp_path: Path) -> None:
+    (tmp_path / "metadata.yaml").write_text(MERGES)
+    with pytest.raises(ConfigurationError, match=r"metadata\.yaml: not readable: too large"):
+        next(read_bag(tmp_path))
 
 
 def test_a_summary_with_numbers_beyond_all_charts_is_no_traceback(tmp_path: Path) -> None:
