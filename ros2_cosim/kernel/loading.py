@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,6 +46,19 @@ def refuse_code(what: str) -> None:
 def is_own_module(name: str) -> bool:
     """Whether a module is one of this project."""
     return name.partition(".")[0] == _OWN and not name.endswith(".py")
+
+
+def search_also(directory: Path) -> None:
+    """Have modules found in a directory from now on; those of the standard library come first.
+
+    A file ``random.py`` there would otherwise be imported by the next module that needs the
+    standard one. Installed packages come after the directory.
+    """
+    standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    standard |= {f"{path}/lib-dynload" for path in standard}
+    if str(directory) not in sys.path:
+        behind = [index + 1 for index, path in enumerate(sys.path) if path in standard]
+        sys.path.insert(max(behind, default=0), str(directory))
 
 
 def load_module(place: str, directory: Path | None = None) -> ModuleType:
