@@ -133,6 +133,9 @@ class ChannelReader:
             topics.COMPLETION_TYPE,
             data_qos(latched=self._wiring.graph.has_late),
             receive,
+            # A promise is broken by the data that it is about, which names reader and port. There
+            # are many, and data wait for them: the clock alone, for which none waits, checks.
+            sealed=False,
         )
 
 

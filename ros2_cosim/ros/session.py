@@ -262,16 +262,24 @@ class Session:
         self.node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
 
     def record_reader(
-        self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[Any], None]
+        self,
+        topic: str,
+        type_name: str,
+        qos: QoSProfile,
+        receive: Callable[[Any], None],
+        *,
+        sealed: bool = True,
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
 
         On a topic of the coordination protocol what is no such message, or comes from no process
         of this run, is refused: a line says so, and ``receive`` is not called. It refuses a message
         itself by raising ``ForeignMessageError``.
+
+        :param sealed: whether the seal of such a message is checked
         """
         decode = CATALOGUE.codec(type_name).decode
-        check = SealCheck(self._secret, topic) if self._is_sealed(topic) else None
+        check = SealCheck(self._secret, topic) if sealed and self._is_sealed(topic) else None
         if not topics.is_coordination(topic):
             self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
             return

@@ -91,7 +91,7 @@ def run_with_stranger(
 ) -> Result:
     """Run the chain, paused while a program in its ROS domain tells lies."""
     file, out = directory / "chain.yaml", directory / "out"
-    file.write_text(yaml.safe_dump(chain("2s")))
+    file.write_text(yaml.safe_dump(chain("2s"), sort_keys=False))
     if secret:
         environment = {**environment, "COSIM_RUN_SECRET": secret}
     with Running(environment, file, "--paused", "--out", out) as running:
