@@ -20,7 +20,7 @@ from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
 from ros2_cosim.interfaces.records import (
@@ -30,6 +30,7 @@ from ros2_cosim.interfaces.records import (
     Odometry,
     StaticObjects,
 )
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 
 #: The slave may take this long to build its world; longer ends the run.
@@ -59,7 +60,11 @@ def coupled_world(
     @contextmanager
     def opened() -> Iterator[Master]:
         with Master(
-            timeout_s=TIMEOUT_S, connect_wait_s=CONNECT_WAIT_S, missing=Missing(dcp.missing)
+            op_mode=OpMode[dcp.mode.upper()],
+            data_synchronisation=dcp.data_synchronisation,
+            timeout_s=TIMEOUT_S,
+            connect_wait_s=CONNECT_WAIT_S,
+            missing=Missing(dcp.missing),
         ) as master:
             master.add_slave(
                 description,
@@ -77,7 +82,28 @@ def coupled_world(
         opened,
         parameters={slave_name(context): SceneVariables(scene).parameter_values()},
         period_ns=context.period_ns,
+        clocked=dcp.depends_on_wall_clock,
     )
+
+
+def check_slave(context: ModelContext, parameters: WorldParameters, scene: SceneParameters) -> None:
+    """See whether the slave fits the scene and can be found; nothing is started.
+
+    :raises DescriptionError: its description cannot be read
+    :raises ConfigurationError: it lacks a variable or an input; or nothing tells its port
+    """
+    dcp = parameters.dcp or DcpSettings()
+    world_mapping(slave_name(context), world_description(context, parameters, scene), scene)
+    if dcp.data_synchronisation and not commanded_vehicles(scene):
+        raise ConfigurationError(
+            f"{context.where}.dcp.data_synchronisation: found true; every vehicle has a driver, so "
+            "that no data PDU would make the slave step"
+        )
+    if not dcp.is_started and dcp.port == 0:
+        raise ConfigurationError(
+            f"{context.where}.dcp.port: found 0; the run does not start the slave on {dcp.host}, "
+            "allowed is the port on which 'cosim dcp serve --world' listens there"
+        )
 
 
 def world_description(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ from ros2_cosim.carla_bridge.parameters import (
     roadblock,
 )
 from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.settings import (
     Duration,
@@ -32,6 +33,8 @@ from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import format_ns
+
+Flag = Annotated[bool, Field(strict=True)]
 
 #: Over UDP nothing else shows that the master is gone.
 HEARTBEAT_NS = 30_000_000_000
@@ -55,6 +58,27 @@ class DcpSettings(Section):
     description: str | None = Field(
         default=None, description=".dcpx file; default: made from the scene"
     )
+    mode: Literal["nrt", "srt"] = Field(
+        default="nrt", description="operating mode; in srt the slave steps by its own clock"
+    )
+    data_synchronisation: Flag = Field(
+        default=False, description="the slave steps as soon as its data PDUs have arrived"
+    )
+    start: Flag | None = Field(
+        default=None,
+        description="whether the run starts the slave; default: if host is an address of this "
+        "machine",
+    )
+
+    @property
+    def depends_on_wall_clock(self) -> bool:
+        """Whether what the slave computes depends on when its data arrive."""
+        return self.mode == "srt" and not self.data_synchronisation
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the run starts the slave; without, it must run already."""
+        return is_local(self.host) if self.start is None else self.start
 
 
 class WorldParameters(Section):

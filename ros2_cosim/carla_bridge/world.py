@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ros2_cosim.carla_bridge.dcp_world import (
+    check_slave,
     coupled_world,
     slave_name,
-    world_description,
-    world_mapping,
 )
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
@@ -23,7 +22,7 @@ from ros2_cosim.carla_bridge.scene_settings import (
     scene_sizes,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Companion, Model, Needs, Port, Report, Traits
+from ros2_cosim.kernel.model import Companion, Model, Needs, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.models.message_types import (
     ACCELERATION,
@@ -102,9 +101,21 @@ class CarlaWorld(Model):
         """The DCP slave and the simulator, in shapes with processes."""
         if parameters.dcp is None or context.shape == "inproc":
             return Needs()
-        slave = Companion(slave_name(context), node="carla_slave", address=("dcp",))
         alone = "parameter 'dcp', which puts its plant behind a DCP slave"
+        if not parameters.dcp.is_started:
+            return Needs(alone=alone)
+        slave = Companion(slave_name(context), node="carla_slave", address=("dcp",))
         return Needs((slave,), simulator=True, alone=alone)
+
+    @classmethod
+    def declared_repeatability(
+        cls, context: ModelContext, parameters: WorldParameters
+    ) -> Repeatability:
+        """A slave that steps by its own clock reads what has come by then."""
+        dcp = parameters.dcp
+        if context.shape != "inproc" and dcp is not None and dcp.depends_on_wall_clock:
+            return Repeatability.NO
+        return cls.traits.repeatable
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: WorldParameters) -> None:
@@ -118,8 +129,7 @@ class CarlaWorld(Model):
         if context.shape == "inproc" or context.simulator.get("kind") == "headless":
             check_blueprints(scene, scene_sizes(context))
         if context.shape != "inproc":
-            description = world_description(context, parameters, scene)
-            world_mapping(slave_name(context), description, scene)
+            check_slave(context, parameters, scene)
 
     def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
         scene = _scene(context, parameters)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -35,6 +35,17 @@ Step = Annotated[str | None, typer.Option(help="Step size in seconds, e.g. 1/100
 Modes = Annotated[
     list[Mode] | None,
     typer.Option("--mode", help="Operating mode that is offered (may be repeated)."),
+]
+WholeScenario = Annotated[
+    Path | None,
+    typer.Option("--scenario", help="A scenario: the whole run, stepped by the master."),
+]
+World = Annotated[
+    Path | None, typer.Option("--world", help="A scenario: the slave of its CARLA world.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="With --scenario or --world: key=value (may be repeated)."),
 ]
 Host = Annotated[str | None, typer.Option(help="Control address (default: from the description).")]
 Port = Annotated[int | None, typer.Option(help="Control port (default: from the description).")]
@@ -95,8 +106,16 @@ def serve(
     newest_only: Annotated[
         bool, typer.Option(help="Drop repeated inputs and inputs older than the newest.")
     ] = False,
+    scenario: WholeScenario = None,
+    world: World = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --scenario: output directory (default: out/NAME)."),
+    ] = None,
+    record: Annotated[bool, typer.Option(help="With --scenario: write a bag.")] = True,
 ) -> None:
-    """Serve a Python model or an FMU as a DCP slave, until it is deregistered."""
+    """Serve a model, an FMU, a scenario or its world as a DCP slave, until it is deregistered."""
     from ros2_cosim.dcp.slave.interfaces import SlaveOptions
     from ros2_cosim.dcp.slave.server import SlaveServer
     from ros2_cosim.dcp.slave.server import serve as serve_slave
@@ -105,7 +124,18 @@ def serve(
         print(f"{server.description.name} listens on {server.host}:{server.port}", flush=True)
 
     with clear_errors():
-        slave, found = _load(model, fmu, description, step, modes, directory)
+        _check_choice(model, fmu, scenario, world, settings)
+        if world is not None:
+            from ros2_cosim.run.dcp_world import serve_scenario_world
+
+            serve_scenario_world(
+                world, settings or (), host=host, port=port, keep=keep, on_ready=ready
+            )
+            return
+        if scenario is not None:
+            slave, found = _scenario(scenario, settings or (), out, record=record)
+        else:
+            slave, found = _load(model, fmu, description, step, modes, directory)
         named = any(t is not None and t.port for t in (found.tcp, found.udp))
         serve_slave(
             slave,
@@ -123,6 +153,36 @@ def serve(
                 newest_only=newest_only,
             ),
         )
+
+
+def _check_choice(
+    model: str | None,
+    fmu: Path | None,
+    scenario: Path | None,
+    world: Path | None,
+    settings: list[str] | None,
+) -> None:
+    from ros2_cosim.dcp.wire.errors import DescriptionError
+
+    of_scenario = scenario is not None or world is not None
+    if sum(x is not None for x in (scenario, world)) > 1 or (
+        of_scenario and (model is not None or fmu is not None)
+    ):
+        raise DescriptionError("give one of a model, --fmu, --scenario and --world")
+    if settings and not of_scenario:
+        raise DescriptionError("--set: allowed with --scenario or --world")
+
+
+def _scenario(
+    path: Path, settings: Sequence[str], out: Path | None, *, record: bool
+) -> tuple[SlaveModel, SlaveDescription]:
+    from ros2_cosim.record.summary import Summary
+    from ros2_cosim.run.external import scenario_slave
+
+    def done(summary: Summary) -> None:
+        print(f"trace {summary.trace_sha256}: {summary.end_reason}", flush=True)
+
+    return scenario_slave(path, settings, out=out, record=record, done=done)
 
 
 def run(
@@ -165,6 +225,9 @@ def _describe_command(
         scenario: Annotated[
             Path | None, typer.Option(help="A scenario: describe the slave of its CARLA world.")
         ] = None,
+        external: Annotated[
+            Path | None, typer.Option(help="A scenario: describe the whole run as a slave.")
+        ] = None,
         step: Step = None,
         modes: Modes = None,
         out: Annotated[
@@ -190,10 +253,13 @@ def _describe_command(
         from ros2_cosim.dcp.wire.errors import DescriptionError
 
         with clear_errors():
+            chosen = (model, fmu, scenario, external)
+            if (scenario or external) and sum(one is not None for one in chosen) > 1:
+                raise DescriptionError("give one of a model, --fmu, --scenario and --external")
             if scenario is not None:
-                if model is not None or fmu is not None:
-                    raise DescriptionError("give either a model, --fmu or --scenario")
                 found = describe_scenario(scenario)
+            elif external is not None:
+                found = _scenario(external, (), None, record=False)[1]
             else:
                 found = _load(model, fmu, None, step, modes)[1]
             found = at_address(

@@ -321,15 +321,9 @@ app.command("carla-headless")(carla_headless)
 
 def _describe_world(scenario: Path) -> SlaveDescription:
     """The DCP description of the first participant whose plant is a DCP slave."""
-    from ros2_cosim.carla_bridge.describe import describe_world
-    from ros2_cosim.scenario.declaration import declare_all
-    from ros2_cosim.scenario.schema import load_scenario
+    from ros2_cosim.run.dcp_world import describe_scenario_world
 
-    loaded = load_scenario(scenario)
-    for declaration in declare_all(loaded).values():
-        if any(companion.node == "carla_slave" for companion in declaration.needs.companions):
-            return describe_world(declaration.context)
-    raise ConfigurationError(f"scenario {scenario}: no participant has a DCP slave")
+    return describe_scenario_world(scenario)
 
 
 app.command()(models)

@@ -51,6 +51,7 @@ class CoupledSlaves:
     :param period_ns: of the participant
     :param initialise: loops of the initialization
     :param figure_prefix: stands before the names of slaves in figures
+    :param clocked: the slaves step by their own clocks, from the first activation on
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class CoupledSlaves:
         period_ns: int | None,
         initialise: int = 1,
         figure_prefix: str = "",
+        clocked: bool = False,
     ) -> None:
         self._name = name
         self._ports = ports
@@ -71,6 +73,7 @@ class CoupledSlaves:
         self._period_ns = period_ns
         self._initialise = initialise
         self._figure_prefix = figure_prefix
+        self._clocked = clocked
         self._running: AbstractContextManager[Master] | None = None
         self._master: Master | None = None
         self._at: dict[tuple[str, str], tuple[RemoteSlave, int]] = {}
@@ -94,7 +97,8 @@ class CoupledSlaves:
             if step is not None:
                 self._give_inputs(step)
             master.initialise(self._initialise)
-            master.run()
+            if not self._clocked:
+                master.run()
         except BaseException:
             self.close()
             raise
@@ -114,6 +118,8 @@ class CoupledSlaves:
         first = self._start_ns is None
         if self._start_ns is None:
             self._start_ns = step.time
+            if self._clocked and self._master is not None:
+                self._master.run()
         else:
             self._advance(step, step.time - self._start_ns)
         outputs: dict[str, Any] = {}
@@ -131,10 +137,21 @@ class CoupledSlaves:
         return outputs
 
     def report(self) -> Report:
-        """What the network did to the data, on UDP; complete once the slaves have stopped."""
+        """What the network did to the data, on UDP; complete once the slaves have stopped.
+
+        Of slaves that step by their own clocks also how often the master came late to a tick.
+        """
         found = {} if self._master is None else self._master.data_figures()
         named = {f"{self._figure_prefix}{slave}": counts for slave, counts in found.items()}
-        return Report(figures={"dcp_data": named}, transport_ns=self._transport_ns)
+        figures: dict[str, Any] = {"dcp_data": named}
+        reason = None
+        if self._clocked:
+            reason = (self._start_ns or 0, "its DCP slaves step by their own clocks (SRT or HRT)")
+            if self._master is not None:
+                plan = self._master.plan
+                figures["dcp_late_ticks"] = plan.overruns
+                figures["dcp_worst_tick_s"] = plan.worst_s
+        return Report(figures=figures, not_repeatable=reason, transport_ns=self._transport_ns)
 
     def finish(self) -> None:
         """The last activation is done: stop all slaves."""

@@ -42,12 +42,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from ros2_cosim.dcp.description.model import Causality
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.master.cosimulation import (
+    Connections,
     CoSimulation,
     Seconds,
     SlaveSettings,
     describe_slaves,
     prepared,
 )
+from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
@@ -130,7 +132,10 @@ class MasterParameters(Section):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     slaves: dict[str, CoupledSlaveSettings] = Field(min_length=1, description="name: slave")
-    connections: tuple[str, ...] = Field(default=(), description="slave.output -> slave.input")
+    connections: Connections = Field(
+        default=(),
+        description="slave.output -> slave.input, or {from, to, delayed}",
+    )
     inputs: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict,
         description="input port: {slave.variable: field, ...}, or slave.prefix.*",
@@ -138,12 +143,16 @@ class MasterParameters(Section):
     outputs: Annotated[dict[str, OutputSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="output port: what it sends"
     )
-    mode: Literal["nrt"] = Field(
-        default="nrt", description="non-real time: the kernel's time does not follow the clock"
+    mode: Literal["nrt", "srt", "hrt"] = Field(
+        default="nrt",
+        description="operating mode of the slaves; in srt and hrt their clocks make them step",
+    )
+    data_synchronisation: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="slaves step as soon as their data PDUs have arrived"
     )
     step: Seconds | None = Field(default=None, description="time resolution of the slaves [s]")
-    stepping: Literal["parallel", "sequential"] = Field(
-        default="parallel", description="whether slaves step at the same time"
+    stepping: Stepping = Field(
+        default=Stepping.PARALLEL, description="which slaves step at the same time"
     )
     initialise: int = Field(default=1, ge=0, description="loops of the initialization")
     timeout_s: float = Field(default=30.0, gt=0, description="longest time to an answer [s]")
@@ -156,6 +165,11 @@ class MasterParameters(Section):
     acceptable_loss: float | None = Field(
         default=None, ge=0, le=1, description="share of data that may be lost over UDP [1]"
     )
+
+    @property
+    def depends_on_wall_clock(self) -> bool:
+        """Whether the slaves' clocks make them step, and not requests or data."""
+        return self.mode != "nrt" and not self.data_synchronisation
 
     def cosimulation(self, base_directory: Path, *, inproc: bool) -> CoSimulation:
         """The slaves and their wiring.
@@ -210,7 +224,9 @@ class DcpMaster(Model):
     def declared_repeatability(
         cls, context: ModelContext, parameters: MasterParameters
     ) -> Repeatability:
-        """Foreign slaves and FMUs compute with numerics of their own."""
+        """Foreign slaves and FMUs compute with numerics of their own; clocks tick as they do."""
+        if parameters.depends_on_wall_clock:
+            return Repeatability.NO
         own = all(slave.model is not None for slave in parameters.slaves.values())
         return Repeatability.EVERYWHERE if own else cls.traits.repeatable
 
@@ -259,6 +275,7 @@ class DcpMaster(Model):
             period_ns=context.period_ns,
             initialise=settings.initialise,
             figure_prefix=f"{context.name}.",
+            clocked=parameters.depends_on_wall_clock,
         )
         _check_shape(context, parameters)
 
@@ -344,6 +361,10 @@ def _command(
     ):
         if value is not None:
             words += [option, str(value)]
+    if parameters.data_synchronisation:
+        words.append("--data-synchronisation")
+    if parameters.mode == "hrt":
+        words += ["--mode", "hrt"]
     for check in parameters.check:
         words += ["--check", check.value]
     return (*words, slave.model) if slave.model is not None else tuple(words)

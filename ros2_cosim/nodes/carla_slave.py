@@ -9,15 +9,8 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
-from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
-from ros2_cosim.carla_bridge.describe import scene_description
-from ros2_cosim.carla_bridge.scene_settings import DcpSettings, scene_parameters, scene_sizes
-from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.server import serve
-from ros2_cosim.dcp.wire.data_path import Missing
-from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.carla_bridge.serve import serve_world
 from ros2_cosim.interfaces.protocol import ParticipantReport
-from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
@@ -26,9 +19,6 @@ from ros2_cosim.scenario.schema import SimulatorSettings
 
 #: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
-
-#: Over UDP a step's inputs may come after the request for the step.
-INPUT_WAIT_S = 0.2
 
 
 def main() -> int:
@@ -44,30 +34,7 @@ def _serve(started: Started) -> None:
     simulator = scenario.simulator
     declared = declare(scenario, name)
     context, parameters = declared.context, declared.parameters
-    scene = scene_parameters(context, parameters)
-    dcp = parameters.dcp or DcpSettings()
-    slave = SceneSlave(
-        scene,
-        lambda: _client(simulator),
-        scene_sizes(context),
-        context,
-        _reporter(session, name),
-    )
-    try:
-        options = SlaveOptions(
-            input_wait_s=INPUT_WAIT_S, missing=Missing(dcp.missing), newest_only=True
-        )
-        serve(slave, scene_description(parameters, scene), dcp.host, dcp.port, options=options)
-    except OSError as error:
-        raise ConfigurationError(
-            f"DCP port {dcp.port} on {dcp.host} cannot be used: {error.strerror or error}"
-        ) from None
-    except DcpPeerLostError as error:
-        if slave.failure is None:
-            # The master's process is the one that failed; it has its own say.
-            raise Aborted(str(error), AbortOrigin.ELSEWHERE) from None
-    if slave.failure is not None:
-        raise ConnectionFailedError(slave.failure)
+    serve_world(context, parameters, lambda: _client(simulator), stopped=_reporter(session, name))
 
 
 def _client(simulator: SimulatorSettings) -> ClientWorld:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.unsynchronised import Inbox
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
     Answer,
@@ -54,6 +55,7 @@ class InprocRun:
         :meth:`request`, to pause
     :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats;
         None: as the options of the run say
+    :param watch: (participant, output port) -> takes each message that it sends
     :raises CosimError: the scenario is wrong
     """
 
@@ -63,6 +65,7 @@ class InprocRun:
         *,
         progress: Callable[[int], None] = lambda time_ns: None,
         realtime: RealtimeRun | None = None,
+        watch: Mapping[tuple[str, str], Callable[[Sample], None]] | None = None,
     ) -> None:
         created = time.perf_counter_ns()
         scenario, options = prepared.scenario, prepared.options
@@ -79,6 +82,12 @@ class InprocRun:
             name: build_model(scenario, name, "inproc", realtime) for name in graph.order
         }
         self._messages: list[tuple[str, int, int, bytes]] = []
+        self._watch = {
+            (name, index): watch[name, port.name]
+            for name, spec in (graph.participants.items() if watch else ())
+            for index, port in enumerate(spec.outputs)
+            if watch and (name, port.name) in watch
+        }
         self._topics = {
             name: [port.topic for port in scenario.outputs_of(name).values()]
             for name in scenario.participants
@@ -92,7 +101,7 @@ class InprocRun:
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
             timer=time.perf_counter_ns,
-            observer=self._observe if record else None,
+            observer=self._observe if record or watch else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         self._lifecycles = LifecycleGroup(self._behaviours, operations=operations)
@@ -140,6 +149,11 @@ class InprocRun:
             self._run()
         return answers[0]
 
+    def inbox(self, participant: str, port: str) -> Inbox:
+        """Where messages for an unsynchronised input are put."""
+        inboxes = self._scheduler.runtimes[participant].inboxes
+        return next(inbox for inbox in inboxes if inbox.port == port)
+
     def finish(self) -> Summary:
         """Run to the end, and write summary, bag and report.
 
@@ -182,6 +196,11 @@ class InprocRun:
             self.control.over("the run is over")
 
     def _observe(self, participant: str, port: int, sample: Sample, data: bytes) -> None:
+        take = self._watch.get((participant, port))
+        if take is not None:
+            take(sample)
+        if self._bag is None:
+            return
         plain = self._codecs[participant][port].plain(data)
         self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
 

@@ -24,6 +24,7 @@ from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.executables import find_node, is_own
+from ros2_cosim.scenario.external import Seam
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.plan import check_history
 from ros2_cosim.scenario.schema import RESERVED_NAMES, Scenario
@@ -77,6 +78,8 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
     if not faults:
         for declaration in declared.values():
             found(declaration.check)
+        if scenario.external is not None:
+            found(lambda: Seam(scenario))
     if faults:
         raise ScenarioError(list(faults))
     assert isinstance(graph, Graph)

@@ -152,6 +152,44 @@ class SimulatorSettings(Section):
         return self
 
 
+class ExternalOutput(Section):
+    """What a program that steps the run sees of an output port."""
+
+    #: ``participant.port``
+    source: str = Field(alias="from")
+    #: Fields of its messages; None: all that are numbers or texts.
+    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+
+
+class ExternalInput(Section):
+    """What a program that steps the run gives to an unsynchronised input port."""
+
+    #: ``participant.port``
+    to: str
+    #: Fields of its messages; None: all that are numbers or texts.
+    fields: tuple[str, ...] | None = Field(default=None, min_length=1)
+
+
+class ExternalSettings(Section):
+    """The seam for a program that steps the run (shape ``external``)."""
+
+    #: The shortest step; the others are multiples.
+    step: PositiveDuration
+    outputs: dict[Name, ExternalOutput] = Field(default_factory=dict)
+    inputs: dict[Name, ExternalInput] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> ExternalSettings:
+        both = self.outputs.keys() & self.inputs.keys()
+        taken = {"run"} & (self.outputs.keys() | self.inputs.keys())
+        for name in sorted(both | taken):
+            raise ValueError(
+                f"found '{name}' {'twice' if name in both else ''}; allowed are names that differ "
+                "from each other and from 'run'"
+            )
+        return self
+
+
 class Scenario(Section):
     """A whole scenario."""
 
@@ -177,6 +215,8 @@ class Scenario(Section):
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
+    #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
+    external: ExternalSettings | None = None
     #: Directory that relative file names of the scenario refer to.
     base_directory: str = "."
 

@@ -6,21 +6,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
+from ros2_cosim.carla_bridge.dcp_world import check_slave
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
+from ros2_cosim.carla_bridge.serve import slave_options
 from ros2_cosim.carla_bridge.timing import TimedSimulator
-from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Repeatability
+from ros2_cosim.kernel.participant import Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.trace import run_digest
+from ros2_cosim.run.dcp_world import serve_scenario_world
+from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.declaration import declare
+from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -28,6 +36,9 @@ PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 WORLD = "participants.world.parameters"
 #: The leader cannot stop before the roadblock: contacts are part of the trace.
 CRASH = ["duration=3s", "scene.roadblock.s=715.0"]
+
+
+FOLLOWERS = ("follower1", "follower2")
 
 
 class Counted(InProcessWorld):
@@ -51,7 +62,7 @@ def slave(scenario: Scenario, simulator: InProcessWorld) -> Iterator[int]:
         scene_description(declared.parameters, scene),
         host="127.0.0.1",
         port=0,
-        options=SlaveOptions(input_wait_s=0.2, newest_only=True),
+        options=slave_options(declared.parameters.dcp),
     )
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -85,8 +96,19 @@ def expected() -> str:
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
-def test_the_trace_is_that_of_the_world_in_process(expected: str, transport: str) -> None:
-    changes = [*CRASH, f"{WORLD}.dcp.transport={transport}"]
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        [f"{WORLD}.dcp.data_synchronisation=true"],
+        [f"{WORLD}.dcp.data_synchronisation=true", f"{WORLD}.dcp.mode=srt"],
+    ],
+)
+def test_the_trace_is_that_of_the_world_in_process(
+    expected: str, transport: str, more: list[str]
+) -> None:
+    """Whether requests or data PDUs make the slave step, and in which mode it is registered."""
+    changes = [*CRASH, f"{WORLD}.dcp.transport={transport}", *more]
     simulator = Counted()
     with slave(load_scenario(PLATOON, changes), simulator) as port:
         scenario = load_scenario(PLATOON, [*changes, f"{WORLD}.dcp.port={port}"])
@@ -101,6 +123,92 @@ def test_the_trace_is_that_of_the_world_in_process(expected: str, transport: str
         figures = world.report().figures["dcp_data"]
         assert list(figures) == (["world_slave"] if transport == "udp" else [])
         world.close()
+
+
+def test_in_soft_real_time_the_slave_steps_by_its_own_clock(expected: str) -> None:
+    """The run takes its time, and says that it cannot be repeated; the world goes on alike."""
+    changes = ["duration=400ms", f"{WORLD}.dcp.mode=srt"]
+    simulator = Counted()
+    with slave(load_scenario(PLATOON, changes), simulator) as port:
+        scenario = load_scenario(PLATOON, [*changes, f"{WORLD}.dcp.port={port}"])
+        declared = declare(scenario, "world")
+        assert declared.repeatability is Repeatability.NO
+        assert declare(scenario, "world", "inproc").repeatability is Repeatability.EVERYWHERE
+        world = build_model(scenario, "world", "ros")
+        stations = []
+        for number in range(40):
+            step = Step(10_000_000 * number, {}, {f"control/{n}": None for n in FOLLOWERS})
+            stations.append(world.activate(step)["odometry/leader"].x)
+        world.finish()
+        report = world.report()
+        world.close()
+    assert stations == sorted(stations) and stations[0] == 700.0 < stations[-1]
+    assert report.not_repeatable == (0, "its DCP slaves step by their own clocks (SRT or HRT)")
+    assert report.figures is not None and report.figures["dcp_late_ticks"] >= 0
+    assert simulator.closed == 1
+
+
+def test_data_synchronisation_needs_a_vehicle_without_driver() -> None:
+    changes = [f"{WORLD}.dcp.data_synchronisation=true"]
+    declared = declare(load_scenario(PLATOON, changes), "world")
+    scene = scene_parameters(declared.context, declared.parameters)
+    check_slave(declared.context, declared.parameters, scene)
+    with pytest.raises(ConfigurationError, match="dcp.data_synchronisation: found true; every"):
+        check_slave(declared.context, declared.parameters, replace(scene, count=1))
+
+
+# -- on another host -----------------------------------------------------------------------------
+
+
+def test_nothing_is_bound_or_started_for_a_slave_on_another_host() -> None:
+    changes = [f"{WORLD}.dcp.host=192.0.2.9", f"{WORLD}.dcp.port=9123"]
+    scenario = load_scenario(PLATOON, changes)
+    check_scenario(scenario, "ros")
+    resolved = resolve_ports(scenario)
+    dcp = resolved.participants["world"].parameters["dcp"]
+    assert (dcp["host"], dcp["port"]) == ("192.0.2.9", 9123)
+    names = [process.name for process in make_plan(resolved, RunOptions(Path("out")))]
+    assert "world" in names and not {"simulator", "world_slave"} & set(names)
+    # The same on this machine, where the user starts it.
+    by_hand = load_scenario(PLATOON, [f"{WORLD}.dcp.start=false", f"{WORLD}.dcp.port=9123"])
+    plan = make_plan(resolve_ports(by_hand), RunOptions(Path("out")))
+    assert not {"simulator", "world_slave"} & {process.name for process in plan}
+    unknown = load_scenario(PLATOON, changes[:1])
+    with pytest.raises(ConfigurationError, match=r"dcp.port: found 0; the run does not start the"):
+        check_scenario(unknown, "ros")
+
+
+def test_the_slave_alone_gives_the_same_trace(expected: str) -> None:
+    """Served from the scenario file under another address; the run starts nothing."""
+    servers: list[SlaveServer] = []
+    ready = threading.Event()
+
+    def on_ready(server: SlaveServer) -> None:
+        servers.append(server)
+        ready.set()
+
+    def serve() -> None:
+        serve_scenario_world(
+            PLATOON, CRASH, host="127.0.0.2", port=0, keep=False, on_ready=on_ready
+        )
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert ready.wait(60)
+    try:
+        there = [
+            f"{WORLD}.dcp.host=127.0.0.2",
+            f"{WORLD}.dcp.port={servers[0].port}",
+            f"{WORLD}.dcp.start=false",
+        ]
+        digest, world = trace(load_scenario(PLATOON, [*CRASH, *there]), "ros")
+        world.finish()
+        world.close()
+        assert digest == expected
+    finally:
+        servers[0].stop()
+        thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_a_timed_simulator_forwards_every_method_of_a_simulator() -> None:

@@ -30,6 +30,8 @@ from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.tools.tester import FAILED, PASSED, verify_slave
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import load_scenario
 
 HERE = Path(__file__).parents[1] / "support"
 ROOT = HERE.parent.parent
@@ -364,3 +366,61 @@ def test_a_deviating_slave_fails_with_the_transcript(tmp_path: Path) -> None:
             "test", file, "--port", slave.port, "--only", "nonsense", code=1
         )
     assert "no connection to" in cosim("test", file, "--port", slave.port, code=1)
+
+
+def test_a_scenario_is_served_and_stepped_to_the_trace_of_a_run(tmp_path: Path) -> None:
+    scenario = tmp_path / "platoon.yaml"
+    text = (ROOT / "config" / "platoon.yaml").read_text(encoding="utf-8")
+    (tmp_path / "highway.xodr").write_bytes((ROOT / "config" / "highway.xodr").read_bytes())
+    seam = "external: {step: 10ms, outputs: {leader: {from: world.odometry/leader}}}"
+    scenario.write_text(f"{text}\n{seam}\n", encoding="utf-8")
+    cosim("describe", "--external", scenario, "--out", tmp_path / "run.dcpx")
+    short = "duration=500ms"
+    expected = run_inproc(load_scenario(scenario, [short]), tmp_path / "expected", record=False)
+    where = ("--set", short, "--out", tmp_path / "out", "--no-record")
+    with command("serve", "--scenario", scenario, *where) as (process, line):
+        assert line.startswith("platoon listens on 127.0.0.1:")
+        with Master(timeout_s=60) as master:
+            master.add_slave(tmp_path / "run.dcpx", port=port_of(line))
+            master.configure()
+            master.initialise()
+            master.run()
+            master.do_step(50)
+            master.stop()
+        output, _ = process.communicate(timeout=60)
+    assert output == f"trace {expected.trace_sha256}: end of the run at 500ms\n"
+    assert process.returncode == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["trace_sha256"] == expected.trace_sha256
+
+
+def test_the_world_of_a_scenario_is_served_alone(tmp_path: Path) -> None:
+    scenario = ROOT / "config" / "platoon.yaml"
+    cosim("describe", "--scenario", scenario, "--out", tmp_path / "world.dcpx")
+    with command("serve", "--world", scenario, "--host", "127.0.0.2") as (process, line):
+        assert line.startswith("carla listens on 127.0.0.2:")
+        with Master(timeout_s=60) as master:
+            master.add_slave(tmp_path / "world.dcpx", "127.0.0.2", port_of(line), name="world")
+            master.configure()
+            master.initialise()
+            assert master.slaves["world"].output("odometry/leader.x") == 700.0
+            master.run()
+            master.do_step(2)
+            master.stop()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_wrong_choices_of_what_is_served() -> None:
+    platoon = ROOT / "config" / "platoon.yaml"
+    for arguments in (
+        ("serve", "--scenario", platoon, "--world", platoon),
+        ("serve", MODELS + ":Sine", "--world", platoon),
+        ("describe", "--scenario", platoon, "--external", platoon),
+    ):
+        assert "give one of a model" in cosim(*arguments, code=1)
+    assert "--set: allowed with" in cosim("serve", MODELS + ":Sine", "--set", "a=1", code=1)
+    assert "external: missing" in cosim("serve", "--scenario", platoon, code=1)
+    assert "no participant has a DCP slave" in cosim(
+        "serve", "--world", ROOT / "config" / "car_following.yaml", code=1
+    )

@@ -12,6 +12,7 @@ from support.dcp_engine import Bench
 from support.dcp_session import HOME, Box, E, P, S, Session, box
 
 from ros2_cosim.dcp.description.model import NonRealTime
+from ros2_cosim.dcp.slave.model import StepInfo
 from ros2_cosim.dcp.wire.pdu import make
 
 
@@ -199,3 +200,26 @@ def test_an_exception_between_two_steps_leads_to_the_error_state(place: str) -> 
         assert session.state is S.ERRORRESOLVED
     assert "ValueError: no " in bench.slave.error_text
     assert session.ok(P.STC_reset) == [S.CONFIGURATION]
+
+
+def test_while_the_error_callback_runs_no_transition_is_in_progress() -> None:
+    """0x1005 belongs to a transition that a request has begun; here there is none."""
+    codes: list[int] = []
+
+    class Failing(Box):
+        def do_step(self, step: StepInfo) -> None:
+            raise RuntimeError("broken")
+
+        def error(self, code: int, message: str) -> None:
+            assert session.state is S.ERRORHANDLING
+            for kind in (P.STC_reset, P.STC_do_step, P.STC_deregister):
+                session.seq = session.bench.slave.expected_seq
+                fields = {"steps": 1} if kind is P.STC_do_step else {}
+                (answer,) = session.ask(kind, **fields)
+                codes.append(answer.error_code)
+
+    session = Session(model=Failing())
+    session.to(S.RUNNING)
+    session.ask(P.STC_do_step, steps=1)
+    assert session.state is S.ERRORRESOLVED
+    assert codes == [E.PROTOCOL_ERROR_PDU_NOT_ALLOWED_IN_THIS_STATE] * 3

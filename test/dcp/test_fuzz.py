@@ -14,6 +14,7 @@ from support.dcp_models import Types, running
 
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
@@ -216,3 +217,35 @@ def test_responses_are_decodable_after_every_request() -> None:
             for answer in path.bench.ask(path.request(kind)):
                 assert decode(answer.encode()) == answer
     assert TransportProtocol.USB2 == 3
+
+
+@given(st.lists(st.tuples(st.sampled_from([0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0xE0, 0xE1]),
+                          st.binary(max_size=60)), max_size=30))  # fmt: skip
+@settings(max_examples=200)
+def test_random_answers_never_break_a_master(answers: list[tuple[int, bytes]]) -> None:
+    """Each is taken, ignored, or the refusal of a request that waits for its answer."""
+    remote = RemoteSlave("s", DESCRIPTION, 1, "127.0.0.1", 1, TransportProtocol.UDP_IPv4)
+    for kind in (PduType.INF_state, PduType.INF_error, PduType.INF_log, PduType.STC_stop):
+        seq, data = remote.numbered(kind, b"\0\5" if kind is PduType.INF_log else b"")
+        remote.pending[seq] = PendingRequest(kind, data, 0.0)
+    for kind_code, rest in answers:
+        waiting = dict(remote.pending)
+        try:
+            remote.take_control(bytes([kind_code]) + rest)
+        except Refusal as refusal:
+            assert kind_code == PduType.RSP_nack and refusal.request in waiting.values()
+        gone = waiting.keys() - remote.pending.keys()
+        assert len(gone) <= 1 and (not gone or kind_code < 0xE0)
+    assert remote.state is None or remote.state in State
+
+
+@given(st.binary(max_size=120), st.booleans())
+def test_random_data_pdus_never_break_a_master(rest: bytes, known: bool) -> None:
+    with Master() as master:
+        remote = master.add_slave(DESCRIPTION, port=1)
+        master._planned(None)
+        (pdu,) = remote.received.values()
+        number = pdu.data_id if known else 999
+        master._requests._take_data(b"\xf0\0\0" + number.to_bytes(2, "little") + rest, "127.0.0.1")
+        assert pdu.watch.counters.received <= int(known)
+        assert (pdu.pending is not None) == (pdu.watch.counters.received == 1)

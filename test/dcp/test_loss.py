@@ -336,3 +336,16 @@ def test_a_step_may_wait_for_its_inputs() -> None:
         thread.join()
         assert remote.outputs == [42.0]
         master.stop()
+
+
+@pytest.mark.parametrize("policy", list(Missing))
+def test_lost_outputs_of_the_initialization_are_an_error(policy: Missing) -> None:
+    """No policy can replace what has never come: it would silently be zero."""
+    description = describe(Offset)
+    with running(Offset(), description) as slave:
+        with Master(timeout_s=10, data_wait_s=0.1, missing=policy) as master:
+            master.add_slave(description, port=slave.port, transport=UDP)
+            master.configure()
+            slave.server.sockets.send_data = lambda target, data: None  # type: ignore[method-assign]
+            with pytest.raises(DcpTimeoutError, match="'Offset'.*(initialization|its outputs)"):
+                master.initialise()

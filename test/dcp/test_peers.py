@@ -153,7 +153,7 @@ def test_log_entries_with_short_strings() -> None:
 
 def test_answers_with_log_entries_that_are_cut_off() -> None:
     remote = RemoteSlave("s", LOGGED, 1, "127.0.0.1", 1, UDP)
-    _, request = remote.next_inf(PduType.INF_log, b"\0\5")
+    _, request = remote.numbered(PduType.INF_log, b"\0\5")
     remote.pending[0] = PendingRequest(PduType.INF_log, request, 0.0)
     entries = entry(4, struct.pack("<d", 1.0)) + entry(4, struct.pack("<d", 2.0))
     remote.take_control(b"\xb4\0\0\1" + entries[:-4])
@@ -166,7 +166,7 @@ def test_answers_with_log_entries_that_are_cut_off() -> None:
 
 def test_equal_entries_in_one_answer_all_count() -> None:
     remote = RemoteSlave("s", LOGGED, 1, "127.0.0.1", 1, UDP)
-    _, request = remote.next_inf(PduType.INF_log, b"\0\5")
+    _, request = remote.numbered(PduType.INF_log, b"\0\5")
     remote.pending[0] = PendingRequest(PduType.INF_log, request, 0.0)
     remote.take_control(b"\xb4\0\0\1" + 3 * entry(5, b""))
     assert [e.text for e in remote.log] == ["beep", "beep", "beep"]
@@ -177,9 +177,9 @@ class Closing(SlaveServer):
 
     def deregistered(self) -> None:
         super().deregistered()
-        for link in list(self.sockets._links):
+        for link in self.sockets.links:
             link.flush()
-            self.sockets.drop(link, "deregistered")
+            self.sockets.links.drop(link, "deregistered")
 
 
 def test_a_slave_that_hangs_up_can_be_registered_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def test_ports_that_send_when_something_has_changed_and_lists(tmp_path: Path) ->
         ({"slaves": {}}, "parameters.slaves: found {}; allowed is at least 1"),
         ({"slaves": {"wave": {}}}, "description, model or fmu is missing"),
         ({"speed": 3}, "parameters.speed: unknown key"),
-        ({"mode": "srt"}, "parameters.mode: found 'srt'"),
+        ({"mode": "fast"}, "parameters.mode: found 'fast'"),
         ({"inputs": {"command": {"wave.b": "throttle"}}}, "no input 'b'; it has a"),
         ({"inputs": {"command": {"wave.y": "throttle"}}}, "no input 'y'"),
         ({"inputs": {"command": {"wave.a": "trottle"}}}, "no field 'trottle'; there are accel"),
@@ -199,3 +199,46 @@ def test_a_slave_process_over_ros_gives_the_same_trace(
         slave.communicate()
     inproc = run_inproc(scenario(), tmp_path, record=False)
     assert f"trace {inproc.trace_sha256}" in done.stdout
+
+
+@pytest.mark.parametrize("mode", ["nrt", "srt", "hrt"])
+def test_data_synchronisation_gives_the_trace_of_requests(tmp_path: Path, mode: str) -> None:
+    """In every operating mode: what makes the slaves step changes nothing."""
+    expected = run_inproc(scenario(), tmp_path, record=False)
+    found = run_inproc(scenario(mode=mode, data_synchronisation=True), tmp_path, record=False)
+    assert (found.trace_sha256, found.repeatable) == (expected.trace_sha256, True)
+
+
+def test_slaves_that_step_by_their_own_clocks_are_not_repeatable(tmp_path: Path) -> None:
+    summary = run_inproc(scenario(mode="srt"), tmp_path, record=False)
+    assert not summary.repeatable
+    reason = "'plant': its DCP slaves step by their own clocks"
+    assert reason in str(summary.not_repeatable_reason)
+    assert summary.figures is not None
+    assert summary.figures["plant"].keys() >= {"dcp_late_ticks", "dcp_worst_tick_s"}
+
+
+def test_loops_of_slaves_need_a_delay_for_an_order_by_dependency(tmp_path: Path) -> None:
+    wave = data()["participants"]["plant"]["parameters"]["slaves"]["wave"]
+
+    def trace(stepping: str, connections: list[Any], inputs: dict[str, Any]) -> str:
+        found = data()
+        del found["participants"]["checker"]  # it expects one slave
+        found["participants"]["plant"]["parameters"] |= {
+            "slaves": {"wave": wave, "other": dict(wave)},
+            "stepping": stepping,
+            "connections": connections,
+            "inputs": inputs,
+        }
+        found["participants"]["plant"]["inputs"] = (
+            {"command": {"from": "driver.control", "delayed": True}} if inputs else {}
+        )
+        made = make_scenario({**found, "base_directory": str(TESTS)}, "test")
+        return run_inproc(made, tmp_path, record=False).trace_sha256
+
+    forward, back = "other.y -> wave.a", {"from": "wave.y", "to": "other.a"}
+    driven: dict[str, Any] = {"command": {"other.a": "throttle"}}
+    assert trace("parallel", [forward], driven) != trace("dependency", [forward], driven)
+    with pytest.raises(CosimError, match=r"other\.y -> wave\.a.* are a loop without a delay"):
+        trace("dependency", [forward, back], {})
+    assert trace("dependency", [forward, {**back, "delayed": True}], {})

@@ -62,6 +62,16 @@ def test_a_model_is_served_by_a_process_of_the_plan(shape: str) -> None:
     assert process.participant == "plant"
 
 
+def test_the_process_of_a_slave_gets_what_its_master_wants() -> None:
+    made = scenario(process=True)
+    made.participants["plant"].parameters.update(mode="hrt", data_synchronisation=True)
+    process = planned(made)
+    assert process is not None
+    words = list(process.arguments)
+    assert "--data-synchronisation" in words
+    assert words[words.index("--mode") + 1] == "hrt"
+
+
 def test_another_program_gets_host_and_port(tmp_path: Path) -> None:
     command = ["bin/slave", "--at", "{host}:{port}"]
     process = planned(scenario(model=None, description="wave.dcpx", command=command))

@@ -20,7 +20,8 @@ Example::
 
 Slaves with ``model`` or ``fmu`` are served by the process that runs the co-simulation, on
 free ports of the loopback. ``check: [limits, gradient, edges]`` has them watch the properties of
-their variables.
+their variables. With ``stepping: dependency`` a slave steps after those whose outputs it reads; a
+loop needs a connection that is delayed, written as ``{from: a.y, to: b.u, delayed: true}``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
@@ -106,6 +108,27 @@ class SlaveSettings(_Section):
         return self
 
 
+class Connection(_Section):
+    """A wire from an output to an input; as a text it is ``from -> to``."""
+
+    source: str = Field(alias="from")
+    to: str
+    delayed: bool = Field(default=False, strict=True)
+
+
+def _connection(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    source, arrow, target = value.partition("->")
+    if not arrow:
+        raise ValueError(f"found {value!r}; allowed is slave.output -> slave.input")
+    return {"from": source.strip(), "to": target.strip()}
+
+
+Connections = tuple[Annotated[Connection, BeforeValidator(_connection)], ...]
+"""Wires as texts ``slave.output -> slave.input``, or as mappings."""
+
+
 class CoSimulation(_Section):
     """A whole co-simulation."""
 
@@ -113,13 +136,14 @@ class CoSimulation(_Section):
     steps: int = Field(ge=0)
     mode: Literal["nrt", "srt", "hrt"] = "nrt"
     step: Seconds | None = None
-    stepping: Literal["parallel", "sequential"] = "parallel"
+    stepping: Stepping = Stepping.PARALLEL
+    data_synchronisation: bool = False
     initialise: int = Field(default=1, ge=0)
     timeout_s: float = Field(default=30.0, gt=0)
     check: tuple[Check, ...] = ()
     missing: Missing = Missing.HOLD
     acceptable_loss: float | None = Field(default=None, ge=0, le=1)
-    connections: tuple[str, ...] = ()
+    connections: Connections = ()
     inputs: dict[str, Any] = Field(default_factory=dict)
     tune: dict[int, dict[str, Any]] = Field(default_factory=dict)
     outputs: tuple[str, ...] | None = None
@@ -192,6 +216,7 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
             op_mode=OpMode[settings.mode.upper()],
             resolution=settings.step,
             stepping=settings.stepping,
+            data_synchronisation=settings.data_synchronisation,
             timeout_s=settings.timeout_s,
             connect_wait_s=connect_wait_s,
             missing=settings.missing,
@@ -220,11 +245,8 @@ def prepared(settings: CoSimulation, connect_wait_s: float = 0.0) -> Iterator[Ma
                     exact_types=slave.exact_types,
                 ),
             )
-        for text in settings.connections:
-            source, arrow, target = text.partition("->")
-            if not arrow:
-                raise WiringError(f"connection {text!r}: allowed is slave.output -> slave.input")
-            master.connect(source.strip(), target.strip())
+        for wire in settings.connections:
+            master.connect(wire.source, wire.to, delayed=wire.delayed)
         yield master
 
 
@@ -232,7 +254,9 @@ def _serve(
     name: str, slave: SlaveSettings, settings: CoSimulation, stack: ExitStack
 ) -> tuple[SlaveDescription, int]:
     model, description = _made(slave, settings)
-    options = SlaveOptions(checks=frozenset(settings.check))
+    options = SlaveOptions(
+        data_synchronisation=settings.data_synchronisation, checks=frozenset(settings.check)
+    )
     server = SlaveServer(model, description, host="127.0.0.1", port=0, once=False, options=options)
     thread = threading.Thread(target=server.run, name=f"slave-{name}", daemon=True)
     thread.start()

@@ -30,6 +30,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.log import LogEntry
+from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.plan import CouplingPlan, make_plan
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
@@ -59,8 +60,8 @@ class Master:
     :param timeout_s: longest wait for anything a slave has to do; only ends the run
     :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: for this time [s] a refused connection is tried again
-    :param stepping: ``"parallel"`` (all compute, then all send) or ``"sequential"`` (one
-        after the other in the order of ``add_slave``, each seeing the newest outputs)
+    :param stepping: which slaves step at the same time, see :class:`Stepping`, or its name; in SRT
+        and HRT their clocks decide
     :param data_synchronisation: step by data PDUs in RUNNING instead of STC_do_step; the
         slaves must be run with the same choice
     :param missing: policy for outputs that do not arrive over UDP
@@ -77,29 +78,30 @@ class Master:
         timeout_s: float = 30.0,
         retry_s: float = 0.1,
         connect_wait_s: float = 0.0,
-        stepping: str = "parallel",
+        stepping: Stepping | str = Stepping.PARALLEL,
         data_synchronisation: bool = False,
         missing: Missing = Missing.HOLD,
         data_wait_s: float = 0.2,
         acceptable_loss: float | None = None,
         on_log: Callable[[LogEntry], None] | None = None,
     ) -> None:
-        if stepping not in ("parallel", "sequential"):
-            raise WiringError(f"stepping is parallel or sequential, not {stepping!r}")
+        try:
+            self._stepping = Stepping(stepping)
+        except ValueError:
+            allowed = ", ".join(choice.value for choice in Stepping)
+            raise WiringError(f"stepping: found {stepping!r}; allowed are {allowed}") from None
         self.op_mode = op_mode
         self._slaves: dict[str, RemoteSlave] = {}
         self._wires: list[Wire] = []
         self._resolution = resolution
-        self._relay_all = data_synchronisation
+        self._by_data = data_synchronisation
         self._missing = missing
         self._on_log = on_log
         self._requests = Requests(self._slaves, timeout_s, retry_s, connect_wait_s)
         self._setup = Setup(self._requests, op_mode)
         self._run = MasterRun(
             self._requests,
-            RunOptions(
-                op_mode, stepping, data_synchronisation, missing, data_wait_s, acceptable_loss
-            ),
+            RunOptions(op_mode, data_synchronisation, missing, data_wait_s, acceptable_loss),
         )
         self._step = Fraction(0)
         self._lock = threading.RLock()
@@ -180,15 +182,17 @@ class Master:
         self._slaves[name] = slave
         return slave
 
-    def connect(self, source: str, target: str) -> None:
+    def connect(self, source: str, target: str, *, delayed: bool = False) -> None:
         """Wire an output to an input: ``connect("plant.speed", "controller.speed")``.
 
-        Everything is checked in :meth:`configure`, when all slaves are known.
+        A ``delayed`` input reads what the output was before the step, as all do with parallel
+        stepping. Everything is checked in :meth:`configure`, when all slaves are known.
         """
-        ends = [end.split(".", 1) for end in (source, target)]
-        if any(len(end) != 2 for end in ends):
+        source_slave, source_dot, output = source.partition(".")
+        target_slave, target_dot, input_name = target.partition(".")
+        if not (source_dot and target_dot):
             raise WiringError(f"{source} -> {target}: write slave.variable on both sides")
-        self._wires.append(Wire(*ends[0], *ends[1]))
+        self._wires.append(Wire(source_slave, output, target_slave, input_name, delayed))
 
     def set_logging(self, slave: str, level: int, mode: LogMode, category: int = 0) -> None:
         """Have :meth:`configure` switch logging of a category (0 = all) and level on."""
@@ -305,7 +309,7 @@ class Master:
                 (slave.input_counters(), slave.resolution),
             )
             for slave in self._slaves.values()
-            if slave.protocol is _UDP
+            if slave.data_on_udp
         }
 
     # -- inside ------------------------------------------------------------------------------
@@ -313,7 +317,9 @@ class Master:
     def _planned(self, parameters: Mapping[str, Mapping[str, Value]] | None) -> CouplingPlan:
         for name, values in (parameters or {}).items():
             self._slave(name).set_parameters(values)
-        plan = make_plan(self._slaves, self._wires, relay_all=self._relay_all)
+        clocked = self.op_mode is not OpMode.NRT and not self._by_data
+        stepping = Stepping.PARALLEL if clocked else self._stepping
+        plan = make_plan(self._slaves, self._wires, stepping, by_data=self._by_data)
         self._requests.route_data()
         self._run.use(plan)
         self._step = plan.step

@@ -9,12 +9,15 @@ several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ros2_cosim.dcp.description.model import Causality, Variable, element_count, resized
+from ros2_cosim.dcp.master.order import Stepping, delayed_in, step_order
+from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
+from ros2_cosim.dcp.master.routes import common_protocol
 from ros2_cosim.dcp.master.wiring import Wire, check_wire, common_step
 from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import PduType, Scope, TransportProtocol
@@ -40,28 +43,53 @@ class DataGroup:
     scope: Scope = Scope.INITIALIZATION_RUN_NRT
     steps: int = 1
 
+    @property
+    def protocol(self) -> TransportProtocol:
+        """How the PDU travels; two slaves with a group have a protocol in common."""
+        if self.source is not None and self.target is not None:
+            found = common_protocol(self.source, self.target)
+            assert found is not None
+            return found
+        slave = self.source or self.target
+        assert slave is not None
+        return slave.protocol
+
 
 @dataclass
 class CouplingPlan:
     """The plan that one configuration of a master follows.
 
     :ivar groups: data PDUs between slaves, and between slaves and the master
-    :ivar relayed: wires whose values the master passes on itself
+    :ivar relays: wires whose values the master passes on itself
+    :ivar batches: slaves that step together, one batch after the other
     :ivar step: length of one master step [s]
     """
 
     groups: list[DataGroup]
-    relayed: list[Wire]
+    relays: Relays
+    batches: list[list[RemoteSlave]]
     step: Fraction
+    stepping: Stepping = Stepping.PARALLEL
+
+    @property
+    def initial_batches(self) -> list[list[RemoteSlave]]:
+        """Slaves that initialise together: all, unless an order follows from the wiring."""
+        if self.stepping is Stepping.DEPENDENCY:
+            return self.batches
+        return [[slave for batch in self.batches for slave in batch]]
 
 
 def make_plan(
-    slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire], *, relay_all: bool
+    slaves: Mapping[str, RemoteSlave],
+    wires: Sequence[Wire],
+    stepping: Stepping,
+    *,
+    by_data: bool,
 ) -> CouplingPlan:
     """Check the wiring and lay out all data PDUs.
 
-    :param relay_all: no data PDUs between slaves; with data-PDU synchronisation they would make
-        the slaves step each other
+    :param by_data: data-PDU synchronisation; there are no data PDUs between slaves then, because
+        with them the slaves would make each other step
     :raises WiringError: there is no slave, or a wire or a step size does not fit
     """
     if not slaves:
@@ -69,12 +97,32 @@ def make_plan(
     for slave in slaves.values():
         slave.tuned.clear()
     groups = make_groups(slaves, wires)
-    relayed = list(wires) if relay_all else relayed_wires(slaves, wires)
+    batches = step_order(list(slaves), wires, stepping)
+    relayed = list(wires) if by_data else relayed_wires(slaves, wires, batches)
     if relayed:
         groups = make_groups(slaves, [wire for wire in wires if wire not in relayed])
     prepare_data_path(groups)
+    if by_data:
+        _check_data_synchronisation(slaves.values())
     step = common_step({s.name: (s.resolution, s.steps, s.every) for s in slaves.values()})
-    return CouplingPlan(groups, relayed, step)
+    order = [[slaves[name] for name in batch] for batch in batches]
+    return CouplingPlan(groups, Relays(relayed, slaves), order, step, stepping)
+
+
+def _check_data_synchronisation(slaves: Iterable[RemoteSlave]) -> None:
+    """Each data PDU makes its slave compute one resolution, and without one it never does."""
+    for slave in slaves:
+        if not slave.sent_pdus:
+            raise WiringError(
+                f"slave {slave.name!r} has no inputs; with data_synchronisation nothing would make "
+                "it step"
+            )
+        for key, value in (("every", slave.every), ("steps", slave.steps)):
+            if value != 1:
+                raise WiringError(
+                    f"slave {slave.name!r}: {key} is {value}; with data_synchronisation only 1 is "
+                    "allowed, for every data PDU makes a slave compute one resolution"
+                )
 
 
 def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[DataGroup]:
@@ -106,6 +154,8 @@ def make_groups(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> lis
         bundles.setdefault(key, []).append((sender, receiver))
     for (source_name, target_name, scope, steps), pairs in bundles.items():
         source, target = slaves[source_name], slaves[target_name]
+        if common_protocol(source, target) is None:
+            continue  # these wires are relayed
         groups += [
             DataGroup(0, source, target, part, scope, steps)
             for part in _parts(pairs, source, target)
@@ -142,7 +192,7 @@ _Pairs = list[tuple[Variable | None, Variable | None]]
 
 def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None) -> list[_Pairs]:
     """Cut pairs into data PDUs that fit; a variable that fits into none gets its own."""
-    limit = min(slave.max_pdu_size for slave in (source, target) if slave is not None)
+    limit = _size_limit(source, target)
     parts: list[_Pairs] = []
     size = limit + 1
     for output, given in pairs:
@@ -158,6 +208,12 @@ def _parts(pairs: _Pairs, source: RemoteSlave | None, target: RemoteSlave | None
     return parts
 
 
+def _size_limit(source: RemoteSlave | None, target: RemoteSlave | None) -> int:
+    """Bytes of the largest data PDU that both sides take over their way."""
+    protocol = DataGroup(0, source, target, []).protocol
+    return min(slave.pdu_limit(protocol) for slave in (source, target) if slave is not None)
+
+
 def payload_size(slave: RemoteSlave, variable: Variable) -> int:
     """Bytes of a variable in a data PDU; for a string or binary the maximum."""
     if variable.data_type in SIZED:
@@ -166,15 +222,24 @@ def payload_size(slave: RemoteSlave, variable: Variable) -> int:
     return SIZES[variable.data_type] * (1 if count is None else count)
 
 
-def relayed_wires(slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire]) -> list[Wire]:
-    """Wires whose values pass through the master, because the receiver converts no types."""
-    return [
-        wire
-        for wire in wires
-        if slaves[wire.target].exact_types
-        and slaves[wire.source].description.variable(wire.output).data_type
-        is not slaves[wire.target].description.variable(wire.input).data_type
-    ]
+def relayed_wires(
+    slaves: Mapping[str, RemoteSlave], wires: Sequence[Wire], batches: Sequence[Sequence[str]]
+) -> list[Wire]:
+    """Wires whose values pass through the master.
+
+    The receiver converts no types, or the two slaves have no transport protocol in common, or the
+    wire is delayed and its source steps first.
+    """
+    late = delayed_in(batches, wires)
+    found = []
+    for wire in wires:
+        source, target = slaves[wire.source], slaves[wire.target]
+        sent = source.description.variable(wire.output).data_type
+        taken = target.description.variable(wire.input).data_type
+        unlike = target.exact_types and sent is not taken
+        if unlike or wire in late or common_protocol(source, target) is None:
+            found.append(wire)
+    return found
 
 
 def prepare_data_path(groups: Sequence[DataGroup]) -> None:
@@ -182,7 +247,11 @@ def prepare_data_path(groups: Sequence[DataGroup]) -> None:
     for slave in {id(s): s for g in groups for s in (g.source, g.target) if s}.values():
         slave.sent_pdus, slave.received = [], {}
         slave.run_pdus, slave.init_pdus = [], []
+        slave.data_on_udp = False
     for group in groups:
+        for end in (group.source, group.target):
+            if end is not None and group.protocol is TransportProtocol.UDP_IPv4:
+                end.data_on_udp = True
         if group.source is None and group.target is not None:
             slave = group.target
             variables = [v for _, v in group.pairs if v is not None]
@@ -233,12 +302,12 @@ def resize_data_path(slave: RemoteSlave, groups: Sequence[DataGroup]) -> None:
 def data_settings(
     slave: RemoteSlave,
     groups: Sequence[DataGroup],
-    address_of: Mapping[str | None, tuple[int, bytes]],
+    address_of: Callable[[RemoteSlave | None, TransportProtocol], bytes],
 ) -> list[ConfigurationRequest]:
     """Configuration requests for the data PDUs of one slave.
 
-    :param address_of: transport protocol and address on which each receiver listens, by
-        name; None is the master as this slave reaches it
+    :param address_of: gives the address on which a receiver listens; None is the master as this
+        slave reaches it
     """
     settings: list[ConfigurationRequest] = []
     for group in groups:
@@ -251,19 +320,15 @@ def data_settings(
         if group.target is slave:
             settings += _receiving(group)
     for group in groups:
-        fields: dict[str, object] = {"data_id": group.data_id}
+        protocol = group.protocol
+        fields: dict[str, object] = {
+            "data_id": group.data_id,
+            "transport_protocol": protocol,
+            "address": address_of(group.target, protocol),
+        }
         if group.target is slave:
-            protocol, address = address_of[slave.name]
-            fields |= {"transport_protocol": protocol, "address": address}
             settings.append((PduType.CFG_source_network_information, fields))
         if group.source is slave:
-            receiver = None if group.target is None else group.target.name
-            protocol, address = address_of[receiver]
-            fields = {
-                "data_id": group.data_id,
-                "transport_protocol": protocol,
-                "address": address,
-            }
             settings.append((PduType.CFG_target_network_information, fields))
     return settings
 
@@ -352,30 +417,3 @@ def tunable_names(slave: RemoteSlave) -> list[str]:
         for v in slave.description.of(Causality.PARAMETER, Causality.STRUCTURAL)
         if v.variability == "tunable"
     ]
-
-
-def choose_port(slave: RemoteSlave, protocol: TransportProtocol, used: set[tuple[str, int]]) -> int:
-    """Port on which a slave shall receive data: a given one, one of those it offers, or
-    its control port.
-
-    Over TCP an offered port is preferred, because some slaves close their control
-    connection together with the data connections on the same port.
-
-    :raises WiringError: all offered ports are taken by other slaves of the same host
-    """
-    if slave.data_port is not None:
-        return slave.data_port
-    transport = slave.description.transport(protocol)
-    ports = transport.data if transport else None
-    on_udp = protocol is TransportProtocol.UDP_IPv4
-    own = ports is None or ports.allows(slave.port)
-    if on_udp and own:
-        return slave.port
-    for low, high in ports.ranges if ports else ():
-        for port in range(low, high + 1):
-            if port != slave.port and (slave.host, port) not in used:
-                used.add((slave.host, port))
-                return port
-    if own:
-        return slave.port
-    raise WiringError(f"slave {slave.name!r} offers no free port for data")

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
 from ros2_cosim.dcp.description.model import (
@@ -22,7 +22,7 @@ from ros2_cosim.dcp.master.log import LogEntry, read_log
 from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError, WiringError
-from ros2_cosim.dcp.wire.pdu import LAYOUTS, Pdu
+from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, LAYOUTS, REQUEST_HEAD, STATE_CHANGE_HEAD
 from ros2_cosim.dcp.wire.states import OVERTAKEN
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink
 from ros2_cosim.dcp.wire.values import PayloadCodec, Value
@@ -31,20 +31,40 @@ _STC = struct.Struct("<BHBB")
 _INF = struct.Struct("<BHB")
 STATES = {int(state): state for state in State}
 _RSP_ACK, _NTF_STATE = int(PduType.RSP_ack), int(PduType.NTF_state_changed)
+_ANSWERS = {
+    int(PduType.INF_state): int(PduType.RSP_state_ack),
+    int(PduType.INF_error): int(PduType.RSP_error_ack),
+    int(PduType.INF_log): int(PduType.RSP_log_ack),
+}
+"""What answers a request, beside RSP_nack; all others are answered by RSP_ack."""
+MAX_LOG_ENTRIES = 10_000
+"""Newest log entries of a slave that are kept; ``on_log`` gets all of them."""
+BEATS_PER_INTERVAL = 3
+"""INF_state per longest interval of a slave: one may get lost, and one more be late."""
 
 
 @dataclass
 class PendingRequest:
     """A request that waits for its answer.
 
+    :ivar first, sent: monotonic times [s] at which it left, and left for the last time
     :ivar tolerated: error codes that count as an answer
     """
 
     kind: PduType
     data: bytes
-    sent: float
+    first: float
     tolerated: frozenset[int] = frozenset()
     tries: int = 1
+
+    def __post_init__(self) -> None:
+        self.sent = self.first
+
+    @property
+    def body(self) -> bytes:
+        """What stands behind receiver and state."""
+        changes_state = self.kind < FIRST_CONFIGURATION
+        return self.data[STATE_CHANGE_HEAD if changes_state else REQUEST_HEAD :]
 
 
 @dataclass
@@ -88,8 +108,9 @@ class RemoteSlave:
     :ivar inputs: values that the master gives to its inputs, in order of ``input_names``
     :ivar outputs: newest outputs in the order of the description (``output_names``)
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
-    :ivar log: entries that came by notification or request
-    :ivar max_pdu_size, exact_types: what it takes, see :class:`SlaveUse`
+    :ivar log: newest entries that came by notification or request, and ``log_count`` all so far
+    :ivar exact_types: what it takes, see :class:`SlaveUse`
+    :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
 
@@ -104,8 +125,6 @@ class RemoteSlave:
         use: SlaveUse | None = None,
     ) -> None:
         use = use or SlaveUse()
-        offer = description.transport(protocol)
-        offered_size = MAX_DATAGRAM if offer is None else offer.max_pdu_size
         self.name = name
         self.description = description
         self.id = number
@@ -117,7 +136,8 @@ class RemoteSlave:
         nrt = description.non_real_time
         self.steps = use.steps or (nrt.default_steps if nrt else 1)
         self.data_port = use.data_port
-        self.max_pdu_size = min(use.max_pdu_size or offered_size, offered_size)
+        self.data_on_udp = False
+        self._max_pdu_size = use.max_pdu_size
         self.exact_types = use.exact_types
         self.state: State | None = None
         self.seq = 0
@@ -128,7 +148,8 @@ class RemoteSlave:
         self.address = (host, port)
         self.parameters: dict[str, Value] = {}
         self.tuned: dict[str, Value] = {}
-        self.log: list[LogEntry] = []
+        self.log: deque[LogEntry] = deque(maxlen=MAX_LOG_ENTRIES)
+        self.log_count = 0
         self._templates = {t.id: t for t in description.log_templates}
         self.error_code: int | None = None
         self.log_answer: bytes | None = None
@@ -138,6 +159,8 @@ class RemoteSlave:
         self.received: dict[int, InputPdu] = {}
         self.run_pdus: list[InputPdu] = []
         self.init_pdus: list[InputPdu] = []
+        interval = description.heartbeat
+        self.heartbeat_s = None if interval is None else float(interval)
         self.next_beat = 0.0
         self.asking = False
         self.asked = 0.0
@@ -147,6 +170,12 @@ class RemoteSlave:
         self.output_names = [v.name for v in self.output_variables]
         self.input_variables: tuple[Variable, ...] = description.of(Causality.INPUT)
         self.reset_values()
+
+    def pdu_limit(self, protocol: TransportProtocol) -> int:
+        """Bytes of the largest data PDU that it takes and sends over a protocol."""
+        offer = self.description.transport(protocol)
+        offered = MAX_DATAGRAM if offer is None else offer.max_pdu_size
+        return min(self._max_pdu_size or offered, offered)
 
     # -- values ----------------------------------------------------------------------------
 
@@ -202,6 +231,11 @@ class RemoteSlave:
         """Newest value of one output."""
         return self.outputs[self.output_names.index(name)]
 
+    def log_since(self, count: int) -> list[LogEntry]:
+        """The kept entries that came after the first ``count`` ones."""
+        fresh = min(self.log_count - count, len(self.log))
+        return list(self.log)[len(self.log) - fresh :]
+
     def input_counters(self) -> dict[int, DataCounters]:
         """The same of what the slave received over UDP, as far as it has told after its stop."""
         return dict(
@@ -214,24 +248,30 @@ class RemoteSlave:
 
     # -- requests --------------------------------------------------------------------------
 
-    def next_stc(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
-        """Sequence id and bytes of a state change request in the state last reported."""
-        seq = self.seq
-        self.seq = (seq + 1) & 0xFFFF
-        return seq, _STC.pack(kind, seq, self.id, self.state or 0) + extra
+    def numbered(self, kind: PduType, body: bytes = b"") -> tuple[int, bytes]:
+        """Sequence id and bytes of the next request.
 
-    def next_inf(self, kind: PduType, extra: bytes = b"") -> tuple[int, bytes]:
-        """Sequence id and bytes of an information or clear request."""
+        :param body: what stands behind the head: type, sequence id, receiver and, for a change of
+            state, the state that the slave reported last
+        """
         seq = self.seq
         self.seq = (seq + 1) & 0xFFFF
-        return seq, _INF.pack(kind, seq, self.id) + extra
+        if kind < FIRST_CONFIGURATION:
+            return seq, _STC.pack(kind, seq, self.id, self.state or 0) + body
+        return seq, _INF.pack(kind, seq, self.id) + body
 
-    def next_cfg(self, kind: PduType, **fields: Any) -> tuple[int, bytes]:
-        """Sequence id and bytes of a configuration request."""
-        seq = self.seq
-        self.seq = (seq + 1) & 0xFFFF
-        pdu = Pdu(kind, {"pdu_seq_id": seq, "receiver": self.id, **fields})
-        return seq, pdu.encode()
+    # -- heartbeat ---------------------------------------------------------------------------
+
+    def beat_due(self, now: float) -> float | None:
+        """Seconds until the next INF_state must leave, at least 0; None if none has to."""
+        if self.heartbeat_s is None or self.state in (None, State.ALIVE):
+            return None
+        return max(0.0, self.next_beat - now)
+
+    def beat_sent(self, now: float) -> None:
+        """An INF_state leaves now."""
+        if self.heartbeat_s is not None:
+            self.next_beat = now + self.heartbeat_s / BEATS_PER_INTERVAL
 
     # -- what comes back ---------------------------------------------------------------------
 
@@ -249,7 +289,7 @@ class RemoteSlave:
             return
         if kind == _RSP_ACK:
             if len(data) == 4:
-                self.pending.pop(data[1] | data[2] << 8, None)
+                self._answered(data[1] | data[2] << 8, kind)
             return
         layout = LAYOUTS.get(kind)
         if layout is None or not layout.fits(len(data)):
@@ -264,15 +304,25 @@ class RemoteSlave:
             if request is not None and code not in request.tolerated:
                 raise Refusal(request, code, expected)
             return
-        if self.pending.pop(seq, None) is None:
+        if kind == PduType.RSP_state_ack and data[4] not in STATES:
+            return
+        if not self._answered(seq, kind):
             return
         if kind == PduType.RSP_state_ack:
-            self.state = STATES.get(data[4], self.state)
+            self.state = STATES[data[4]]
         elif kind == PduType.RSP_error_ack:
             self.error_code = data[4] | data[5] << 8
         elif kind == PduType.RSP_log_ack:
             self.log_answer = data[4:]
             self._take_log(data[4:], notified=False)
+
+    def _answered(self, seq: int, kind: int) -> bool:
+        """A response of this type has come; whether a request waited for it."""
+        request = self.pending.get(seq)
+        if request is None or kind != _ANSWERS.get(request.kind, _RSP_ACK):
+            return False
+        del self.pending[seq]
+        return True
 
     def take_empty(self) -> None:
         """Some slaves send an empty PDU if they have no log entries."""
@@ -283,6 +333,7 @@ class RemoteSlave:
     def _take_log(self, data: bytes, *, notified: bool) -> None:
         for entry in read_log(self.name, self._templates, data, notified=notified):
             self.log.append(entry)
+            self.log_count += 1
             if self.on_log is not None:
                 self.on_log(entry)
 

@@ -18,11 +18,13 @@ from ros2_cosim.dcp.master.sockets import MasterSockets
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, State, TransportProtocol, code_name
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, PduError
-from ros2_cosim.dcp.wire.pdu import decode
+from ros2_cosim.dcp.wire.pdu import FIRST_CONFIGURATION, FIRST_INFORMATION, decode
 from ros2_cosim.dcp.wire.states import ERROR, NON_REAL_TIME, RUN
-from ros2_cosim.dcp.wire.transport import TcpLink
+from ros2_cosim.dcp.wire.transport import TcpLink, same_machine
 
 _RUNNING = RUN | NON_REAL_TIME
+_RETRIES_PER_INTERVAL = 12
+"""Over UDP a lost INF_state is repeated so many times per longest interval of a slave."""
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _TRANSITION_CODES = frozenset(
     {
@@ -41,7 +43,6 @@ class Requests:
     :param retry_s: over UDP, a request without an answer is sent again after this time
     :param connect_wait_s: for this time [s] a refused connection is tried again
     :ivar sockets: the connections to the slaves
-    :ivar dropped: data PDUs that belong to no slave
     """
 
     def __init__(
@@ -54,7 +55,6 @@ class Requests:
         self.slaves = slaves
         self.timeout_s = timeout_s
         self.retry_s = retry_s
-        self.dropped = 0
         self.sockets = MasterSockets(
             slaves, timeout_s, connect_wait_s, self._take_control, self._take_data
         )
@@ -64,7 +64,7 @@ class Requests:
 
     def stc(self, slave: RemoteSlave, kind: PduType, extra: bytes = b"") -> None:
         """Queue a request for a change of state."""
-        self.request(slave, kind, slave.next_stc(kind, extra))
+        self.request(slave, kind, extra)
 
     def all_to(self, kind: PduType, state: State) -> None:
         """Request a change of state from all slaves and wait until all have made it."""
@@ -77,24 +77,40 @@ class Requests:
         self,
         slave: RemoteSlave,
         kind: PduType,
-        numbered: tuple[int, bytes],
+        body: bytes = b"",
         tolerated: Iterable[int] = (),
     ) -> None:
-        """Queue a request. Over UDP it leaves at once, after the answer to the earlier one."""
-        seq, data = numbered
+        """Queue a request. Over UDP it leaves at once, after the answer to the earlier one.
+
+        :param body: what stands behind receiver and state
+        :param tolerated: error codes that count as an answer
+        """
         if slave.protocol is _TCP and slave.control is None:
             raise DcpPeerLostError(
                 f"slave {slave.name!r} is not connected any more", slave=slave.name
             )
-        if slave.protocol is _UDP and slave.pending:
-            self.wait([slave], lambda: not slave.pending, "an answer")
-            if kind < 0x20:
-                data = data[:4] + bytes((slave.state or 0,)) + data[5:]
-        slave.pending[seq] = PendingRequest(kind, data, time.monotonic(), frozenset(tolerated))
+        if slave.protocol is _UDP:
+            self._await_turn(slave, kind)
+        now = time.monotonic()
+        if kind is PduType.INF_state:
+            slave.beat_sent(now)
+        seq, data = slave.numbered(kind, body)
+        slave.pending[seq] = PendingRequest(kind, data, now, frozenset(tolerated))
         if slave.control is not None:
             slave.control.post(data)
         else:
             self.sockets.send_datagram(slave, data)
+
+    def _await_turn(self, slave: RemoteSlave, kind: PduType) -> None:
+        """Wait until a request may leave over UDP, where one is under way at a time.
+
+        A heartbeat that is due goes first. While requests follow each other closely there is no
+        other moment for it, and nothing but INF_state counts as a heartbeat.
+        """
+        if slave.pending:
+            self.wait([slave], lambda: not slave.pending, "an answer")
+        if kind is not PduType.INF_state and slave.beat_due(time.monotonic()) == 0.0:
+            self.poll_state(slave)
 
     def send_data(self, slave: RemoteSlave, pdu: OutputPdu, values: list[Any]) -> None:
         """Queue a data PDU for a slave; it leaves before the requests queued after it.
@@ -131,22 +147,26 @@ class Requests:
         except Refusal as refusal:
             self._refused(slave, refusal)
 
-    def _take_data(self, data: bytes) -> None:
+    def _take_data(self, data: bytes, host: str) -> None:
+        """Take a data PDU; as the standard says, one that does not fit is dropped.
+
+        It is decoded before its sequence id counts, so that a stray one makes no loss.
+        """
         number = data[3] | data[4] << 8 if len(data) >= 5 else -1
         slave = self._routes.get(number)
         if slave is None or data[0] != PduType.DAT_input_output:
-            self.dropped += 1
+            return
+        if not same_machine(host, slave.address[0]):
+            self.sockets.stranger = host
             return
         pdu = slave.received[number]
-        if pdu.watch.take(data[1] | data[2] << 8) < 0:
-            return
         try:
-            pdu.take(data)
-        except PduError as error:
-            raise DcpError(
-                f"slave {slave.name!r} sent data_id {number} with a wrong payload: {error}",
-                slave=slave.name,
-            ) from None
+            values = pdu.decode(data)
+        except PduError:
+            pdu.watch.counters.refused += 1
+            return
+        if pdu.watch.take(data[1] | data[2] << 8) >= 0:
+            pdu.pending = values
 
     def _refused(self, slave: RemoteSlave, refusal: Refusal) -> None:
         request = refusal.request
@@ -157,12 +177,13 @@ class Requests:
                 return  # an earlier copy was taken, only its answer got lost
             if not slave.pending and request.kind is PduType.INF_state:
                 slave.seq = refusal.expected  # the slave counts from elsewhere: follow it
-                self.request(slave, request.kind, slave.next_inf(PduType.INF_state))
+                self.request(slave, request.kind)
                 self.sockets.flush(slave)
                 return
-        if slave.state in ERROR and request.kind < 0x20 and refusal.code in _TRANSITION_CODES:
+        in_transition = refusal.code in _TRANSITION_CODES
+        if in_transition and slave.state in ERROR and request.kind < FIRST_CONFIGURATION:
             raise self.error_of(slave)  # that is why it refuses
-        if slave.protocol is _UDP and refusal.code in _TRANSITION_CODES and request.tries < 20:
+        if in_transition and slave.protocol is _UDP and request.tries < 20:
             self._ask_again(slave, request)
             return
         state = slave.state.name if slave.state is not None else "an unknown state"
@@ -182,7 +203,7 @@ class Requests:
         if slave.state is before:
             time.sleep(min(self.retry_s, 0.01))
         tries = request.tries + 1
-        seq, data = slave.next_stc(request.kind, request.data[5:])
+        seq, data = slave.numbered(request.kind, request.body)
         slave.pending[seq] = PendingRequest(request.kind, data, time.monotonic(), tolerated, tries)
         self.sockets.send_datagram(slave, data)
 
@@ -232,37 +253,40 @@ class Requests:
         for slave in self.slaves.values():
             if slave.protocol is _UDP:
                 rest = min(rest, self._repeat(slave, now))
-            interval = slave.description.heartbeat
-            if interval is not None and slave.state not in (None, State.ALIVE):
-                if now >= slave.next_beat:
-                    slave.next_beat = now + float(interval) / 3
-                    self._heartbeat(slave)
-                rest = min(rest, max(0.0, slave.next_beat - now))
+            due = slave.beat_due(now)
+            if due == 0.0:
+                if not self._heartbeat(slave, now):
+                    continue
+                due = slave.beat_due(now)
+            if due is not None:
+                rest = min(rest, due)
         return rest
 
-    def _heartbeat(self, slave: RemoteSlave) -> None:
+    def _heartbeat(self, slave: RemoteSlave, now: float) -> bool:
+        """Send INF_state; False if it has to wait for an answer over UDP, where it is next."""
         for request in slave.pending.values():
-            if request.kind is PduType.INF_state:
-                if time.monotonic() - request.sent > self.timeout_s:
-                    raise self._timeout([slave], "the answer to INF_state")
-                if slave.protocol is _UDP:
-                    return
+            if request.kind is PduType.INF_state and now - request.first > self.timeout_s:
+                raise self._timeout([slave], "the answer to INF_state")
         if slave.protocol is _UDP and slave.pending:
-            return  # its repetitions keep the slave informed soon enough
-        self.request(slave, PduType.INF_state, slave.next_inf(PduType.INF_state))
+            return False
+        self.request(slave, PduType.INF_state)
         self.sockets.flush(slave)
+        return True
 
     def _repeat(self, slave: RemoteSlave, now: float) -> float:
         """Send unanswered requests of a slave on UDP again; without any, ask for its state."""
+        retry_s = self.retry_s
+        if slave.heartbeat_s is not None:
+            retry_s = min(retry_s, slave.heartbeat_s / _RETRIES_PER_INTERVAL)
         for request in slave.pending.values():
-            if now - request.sent >= self.retry_s:
+            if now - request.sent >= retry_s:
                 request.sent = now
                 request.tries += 1
                 self.sockets.send_datagram(slave, request.data)
-        if not slave.pending and slave.asking and now - slave.asked >= self.retry_s:
+        if not slave.pending and slave.asking and now - slave.asked >= retry_s:
             slave.asked = now
-            self.request(slave, PduType.INF_state, slave.next_inf(PduType.INF_state))
-        return self.retry_s
+            self.request(slave, PduType.INF_state)
+        return retry_s
 
     def await_state(self, slaves: list[RemoteSlave], state: State) -> None:
         """Wait until all of these slaves are in ``state`` and every request is answered."""
@@ -282,11 +306,10 @@ class Requests:
 
     def request_log(self, slave: RemoteSlave, category: int, most: int) -> list[LogEntry]:
         """Request the stored log entries of a slave (INF_log); the slave deletes them."""
-        before = len(slave.log)
-        extra = bytes((category, most))
-        self.request(slave, PduType.INF_log, slave.next_inf(PduType.INF_log, extra))
+        before = slave.log_count
+        self.request(slave, PduType.INF_log, bytes((category, most)))
         self.wait([slave], lambda: not slave.pending, "RSP_log_ack")
-        return slave.log[before:]
+        return slave.log_since(before)
 
     def left(self, slave: RemoteSlave) -> DcpError:
         """The error of a slave that ended its run without a request."""
@@ -294,7 +317,7 @@ class Requests:
 
     def poll_state(self, slave: RemoteSlave) -> State:
         """Ask a slave for its state (INF_state); follows its sequence ids if they differ."""
-        self.request(slave, PduType.INF_state, slave.next_inf(PduType.INF_state))
+        self.request(slave, PduType.INF_state)
         self.wait([slave], lambda: not slave.pending, "the answer to INF_state", errors=False)
         assert slave.state is not None
         return slave.state
@@ -313,7 +336,7 @@ class Requests:
             )
             slave.pending.clear()
             slave.error_code = None
-            self.request(slave, PduType.INF_error, slave.next_inf(PduType.INF_error))
+            self.request(slave, PduType.INF_error)
             self.wait(
                 [slave],
                 lambda: not slave.pending,
@@ -334,11 +357,10 @@ class Requests:
         template = slave.description.error_template()
         if template is None or not slave.description.capabilities.can_provide_log_on_request:
             return ""
-        before = len(slave.log)
-        extra = bytes((template.category, 255))
-        self.request(slave, PduType.INF_log, slave.next_inf(PduType.INF_log, extra), ErrorCode)
+        before = slave.log_count
+        self.request(slave, PduType.INF_log, bytes((template.category, 255)), ErrorCode)
         self.wait([slave], lambda: not slave.pending, "RSP_log_ack", timeout_s=limit, errors=False)
-        texts = [entry.text for entry in slave.log[before:]]
+        texts = [entry.text for entry in slave.log_since(before)]
         return f": {texts[-1]}" if texts else ""
 
     def _timeout(self, slaves: list[RemoteSlave], what: str) -> DcpTimeoutError:
@@ -349,6 +371,10 @@ class Requests:
         state = guilty.state.name if guilty.state is not None else "no state yet"
         open_requests = ", ".join(r.kind.name for r in guilty.pending.values())
         unanswered = f"; unanswered: {open_requests}" if open_requests else ""
+        if self.sockets.stranger:
+            unanswered += (
+                f"; what came from {self.sockets.stranger} was dropped, for no slave is there"
+            )
         return DcpTimeoutError(
             f"slave {guilty.name!r} is in {state}; {what} did not come within "
             f"{self.timeout_s:g} s{unanswered}",
@@ -358,6 +384,6 @@ class Requests:
 
 def _describe(request: PendingRequest) -> str:
     """Request as text: its name, and the fields of a configuration request."""
-    if not 0x20 <= request.kind < 0x80:
+    if not FIRST_CONFIGURATION <= request.kind < FIRST_INFORMATION:
         return request.kind.name
     return str(decode(request.data))

@@ -12,6 +12,7 @@ from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.data_report import tells_data
 from ros2_cosim.dcp.description.model import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
+from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.master.requests import Requests
 from ros2_cosim.dcp.wire.data_path import InputPdu, Missing
@@ -30,7 +31,6 @@ class RunOptions:
     """Choices about the run; :class:`~ros2_cosim.dcp.master.master.Master` explains them."""
 
     op_mode: OpMode = OpMode.NRT
-    stepping: str = "parallel"
     data_synchronisation: bool = False
     missing: Missing = Missing.HOLD
     data_wait_s: float = 0.2
@@ -50,7 +50,7 @@ class MasterRun:
         self._requests = requests
         self._sockets = requests.sockets
         self._options = options
-        self._coupling = CouplingPlan([], [], Fraction(0))
+        self._coupling = CouplingPlan([], Relays(), [], Fraction(0))
 
     def use(self, coupling: CouplingPlan) -> None:
         """The slaves are configured by this plan now."""
@@ -62,11 +62,13 @@ class MasterRun:
     def initialise(self, loops: int) -> None:
         """Initialization loop: afterwards ``outputs`` hold static data and initial state."""
         for _ in range(loops):
-            for slave in self._all():
-                self._send_inputs(slave)
-                self._requests.stc(slave, PduType.STC_initialize)
-            self._requests.await_state(self._all(), State.INITIALIZED)
-            self._collect(self._all(), State.CONFIGURED, initial=True)
+            self._coupling.relays.hold()
+            for batch in self._coupling.initial_batches:
+                for slave in batch:
+                    self._send_inputs(slave)
+                    self._requests.stc(slave, PduType.STC_initialize)
+                self._requests.await_state(batch, State.INITIALIZED)
+                self._collect(batch, State.CONFIGURED, initial=True)
 
     def start(self, start_time: int) -> None:
         """From CONFIGURED to RUNNING.
@@ -88,6 +90,7 @@ class MasterRun:
     def do_step(self, count: int) -> None:
         """``count`` master steps: inputs out, compute, outputs in."""
         for _ in range(count):
+            self._coupling.relays.hold()
             if self._options.data_synchronisation:
                 self._step_by_data()
             elif self._options.op_mode is not OpMode.NRT:
@@ -127,7 +130,7 @@ class MasterRun:
             self._requests.stc(slave, PduType.STC_stop)
         self._requests.await_state(chosen, State.STOPPED)
         for slave in chosen:
-            if slave.protocol is _UDP and tells_data(slave.description):
+            if slave.data_on_udp and tells_data(slave.description):
                 self._requests.request_log(slave, DATA_CATEGORY.id, _ALL_ENTRIES)
 
     # -- inside ------------------------------------------------------------------------------
@@ -144,19 +147,16 @@ class MasterRun:
         self._requests.await_state(self._all(), state)
 
     def _send_inputs(self, slave: RemoteSlave) -> None:
-        if self._coupling.relayed:
-            self._pass_on(slave)
+        self._coupling.relays.pass_on(slave)
         for pdu in slave.sent_pdus:
             self._requests.send_data(slave, pdu, slave.inputs)
 
     def _step_by_request(self) -> None:
         number = self.steps_done + 1
-        active = [s for s in self._requests.slaves.values() if number % s.every == 0]
-        if self._options.stepping == "parallel":
-            self._step_slaves(active)
-        else:
-            for slave in active:
-                self._step_slaves([slave])
+        for batch in self._coupling.batches:
+            active = [slave for slave in batch if number % slave.every == 0]
+            if active:
+                self._step_slaves(active)
 
     def _step_slaves(self, slaves: list[RemoteSlave]) -> None:
         for slave in slaves:
@@ -193,7 +193,19 @@ class MasterRun:
                 if not on_udp or self._options.missing is Missing.STOP:
                     raise
         for slave in slaves:
+            if initial:
+                self._check_initial(slave)
             self._take_outputs(slave, slave.init_pdus if initial else slave.run_pdus)
+
+    def _check_initial(self, slave: RemoteSlave) -> None:
+        """No policy can replace outputs that have never come: they would silently be zero."""
+        for pdu in slave.init_pdus:
+            if pdu.pending is None and pdu.newest is None:
+                raise DcpTimeoutError(
+                    f"slave {slave.name!r}: the outputs of its initialization (data_id "
+                    f"{pdu.data_id}) got lost; there are none before that could be used instead",
+                    slave=slave.name,
+                )
 
     def _take_outputs(self, slave: RemoteSlave, pdus: Sequence[InputPdu]) -> None:
         for pdu in pdus:
@@ -218,17 +230,8 @@ class MasterRun:
                     slave=slave.name,
                 )
 
-    def _pass_on(self, slave: RemoteSlave) -> None:
-        """Copy the newest outputs of other slaves to inputs that the master sends."""
-        for wire in self._coupling.relayed:
-            if wire.target == slave.name:
-                value = self._requests.slaves[wire.source].output(wire.output)
-                slave.set_inputs({wire.input: value})
-
     def _step_by_data(self) -> None:
-        slaves = self._all()
-        parallel = self._options.stepping == "parallel"
-        for batch in [slaves] if parallel else [[slave] for slave in slaves]:
+        for batch in self._coupling.batches:
             for slave in batch:
                 for pdu in slave.run_pdus:
                     pdu.pending = None

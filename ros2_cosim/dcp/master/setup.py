@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,6 @@ from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
 from ros2_cosim.dcp.description.data_report import tells_data
 from ros2_cosim.dcp.master.plan import (
     CouplingPlan,
-    choose_port,
     data_settings,
     parameter_settings,
     tunable_names,
@@ -20,6 +19,7 @@ from ros2_cosim.dcp.master.plan import (
 )
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
 from ros2_cosim.dcp.master.requests import Requests
+from ros2_cosim.dcp.master.routes import DataPorts
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import (
     ErrorCode,
@@ -30,7 +30,7 @@ from ros2_cosim.dcp.wire.enums import (
     TransportProtocol,
 )
 from ros2_cosim.dcp.wire.errors import DcpError, DcpTimeoutError
-from ros2_cosim.dcp.wire.pdu import encode_address
+from ros2_cosim.dcp.wire.pdu import REQUEST_HEAD, Pdu, encode_address
 from ros2_cosim.dcp.wire.states import STOPPABLE
 
 _TCP = TransportProtocol.TCP_IPv4
@@ -119,19 +119,9 @@ class Setup:
         self._sockets.flush(slave)
 
     def _send_configuration(self, plan: CouplingPlan) -> None:
-        addresses: dict[str | None, tuple[int, bytes]] = {}
-        ports: dict[str, int] = {}
-        used: set[tuple[str, int]] = set()
+        ports = DataPorts()
         for slave in self._all():
-            ports[slave.name] = choose_port(slave, slave.protocol, used)
-            addresses[slave.name] = (
-                slave.protocol,
-                encode_address(self._ip_of(slave), ports[slave.name]),
-            )
-        for slave in self._all():
-            host, port = self._sockets.data_address(slave, slave.protocol)
-            addresses[None] = (slave.protocol, encode_address(host, port))
-            self._configure_slave(slave, plan, addresses)
+            self._configure_slave(slave, plan, ports)
         self._requests.wait(
             self._all(),
             lambda: not any(s.pending for s in self._all()),
@@ -139,29 +129,26 @@ class Setup:
         )
         self._requests.all_to(PduType.STC_prepare, State.PREPARED)
         for slave in self._all():
-            self._open_inputs(slave, ports[slave.name])
+            self._open_inputs(slave, ports.of(slave, slave.protocol))
         self._requests.all_to(PduType.STC_configure, State.CONFIGURED)
 
-    def _ip_of(self, slave: RemoteSlave) -> str:
-        if slave.control is not None:
-            return str(slave.control.sock.getpeername()[0])
-        return slave.address[0]
-
-    def _configure_slave(
-        self,
-        slave: RemoteSlave,
-        plan: CouplingPlan,
-        addresses: Mapping[str | None, tuple[int, bytes]],
-    ) -> None:
+    def _configure_slave(self, slave: RemoteSlave, plan: CouplingPlan, ports: DataPorts) -> None:
         resolution = slave.resolution
+
+        def address_of(receiver: RemoteSlave | None, protocol: TransportProtocol) -> bytes:
+            if receiver is None:
+                return encode_address(*self._sockets.data_address(slave, protocol))
+            return encode_address(receiver.address[0], ports.of(receiver, protocol))
+
+        home = (slave.protocol, address_of(slave, slave.protocol))
         settings: list[tuple[PduType, Mapping[str, object]]] = [
             (
                 PduType.CFG_time_res,
                 {"numerator": resolution.numerator, "denominator": resolution.denominator},
             ),
             *parameter_settings(slave),
-            *data_settings(slave, plan.groups, addresses),
-            *tunable_settings(slave, tunable_names(slave), *addresses[slave.name]),
+            *data_settings(slave, plan.groups, address_of),
+            *tunable_settings(slave, tunable_names(slave), *home),
             *((PduType.CFG_logging, fields) for fields in slave.logging),
         ]
         template = slave.description.error_template()
@@ -171,22 +158,30 @@ class Setup:
                 "log_level": template.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
-            request = slave.next_cfg(PduType.CFG_logging, **switch)
-            self._requests.request(slave, PduType.CFG_logging, request, ErrorCode)
-        if slave.protocol is not _TCP and tells_data(slave.description):
+            self._set(slave, PduType.CFG_logging, switch, ErrorCode)
+        if slave.data_on_udp and tells_data(slave.description):
             switch = {
                 "log_category": DATA_TEMPLATE.category,
                 "log_level": DATA_TEMPLATE.level,
                 "log_mode": LogMode.ON_REQUEST,
             }
-            request = slave.next_cfg(PduType.CFG_logging, **switch)
-            self._requests.request(slave, PduType.CFG_logging, request, ErrorCode)
+            self._set(slave, PduType.CFG_logging, switch, ErrorCode)
         for kind, fields in settings:
-            tolerated: frozenset[Any] = frozenset()
-            if kind is PduType.CFG_steps and self._op_mode is OpMode.NRT:
-                tolerated = _STEPS_REFUSALS
-            self._requests.request(slave, kind, slave.next_cfg(kind, **fields), tolerated)
+            tolerates = kind is PduType.CFG_steps and self._op_mode is OpMode.NRT
+            self._set(slave, kind, fields, _STEPS_REFUSALS if tolerates else ())
         self._sockets.flush(slave)
+
+    def _set(
+        self,
+        slave: RemoteSlave,
+        kind: PduType,
+        fields: Mapping[str, object],
+        tolerated: Iterable[int],
+    ) -> None:
+        """Queue a configuration request."""
+        head = {"pdu_seq_id": 0, "receiver": slave.id}
+        body = Pdu(kind, {**head, **fields}).encode()[REQUEST_HEAD:]
+        self._requests.request(slave, kind, body, tolerated)
 
     def _open_inputs(self, slave: RemoteSlave, port: int) -> None:
         names = tunable_names(slave)
@@ -201,7 +196,7 @@ class Setup:
                     kind=PduType.DAT_parameter,
                 )
             )
-        target: Any = (self._ip_of(slave), port)
+        target: Any = (slave.address[0], port)
         if slave.protocol is _TCP:
             if port == slave.port:
                 target = slave.control

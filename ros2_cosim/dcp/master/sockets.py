@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.wire.accepted import AcceptedLinks
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.states import TRANSIENT
@@ -19,15 +20,16 @@ from ros2_cosim.dcp.wire.transport import (
     MAX_DATAGRAM,
     MAX_DATAGRAMS,
     TcpLink,
+    same_machine,
     send_datagrams,
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.endpoints import Listener
 from ros2_cosim.sockets.reactor import Reactor
 
 _CONNECT_RETRY_S = 0.1
-_FIRST_DATA, _FIRST_NOTIFICATION = int(PduType.DAT_input_output), int(PduType.NTF_state_changed)
+_FIRST_DATA = int(PduType.DAT_input_output)
 _NTF_STATE = int(PduType.NTF_state_changed)
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 _NS = 1_000_000_000
@@ -40,8 +42,10 @@ class MasterSockets:
     :param timeout_s: longest wait for a connection
     :param connect_wait_s: for this time [s] a refused connection is tried again
     :param on_control: takes a response or notification of a slave, or an empty PDU
-    :param on_data: takes a data PDU; its data_id tells where it belongs
-    :ivar dropped: datagrams of senders that are no slaves
+    :param on_data: takes a data PDU and the address of the machine that sent it; its data_id tells
+        where it belongs
+    :ivar stranger: address of the last sender that is no slave, empty without one; what comes
+        from there is dropped
     """
 
     def __init__(
@@ -50,19 +54,19 @@ class MasterSockets:
         timeout_s: float,
         connect_wait_s: float,
         on_control: Callable[[RemoteSlave, bytes], None],
-        on_data: Callable[[bytes], None],
+        on_data: Callable[[bytes, str], None],
     ) -> None:
-        self.dropped = 0
+        self.stranger = ""
         self._slaves = slaves
         self._timeout_s = timeout_s
         self._connect_wait_s = connect_wait_s
         self._on_control = on_control
         self._on_data = on_data
         self._reactor = Reactor()
-        self._by_id: dict[int, RemoteSlave] = {}
+        self._by_address: dict[tuple[str, int], RemoteSlave] = {}
         self._udp: socket.socket | None = None
-        self._listeners: dict[str, socket.socket] = {}
-        self._incoming: list[TcpLink] = []
+        self._listeners: dict[str, Listener] = {}
+        self._incoming: dict[str, AcceptedLinks] = {}
         self._expecting_loss: set[str] = set()
 
     # -- connections -------------------------------------------------------------------------
@@ -72,14 +76,15 @@ class MasterSockets:
 
         :raises DcpPeerLostError: nothing answers there
         """
-        self._by_id[slave.id] = slave
         try:
             if slave.protocol is _TCP:
                 slave.control = self._connect_control(slave)
                 slave.local_host = str(slave.control.sock.getsockname()[0])
+                slave.address = (str(slave.control.sock.getpeername()[0]), slave.port)
                 self._reactor.watch(slave.control, partial(self._read_control, slave))
             else:
                 slave.address = (socket.gethostbyname(slave.host), slave.port)
+                self._by_address[slave.address] = slave
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
                     probe.connect(slave.address)
                     slave.local_host = str(probe.getsockname()[0])
@@ -113,12 +118,24 @@ class MasterSockets:
         """Where the master listens for data of a slave."""
         if protocol is _UDP:
             return slave.local_host, int(self._open_udp().getsockname()[1])
-        listener = self._listeners.get(slave.local_host)
+        host = slave.local_host
+        listener = self._listeners.get(host)
         if listener is None:
-            listener = open_listener(slave.local_host, 0)
-            self._listeners[slave.local_host] = listener
-            self._reactor.watch(listener, partial(self._accept, listener))
-        return slave.local_host, int(listener.getsockname()[1])
+            links = AcceptedLinks(
+                self._reactor,
+                lambda link, frame: self._on_data(frame, link.host),
+                lambda link, reason: None,
+                welcomes=self._is_slave_host,
+            )
+            self._incoming[host] = links
+            listener = self._listeners[host] = links.listen(host, 0)
+        return host, listener.port
+
+    def _is_slave_host(self, host: str) -> bool:
+        known = any(same_machine(host, slave.address[0]) for slave in self._slaves.values())
+        if not known:
+            self.stranger = host
+        return known
 
     def connect_data(self, slave: RemoteSlave, host: str, port: int) -> None:
         """Open the connection for the inputs that the master sends over TCP.
@@ -156,11 +173,12 @@ class MasterSockets:
         """Close every socket; another :meth:`open` is not possible."""
         for slave in self._slaves.values():
             self.close_control(slave)
-        for sock in (*self._listeners.values(), self._udp):
-            if sock is not None:
-                self._close(sock)
-        for link in self._incoming:
-            self._close(link)
+        for listener in self._listeners.values():
+            listener.close()
+        for links in self._incoming.values():
+            links.close()
+        if self._udp is not None:
+            self._close(self._udp)
         self._listeners.clear()
         self._incoming.clear()
         self._udp = None
@@ -236,7 +254,7 @@ class MasterSockets:
 
     def _take(self, slave: RemoteSlave, frame: bytes) -> None:
         if frame and frame[0] >= _FIRST_DATA:
-            self._on_data(frame)
+            self._on_data(frame, slave.address[0])
         else:
             self._on_control(slave, frame)
 
@@ -252,35 +270,15 @@ class MasterSockets:
                 continue  # an ICMP error of an earlier send; the next read tells the rest
             kind = data[0] if data else 0
             if kind >= _FIRST_DATA:
-                self._on_data(data)
+                self._on_data(data, address[0])
                 continue
-            at = 1 if kind >= _FIRST_NOTIFICATION else 3
-            slave = self._by_id.get(data[at]) if len(data) > at else None
-            if slave is None:  # sent in ALIVE, or an empty answer: the address tells
-                slave = next((s for s in self._slaves.values() if s.address == address), None)
+            slave = self._by_address.get(address)
             if slave is None:
-                self.dropped += 1
+                self.stranger = f"{address[0]}:{address[1]}"
                 continue
             self._take(slave, data)
             if kind == _NTF_STATE and slave.state not in TRANSIENT:
                 return
-
-    def _accept(self, listener: socket.socket) -> None:
-        with suppress(OSError):
-            sock, _ = listener.accept()
-            link = TcpLink(sock)
-            self._incoming.append(link)
-            self._reactor.watch(link, partial(self._read_incoming, link))
-
-    def _read_incoming(self, link: TcpLink) -> None:
-        try:
-            frames = link.read()
-        except DcpPeerLostError:
-            self._incoming.remove(link)
-            self._close(link)
-            return
-        for frame in frames:
-            self._on_data(frame)
 
     def _read_data_link(self, slave: RemoteSlave) -> None:
         """No PDU arrives on this connection; reading only shows when it is closed."""

@@ -13,12 +13,16 @@ from ros2_cosim.dcp.wire.values import convertible
 
 @dataclass(frozen=True)
 class Wire:
-    """One connection from an output to an input of another (or the same) slave."""
+    """One connection from an output to an input of another (or the same) slave.
+
+    :ivar delayed: the input reads what the output was before the step
+    """
 
     source: str
     output: str
     target: str
     input: str
+    delayed: bool = False
 
     def __str__(self) -> str:
         return f"{self.source}.{self.output} -> {self.target}.{self.input}"

@@ -19,6 +19,7 @@ from ros2_cosim.dcp.description.model import (
     element_count,
 )
 from ros2_cosim.dcp.description.properties import PropertyChecks
+from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, largest_received
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope
@@ -32,9 +33,6 @@ from ros2_cosim.dcp.wire.values import (
     converter,
     convertible,
 )
-
-MAX_PDU_BYTES = 16 * 1024 * 1024
-"""Upper limit of a PDU in this implementation, whatever a description allows."""
 
 _OK = ErrorCode.NONE
 
@@ -67,6 +65,7 @@ class Configuration:
         self._properties = properties or PropertyChecks(description, ())
         self.control_ports = control_ports
         self._usable_host = usable_host
+        self._largest = largest_received(description)
         self._by_vr: dict[int, Variable] = {v.value_reference: v for v in description.variables}
         self.clear()
 
@@ -246,22 +245,23 @@ class Configuration:
 
     def check_sizes(self) -> ErrorCode:
         """NOT_SUPPORTED_PDU_SIZE when a data PDU cannot fit its transport."""
-        loads: list[tuple[list[Endpoint], list[tuple[int, DataType]]]] = []
+        loads: list[tuple[list[Endpoint], list[tuple[int, DataType]], int]] = []
+        most = self._largest
         for data_id, slots in self.inputs.items():
-            loads.append(([self.sources[data_id]], [(s.vr, s.source) for s in slots.values()]))
+            pairs = [(s.vr, s.source) for s in slots.values()]
+            loads.append(([self.sources[data_id]], pairs, most))
         for param_id, slots in self.tunables.items():
-            loads.append(
-                ([self.param_sources[param_id]], [(s.vr, s.source) for s in slots.values()])
-            )
+            pairs = [(s.vr, s.source) for s in slots.values()]
+            loads.append(([self.param_sources[param_id]], pairs, most))
         for data_id, vrs in self.outputs.items():
             pairs = [(vr, self._by_vr[vr].data_type) for vr in vrs.values()]
-            loads.append((self.targets[data_id], pairs))
-        for endpoints, pairs in loads:
+            loads.append((self.targets[data_id], pairs, MAX_PDU_BYTES))
+        for endpoints, pairs, most in loads:
             size = HEADER.size + sum(self._bytes_of(vr, kind) for vr, kind in pairs)
             for endpoint in endpoints:
                 transport = self.description.transport(endpoint.protocol)
                 limit = transport.max_pdu_size if transport else MAX_PDU_BYTES
-                if size > min(limit, MAX_PDU_BYTES):
+                if size > min(limit, most):
                     return ErrorCode.NOT_SUPPORTED_PDU_SIZE
         for variable in self.description.variables:
             count = element_count(variable, self.structural)

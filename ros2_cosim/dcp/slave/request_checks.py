@@ -7,7 +7,7 @@ from ros2_cosim.dcp.description.model import Capabilities
 from ros2_cosim.dcp.slave.configuration import Configuration, address_length
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
-from ros2_cosim.dcp.wire.states import ALLOWED, RUN, TRANSIENT
+from ros2_cosim.dcp.wire.states import ALLOWED, ERROR, RUN, TRANSIENT
 
 _P = PduType
 _NETWORK_PART = {_P.CFG_target_network_information: 0, _P.CFG_source_network_information: 1}
@@ -44,10 +44,12 @@ def length_fits(kind: int, data: bytes, configuration: Configuration) -> bool:
 def state_code(kind: int, data: bytes, state: State, busy: bool) -> ErrorCode:
     """Whether the request is allowed in this state, and for STC whether state_id agrees.
 
-    :param busy: a callback of the model is running
+    :param busy: a callback of the model is running; in the error states that is no transition
+        which a request has begun
     """
     is_stc = kind < 0x20
-    if busy and is_stc and kind != _P.STC_stop and not (kind == _P.STC_run and state in RUN):
+    free = kind == _P.STC_stop or (kind == _P.STC_run and state in RUN) or state in ERROR
+    if busy and is_stc and not free:
         return ErrorCode.PROTOCOL_ERROR_STATE_TRANSITION_IN_PROGRESS
     if state not in ALLOWED[PduType(kind)]:
         if is_stc and state in TRANSIENT:

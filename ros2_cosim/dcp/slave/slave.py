@@ -31,7 +31,7 @@ from ros2_cosim.dcp.slave.state_machine import StateMachine
 from ros2_cosim.dcp.wire.data_path import DataCounters
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS
-from ros2_cosim.dcp.wire.states import NORMAL_OPERATION
+from ros2_cosim.dcp.wire.states import NORMAL_OPERATION, STOPPABLE
 from ros2_cosim.dcp.wire.ticks import TickPlan
 
 _STATE_ACK = struct.Struct("<BHBB")
@@ -226,6 +226,15 @@ class Slave:
         self.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, f"the master was lost: {reason}")
         self._registration.master = None
         return True
+
+    def is_master(self, origin: Any) -> bool:
+        """Whether the slave is registered, over this connection."""
+        return self.state is not State.ALIVE and origin is self._registration.master
+
+    @property
+    def expects_data(self) -> bool:
+        """Whether other slaves may have opened connections, over which data come later."""
+        return self.state in STOPPABLE
 
     def leave(self) -> None:
         """The process is about to end: bring the model to a safe state first."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.slave.configuration import MAX_PDU_BYTES
+from ros2_cosim.dcp.description.sizes import largest_received
 from ros2_cosim.dcp.slave.interfaces import Endpoint
+from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, AcceptedLinks
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.transport import (
@@ -25,12 +25,11 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.endpoints import Listener
 from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
 _TCP = TransportProtocol.TCP_IPv4
 CONNECT_TIMEOUT_S = 5.0
-MAX_CONNECTIONS = 64
 _FIRST_ANSWER, _FIRST_DATA = int(PduType.RSP_ack), int(PduType.DAT_input_output)
 _COMPUTING = frozenset({int(PduType.STC_initialize), int(PduType.STC_do_step)})
 
@@ -43,6 +42,13 @@ class PduReceiver(Protocol):
 
     def connection_lost(self, origin: Any, reason: str) -> bool:
         """A connection is lost; returns True if it was the master's."""
+
+    def is_master(self, origin: Any) -> bool:
+        """Whether the slave is registered over this connection."""
+
+    @property
+    def expects_data(self) -> bool:
+        """Whether other slaves may have opened connections, over which data come later."""
 
     def fail(self, code: int, text: str) -> None:
         """Data cannot be sent: go to the error state."""
@@ -70,14 +76,21 @@ class SlaveSockets:
         self.host = host
         self._reactor = reactor
         self._description = description
-        limit = description.tcp.max_pdu_size if description.tcp else MAX_PDU_BYTES
-        self._max_frame = min(limit, MAX_PDU_BYTES)
-        self._listener: socket.socket | None = None
+        largest = largest_received(description)
+        self.links = AcceptedLinks(
+            reactor,
+            self._take_request,
+            self._lost,
+            keeps=self._is_master,
+            hurries=lambda: not self._receiver.expects_data,
+            max_frame=largest,
+        )
+        self._data_links = AcceptedLinks(reactor, self._take_data, self._lost, max_frame=largest)
+        self._listener: Listener | None = None
         self._udp: socket.socket | None = None
         self._bind(port)
-        self._links: set[TcpLink] = set()
         self._data_sockets: list[socket.socket] = []
-        self._data_links: list[TcpLink] = []
+        self._data_listeners: list[Listener] = []
         self._outgoing: dict[Endpoint, TcpLink | _UdpPeer] = {}
         self._dirty: set[TcpLink] = set()
         self._datagrams: list[tuple[_UdpPeer, bytes]] = []
@@ -92,8 +105,8 @@ class SlaveSockets:
         for attempt in range(attempts):
             try:
                 if self._description.tcp is not None:
-                    self._listener = open_listener(self.host, port)
-                    self.port = int(self._listener.getsockname()[1])
+                    self._listener = self.links.listen(self.host, port)
+                    self.port = self._listener.port
                 if self._description.udp is not None:
                     self._udp = udp_socket(self.host, self.port if self._listener else port)
                     self.port = int(self._udp.getsockname()[1])
@@ -114,52 +127,36 @@ class SlaveSockets:
         :param master_lost: called with the reason when the master's connection is gone
         """
         self._receiver, self._master_lost = receiver, master_lost
-        if self._listener is not None:
-            self._reactor.watch(self._listener, partial(self._accept, self._listener, True))
         if self._udp is not None:
             self._reactor.watch(self._udp, partial(self._read_udp, self._udp))
 
     def close(self) -> None:
         """Close every socket."""
         self.close_data()
-        for sock in (*self._links, self._listener, self._udp):
-            if sock is not None:
-                self._close(sock)
-        self._links.clear()
+        self.links.close()
+        if self._listener is not None:
+            self._listener.close()
+        if self._udp is not None:
+            self._close(self._udp)
 
-    def _close(self, sock: TcpLink | socket.socket) -> None:
+    def _close(self, sock: socket.socket) -> None:
         self._reactor.forget(sock)
         sock.close()
 
     # -- receiving ---------------------------------------------------------------------------
 
-    def _accept(self, listener: socket.socket, control: bool) -> None:
-        with suppress(OSError):
-            sock, _ = listener.accept()
-            if len(self._links) + len(self._data_links) >= MAX_CONNECTIONS:
-                sock.close()
-                return
-            link = TcpLink(sock, self._max_frame)
-            if control:
-                self._links.add(link)
-            else:
-                self._data_links.append(link)
-            self._reactor.watch(link, partial(self._read_tcp, link, control))
-
-    def _read_tcp(self, link: TcpLink, control: bool) -> None:
-        try:
-            frames = link.read()
-        except DcpPeerLostError as error:
-            self.drop(link, str(error))
-            return
-        receive = self._receiver.receive
-        for frame in frames:
-            if not frame:
-                continue
+    def _take_request(self, link: TcpLink, frame: bytes) -> None:
+        if frame:
             if frame[0] in _COMPUTING:
                 self._drain(link)
-            if control or frame[0] >= _FIRST_DATA:
-                receive(frame, link)
+            self._receiver.receive(frame, link)
+
+    def _take_data(self, link: TcpLink, frame: bytes) -> None:
+        if frame and frame[0] >= _FIRST_DATA:
+            self._receiver.receive(frame, link)
+
+    def _is_master(self, link: TcpLink) -> bool:
+        return self._receiver.is_master(link)
 
     def _drain(self, current: Descriptor) -> None:
         """Read all other sockets before a computation begins.
@@ -177,13 +174,8 @@ class SlaveSockets:
         finally:
             self._draining = False
 
-    def drop(self, link: TcpLink, reason: str) -> None:
-        """Close a connection, because it is lost or not wanted any more."""
-        self._links.discard(link)
-        if link in self._data_links:
-            self._data_links.remove(link)
+    def _lost(self, link: TcpLink, reason: str) -> None:
         self._dirty.discard(link)
-        self._close(link)
         if self._receiver.connection_lost(link, reason):
             self._dirty.discard(link)
             self._master_lost(reason)
@@ -205,7 +197,7 @@ class SlaveSockets:
                     self._peers.clear()
                 peer = self._peers[address] = _UdpPeer(sock, address)
             kind = data[0]
-            if kind in _COMPUTING and (self._links or self._data_sockets):
+            if kind in _COMPUTING and (self.links or self._data_sockets or self._data_listeners):
                 self._drain(sock)
             self._receiver.receive(data, peer)
             if kind < _FIRST_ANSWER:
@@ -263,7 +255,7 @@ class SlaveSockets:
             try:
                 link.flush()
             except DcpPeerLostError as error:
-                self.drop(link, str(error))
+                self.links.drop(link, str(error))
 
     # -- data connections --------------------------------------------------------------------
 
@@ -284,13 +276,12 @@ class SlaveSockets:
                 continue
             opened.add(endpoint)
             if endpoint.protocol == _TCP:
-                sock = open_listener(endpoint.host, endpoint.port)
-                on_readable = partial(self._accept, sock, False)
+                listener = self._data_links.listen(endpoint.host, endpoint.port)
+                self._data_listeners.append(listener)
             else:
                 sock = udp_socket(endpoint.host, endpoint.port)
-                on_readable = partial(self._read_data_udp, sock)
-            self._data_sockets.append(sock)
-            self._reactor.watch(sock, on_readable)
+                self._data_sockets.append(sock)
+                self._reactor.watch(sock, partial(self._read_data_udp, sock))
 
     def _is_control(self, endpoint: Endpoint) -> bool:
         open_here = self._listener if endpoint.protocol == _TCP else self._udp
@@ -320,9 +311,10 @@ class SlaveSockets:
             if isinstance(target, TcpLink):
                 target.close()
         self._outgoing.clear()
-        for link in self._data_links:
-            self._close(link)
-        self._data_links.clear()
+        self._data_links.close()
+        for listener in self._data_listeners:
+            listener.close()
+        self._data_listeners.clear()
         for sock in self._data_sockets:
             self._close(sock)
         self._data_sockets.clear()

@@ -124,13 +124,20 @@ class InputPdu:
 
         :raises PduError: wrong length or undecodable
         """
-        values = self.codec.unpack(data, HEADER.size)
+        self.pending = self.decode(data)
+
+    def decode(self, data: bytes) -> Sequence[Value]:
+        """The values in the payload of ``data``, converted; nothing is kept.
+
+        :raises PduError: wrong length or undecodable
+        """
+        values: Sequence[Value] = self.codec.unpack(data, HEADER.size)
         if not self._plain:
             values = [
                 value if convert is None else convert(value)
                 for value, convert in zip(values, self.converters, strict=True)
             ]
-        self.pending = values
+        return values
 
     def apply(self, target: list[Value]) -> None:
         """Move the pending values to their places in ``target``."""

@@ -108,6 +108,11 @@ def _layout(kind: PduType, text: str, tail: str | None) -> Layout:
 
 LAYOUTS: dict[int, Layout] = {int(k): _layout(k, *row) for k, row in _TABLE.items()}
 
+REQUEST_HEAD, STATE_CHANGE_HEAD = 4, 5
+"""Bytes of a request up to the receiver, and of a change of state up to its state_id."""
+FIRST_CONFIGURATION, FIRST_INFORMATION = 0x20, 0x80
+"""Smallest types of CFG and INF PDUs; those of STC are below."""
+
 ADDRESS = struct.Struct("<HI")
 """IPv4 transport part: port, then the address as a number, both little endian."""
 

@@ -28,6 +28,7 @@ _RECEIVE_BUFFER = 1 << 20
 _SOL_UDP, _UDP_SEGMENT = 17, 103
 _SEGMENT = struct.Struct("=H")
 _can_segment = sys.platform == "linux"
+_LOOPBACK = "127."
 
 
 class FrameReader:
@@ -40,6 +41,11 @@ class FrameReader:
         self.limit = limit
         self._rest = bytearray()
         self._needed = 4
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a PDU that has not arrived completely."""
+        return len(self._rest)
 
     def feed(self, data: bytes) -> list[bytes]:
         """PDUs that are complete with ``data``, in order; an announced length of 0 gives b"".
@@ -76,12 +82,15 @@ class TcpLink:
 
     Writes are collected by :meth:`post` and leave together at :meth:`flush`, so that the
     answers to one request travel in one segment.
+
+    :ivar host: address of the other side's machine
     """
 
     def __init__(self, sock: socket.socket, limit: int = MAX_FRAME) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock = sock
+        self.host = _peer_host(sock)
         self.reader = FrameReader(limit)
         self.alive = True
         self._waiting: list[bytes] = []
@@ -146,6 +155,18 @@ class TcpLink:
         self.alive = False
         with suppress(OSError):
             self.sock.close()
+
+
+def _peer_host(sock: socket.socket) -> str:
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:  # it is gone already; the next read tells
+        return ""
+
+
+def same_machine(one: str, other: str) -> bool:
+    """Whether two IPv4 addresses belong to one machine as far as they tell: all of loopback do."""
+    return one == other or (one.startswith(_LOOPBACK) and other.startswith(_LOOPBACK))
 
 
 def tcp_connect(host: str, port: int, timeout_s: float) -> TcpLink:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How data travel between two slaves: by which transport protocol, to which port."""
+
+from __future__ import annotations
+
+from ros2_cosim.dcp.master.remote import RemoteSlave
+from ros2_cosim.dcp.wire.enums import TransportProtocol
+from ros2_cosim.dcp.wire.errors import WiringError
+
+_TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+
+
+def common_protocol(source: RemoteSlave, target: RemoteSlave) -> TransportProtocol | None:
+    """The protocol for data from one slave to another, None if they have none in common.
+
+    That over which the receiver is controlled comes first, for there it surely listens; then that
+    of the sender.
+    """
+    for protocol in (target.protocol, source.protocol, _TCP, _UDP):
+        if all(slave.description.transport(protocol) for slave in (source, target)):
+            return protocol
+    return None
+
+
+class DataPorts:
+    """The ports on which slaves receive data, each chosen once per protocol."""
+
+    def __init__(self) -> None:
+        self._chosen: dict[tuple[str, TransportProtocol], int] = {}
+        self._used: set[tuple[str, int]] = set()
+
+    def of(self, slave: RemoteSlave, protocol: TransportProtocol) -> int:
+        """The port of a slave.
+
+        :raises WiringError: all offered ports are taken by other slaves of the same host
+        """
+        key = (slave.name, protocol)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(slave, protocol)
+        return self._chosen[key]
+
+    def _choose(self, slave: RemoteSlave, protocol: TransportProtocol) -> int:
+        """A given one, one of those it offers, or its control port.
+
+        Over TCP an offered port is preferred, because some slaves close their control
+        connection together with the data connections on the same port.
+        """
+        if slave.data_port is not None:
+            return slave.data_port
+        transport = slave.description.transport(protocol)
+        ports = transport.data if transport else None
+        control = slave.port
+        if protocol is not slave.protocol and transport is not None and transport.port:
+            control = transport.port
+        own = ports is None or ports.allows(control)
+        if protocol is _UDP and own:
+            return control
+        for low, high in ports.ranges if ports else ():
+            for port in range(low, high + 1):
+                if port != control and (slave.host, port) not in self._used:
+                    self._used.add((slave.host, port))
+                    return port
+        if own:
+            return control
+        raise WiringError(f"slave {slave.name!r} offers no free port for data")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The heartbeat of a master: INF_state in time, whatever else it sends."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from support.dcp_models import Offset, running
+
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.slave.registration import Registration
+from ros2_cosim.dcp.wire.enums import TransportProtocol
+
+TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+INTERVAL_S = 1000.0
+"""No test lasts so long: what the slave misses is told by the clock of the test alone."""
+STEP_S = 40.0
+STEPS = 200
+
+
+class HandClock:
+    """The master's clock, which stands still but for :meth:`pass_time`."""
+
+    def __init__(self) -> None:
+        self.now = 1.0
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("transport", [TCP, UDP])
+@pytest.mark.parametrize("slaves", [1, 3])
+def test_no_interval_passes_without_inf_state_while_stepping(
+    transport: TransportProtocol, slaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = HandClock()
+    fake = SimpleNamespace(monotonic=lambda: clock.now, sleep=time.sleep)
+    monkeypatch.setattr("ros2_cosim.dcp.master.requests.time", fake)
+    beats: dict[int, list[float]] = {}
+    beat = Registration.beat
+
+    def counted(registration: Registration, now: float) -> None:
+        beats.setdefault(registration.slave_id, []).append(clock.now)
+        beat(registration, now)
+
+    monkeypatch.setattr(Registration, "beat", counted)
+    description = describe(Offset, heartbeat=Fraction(int(INTERVAL_S)))
+    served = [running(Offset(), description) for _ in range(slaves)]
+    started = [one.__enter__() for one in served]
+    try:
+        with Master(timeout_s=1e9, retry_s=1e9) as master:
+            for number, one in enumerate(started):
+                name = f"slave{number}"
+                master.add_slave(description, port=one.port, transport=transport, name=name)
+            master.configure()
+            master.run()
+            for _ in range(STEPS):
+                clock.pass_time(STEP_S)
+                master.do_step()
+            master.stop()
+    finally:
+        for one in served:
+            one.__exit__(None, None, None)
+    assert len(beats) == slaves
+    for times in beats.values():
+        gaps = [later - now for now, later in zip(times, [*times[1:], clock.now], strict=True)]
+        # A third of the interval, and the step in which it becomes due.
+        assert max(gaps) <= INTERVAL_S / 3 + STEP_S

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slaves with different transports in one co-simulation: data take a way that both offer."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from support.dcp_models import Offset, Running, Sine, running, sine_description
+
+from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.package import write_package
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_cosimulation
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.slave.declare import describe
+from ros2_cosim.dcp.wire.enums import TransportProtocol
+
+TCP, UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
+STEPS = 20
+Offer = tuple[TransportProtocol, ...]
+
+
+def offering(description: SlaveDescription, offer: Offer) -> SlaveDescription:
+    return replace(
+        description,
+        tcp=description.tcp if TCP in offer else None,
+        udp=description.udp if UDP in offer else None,
+    )
+
+
+@contextmanager
+def loop(
+    sine: tuple[Offer, TransportProtocol],
+    offset: tuple[Offer, TransportProtocol],
+    stepping: str = "parallel",
+) -> Iterator[tuple[Master, Running, Running]]:
+    """The closed loop of two slaves that offer some protocols and are controlled over one."""
+    one = offering(sine_description(name="sine"), sine[0])
+    two = offering(describe(Offset, name="offset", resolutions=(Fraction(1, 100),)), offset[0])
+    with (
+        running(Sine(), one) as first,
+        running(Offset(), two) as second,
+        Master(timeout_s=30, stepping=stepping) as master,
+    ):
+        master.add_slave(one, port=first.port, transport=sine[1])
+        master.add_slave(two, port=second.port, transport=offset[1])
+        master.connect("sine.y", "offset.u")
+        master.connect("offset.y", "sine.a")
+        yield master, first, second
+
+
+@pytest.mark.parametrize("stepping", ["parallel", "sequential"])
+@pytest.mark.parametrize(
+    ("sine", "offset", "passes_on"),
+    [
+        (((UDP,), UDP), ((TCP, UDP), TCP), False),
+        (((TCP, UDP), TCP), ((UDP,), UDP), False),
+        (((TCP, UDP), TCP), ((TCP, UDP), UDP), False),
+        (((TCP,), TCP), ((TCP, UDP), UDP), False),
+        (((TCP,), TCP), ((UDP,), UDP), True),
+        (((UDP,), UDP), ((TCP,), TCP), True),
+    ],
+)
+def test_every_mixture_of_transports_gives_the_same(
+    sine: tuple[Offer, TransportProtocol],
+    offset: tuple[Offer, TransportProtocol],
+    passes_on: bool,
+    stepping: str,
+) -> None:
+    with loop(sine, offset, stepping) as (master, first, second):
+        master.configure()
+        one, two = master.slaves.values()
+        # Inputs that the master sends: only where no protocol is common.
+        assert bool(one.input_names) == bool(two.input_names) == passes_on
+        master.initialise()
+        # Both used the start values of their inputs: nothing had been sent before.
+        y, z = math.sin(10.0), 1.0
+        assert (one.outputs[0], two.outputs[0]) == (y, z)
+        master.run()
+        for _ in range(STEPS):
+            master.do_step()
+            if stepping == "parallel":
+                y, z = math.sin(z), y + 1.0
+            else:
+                y = math.sin(z)
+                z = y + 1.0
+            assert (one.outputs[0], two.outputs[0]) == (y, z)
+        master.stop()
+        if not passes_on:
+            counted = [c for s in (one, two) for c in s.input_counters().values()]
+            assert all(c.lost == 0 for c in counted)
+    assert first.error is second.error is None
+
+
+def test_the_example_of_a_plant_on_udp_and_a_model_here(tmp_path: Path) -> None:
+    """As in the documentation: one slave elsewhere with UDP only, one made by the master."""
+    plant = offering(sine_description(name="plant"), (UDP,))
+    (tmp_path / "plant.dcpx").write_bytes(description_bytes(plant))
+    write_package(plant, tmp_path / "plant.dcp")
+    (tmp_path / "local.py").write_text("from support.dcp_models import Offset  # noqa: F401\n")
+    with running(Sine(), plant) as slave:
+        (tmp_path / "loop.yaml").write_text(
+            textwrap.dedent(f"""
+            step: 1/100
+            steps: 5
+            slaves:
+              plant: {{description: plant.dcpx, port: {slave.port}, transport: udp}}
+              controller: {{model: "local.py:Offset"}}
+            connections: [plant.y -> controller.u, controller.y -> plant.a]
+            """)
+        )
+        settings = load_cosimulation(tmp_path / "loop.yaml")
+        with (tmp_path / "out.csv").open("w") as out:
+            assert run_cosimulation(settings, out) == 5
+    with (tmp_path / "out.csv").open() as lines:
+        rows = [line.strip().split(",") for line in lines][1:]
+    y, z = math.sin(10.0), 1.0
+    for row in rows:
+        assert (float(row[2]), float(row[3])) == (y, z)
+        y, z = math.sin(z), y + 1.0
+
+
+def test_local_slaves_are_controlled_over_tcp_as_before(tmp_path: Path) -> None:
+    (tmp_path / "local.py").write_text("from support.dcp_models import Offset  # noqa: F401\n")
+    (tmp_path / "one.yaml").write_text(
+        "steps: 0\nslaves: {only: {model: 'local.py:Offset'}}\nconnections: []\n"
+    )
+    with prepared(load_cosimulation(tmp_path / "one.yaml")) as master:
+        assert master.slaves["only"].protocol is TCP

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CARLA slave on another host: a network namespace, joined to this one by a virtual cable."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import load_scenario
+
+ROOT = Path(__file__).parents[2]
+PLATOON = ROOT / "config" / "platoon.yaml"
+SHORT = "duration=500ms"
+COSIM = [sys.executable, "-m", "ros2_cosim.cli.main"]
+#: Addresses of the two ends; the numbers differ between test sessions that run side by side.
+NET = f"10.{os.getpid() // 250 % 250}.{os.getpid() % 250}"
+NEAR, FAR = f"{NET}.1", f"{NET}.2"
+
+
+@pytest.fixture
+def far_host() -> Iterator[list[str]]:
+    """Words before a command that runs on the other host."""
+    name, cable = f"far{os.getpid()}", (f"fn{os.getpid()}", f"ff{os.getpid()}")
+    there = ["ip", "netns", "exec", name]
+    steps = (
+        ["ip", "netns", "add", name],
+        ["ip", "link", "add", cable[0], "type", "veth", "peer", "name", cable[1], "netns", name],
+        ["ip", "address", "add", f"{NEAR}/24", "dev", cable[0]],
+        ["ip", "link", "set", cable[0], "up"],
+        [*there, "ip", "address", "add", f"{FAR}/24", "dev", cable[1]],
+        [*there, "ip", "link", "set", cable[1], "up"],
+    )
+    try:
+        for words in steps:
+            try:
+                done = subprocess.run(words, capture_output=True, text=True, check=False)
+            except OSError as error:
+                pytest.skip(f"no network namespaces here: {error}")
+            if done.returncode:
+                pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+        yield there
+    finally:
+        for words in (["ip", "link", "del", cable[0]], ["ip", "netns", "del", name]):
+            try:
+                subprocess.run(words, capture_output=True, check=False)
+            except OSError:
+                break
+
+
+@pytest.mark.usefixtures("nothing_left", "ros_domain")
+def test_the_world_on_another_host_gives_the_same_trace(
+    far_host: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("rclpy")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    expected = run_inproc(load_scenario(PLATOON, [SHORT]), tmp_path / "near", record=False)
+    serve = [*COSIM, "dcp", "serve", "--world", str(PLATOON), "--set", SHORT]
+    slave = subprocess.Popen(
+        [*far_host, *serve, "--host", FAR, "--port", "9000"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert slave.stdout is not None
+        assert slave.stdout.readline() == f"carla listens on {FAR}:9000\n"
+        settings = [SHORT]
+        for key, value in (("host", FAR), ("port", "9000")):
+            settings.append(f"participants.world.parameters.dcp.{key}={value}")
+        words = [word for setting in settings for word in ("--set", setting)]
+        done = subprocess.run(
+            [*COSIM, "run", str(PLATOON), "--shape", "composed", *words]
+            + ["--out", str(tmp_path / "run")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3, done.stdout + done.stderr  # too short for its verdicts
+        output, _ = slave.communicate(timeout=60)
+        assert (slave.returncode, output) == (0, "")
+    finally:
+        slave.kill()
+        slave.communicate()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["trace_sha256"] == expected.trace_sha256
+    assert summary["repeatable"] is True
