@@ -17,7 +17,6 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
@@ -140,8 +139,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
-        data = json_value(text)
-    except ValueError as error:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where}: not JSON: {error}") from None
     if not isinstance(data, dict):
         raise ConfigurationError(f"{where}: found {text.strip()[:60]!r}; allowed is an object")
