@@ -41,6 +41,8 @@ _P = ParamSpec("_P")
 
 #: Refused messages of one topic that are worth a line: a flood must not become one of lines.
 _TOLD = frozenset(10**power for power in range(19))
+#: A publisher is found before the name of its node is.
+_UNNAMED = "a node whose name is not known yet"
 #: Variables that say where files of rclpy's log go.
 _LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
 _NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
@@ -313,7 +315,9 @@ class Session:
         if count not in _TOLD:
             return
         publishers = {
-            f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            _UNNAMED
+            if "UNKNOWN" in info.node_name
+            else f"{info.node_namespace.rstrip('/')}/{info.node_name}"
             for info in self.node.get_publishers_info_by_topic(topic)
         }
         print(
