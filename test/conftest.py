@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 SLOW_PLACES = (
     "bench",
     "runs",
+    "simulation",
     "tutorials",
     "carla_bridge/test_client_world.py",
     "carla_headless/test_client.py",

@@ -50,6 +50,7 @@ class Catalogue:
         self._records: dict[str, type] = {}
         self._names: dict[type, str] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
+        self._codecs: dict[tuple[str, str, tuple[tuple[str, str], ...]], Codec] = {}
 
     def define(self, type_name: str, text: str) -> None:
         """Make a message type known that is not installed, e.g. one that others are built of.
@@ -134,13 +135,19 @@ class Catalogue:
         return iter(sorted(self._records))
 
     def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> Codec:
-        """A codec for one port.
+        """A codec for one port; ports with equal messages share it, for it keeps nothing.
 
         :param frame_id: written to the header
         :param constants: values of other texts that the record lacks, by their path with
             ``.`` as ``__`` (``child_frame_id=...``)
         :raises ConfigurationError: unknown type, or a constant that the message lacks
         """
+        key = type_name, frame_id, tuple(sorted(constants.items()))
+        if key not in self._codecs:
+            self._codecs[key] = self._make_codec(type_name, frame_id, constants)
+        return self._codecs[key]
+
+    def _make_codec(self, type_name: str, frame_id: str, constants: Mapping[str, str]) -> Codec:
         record = self.record(type_name)
         has_header, has_seq, skip = self._lead(type_name)
         structure = bind(type_name, record, self.fields, paths=self._paths[type_name], skip=skip)
@@ -221,6 +228,7 @@ class Catalogue:
     def _tie(self, type_name: str, record: type, paths: Mapping[str, str] | None = None) -> None:
         self._records[type_name] = record
         self._names[record] = type_name
+        self._codecs.clear()
         self._paths[type_name] = paths
 
     def _lead(self, type_name: str) -> tuple[bool, bool, int]:

@@ -15,9 +15,12 @@ _SAID = ("figures", "verdicts", "realtime", "not_repeatable")
 
 
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
-    """Activations, trace hash, compute time; what the model says."""
+    """Activations, trace hash, compute time, messages sent by each port; what the model says."""
     report = runtime.model.report()
-    details: dict[str, Any] = {"times": runtime.trace.times}
+    details: dict[str, Any] = {
+        "times": runtime.trace.times,
+        "sent": {port.name: runtime.sent(port.name)[0] for port in runtime.spec.outputs},
+    }
     said = report._asdict()
     details |= {k: said[k] for k in _SAID if said[k] is not None}
     read = {i.port: i.first_read for i in runtime.inboxes if i.first_read is not None}

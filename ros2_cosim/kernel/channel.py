@@ -115,6 +115,13 @@ class Channel:
         """Learn from the owner of the clock that nothing comes before ``time``."""
         self._raise(time)
 
+    def has_all(self, sent: int) -> bool:
+        """Whether everything is here that the writer has sent, or nothing more will come.
+
+        :param sent: how many messages the writer has sent
+        """
+        return self._closed or self.received >= sent
+
     def close(self) -> None:
         """The writer is gone, and the run goes on as if nothing more came."""
         self._closed = True

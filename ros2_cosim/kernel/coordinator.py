@@ -27,6 +27,8 @@ class Coordinator:
     :param enters: participants that enter later -> when [ns]; the horizon does not pass that
         time before :meth:`arrived` is called for the participant
     :param free: participants that enter when :meth:`admit` lets them, and gate nothing before
+    :param entry_step_ns: these enter at multiples of this only; readers that know that count on
+        more silence than the horizon alone would promise
     :raises ConfigurationError: the window is negative or exceeds the stop latency
     """
 
@@ -39,6 +41,7 @@ class Coordinator:
         stop_latency_ns: int,
         enters: Mapping[str, int] | None = None,
         free: Collection[str] = (),
+        entry_step_ns: int = 1,
     ) -> None:
         if stop_latency_ns <= 0:
             raise ConfigurationError(
@@ -61,6 +64,7 @@ class Coordinator:
         self._at_least = 0
         # The horizon is exclusive: one nanosecond lets run what is due now.
         self.window_ns = max(run_ahead_ns, 1)
+        self._entry_step_ns = entry_step_ns
         self._duration_ns = duration_ns
         self._stop_latency_ns = stop_latency_ns
         self._position = {name: i for i, name in enumerate(self._bounds)}
@@ -118,11 +122,11 @@ class Coordinator:
         self._awaited.pop(participant, None)
 
     def free_entry(self, allowed_ns: int) -> int:
-        """Entry of a participant that comes now: the first time that none may have reached.
+        """Entry of a participant that comes now: the first step that none may have reached.
 
         :param allowed_ns: the largest horizon that was published
         """
-        return max(allowed_ns, self.time, 0)
+        return entry_step(max(allowed_ns, self.time, 0), self._entry_step_ns)
 
     def admit(self, participant: str, enter_ns: int) -> None:
         """A participant with free entry takes part from that time on."""
@@ -171,3 +175,8 @@ class Coordinator:
             self.end = time
             self._duration_ns = time
             self.stop_reason = reason
+
+
+def entry_step(time: int, step_ns: int) -> int:
+    """The first multiple of a step [ns] at or after a time [ns]."""
+    return -(-time // step_ns) * step_ns

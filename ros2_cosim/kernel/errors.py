@@ -56,6 +56,8 @@ class AbortOrigin(Enum):
     REQUEST = "request"
     #: Another process, which reports the cause.
     ELSEWHERE = "elsewhere"
+    #: Another process, which cannot be reached any more to report the cause.
+    UNREACHABLE = "unreachable"
 
 
 class Aborted(RunError):
@@ -85,8 +87,14 @@ class Cancelled(Exception):
 def begun_elsewhere(error: BaseException) -> bool:
     """Whether an error only passes on an end that began outside of the process."""
     if isinstance(error, Aborted):
-        return error.origin is AbortOrigin.ELSEWHERE
+        return error.origin in (AbortOrigin.ELSEWHERE, AbortOrigin.UNREACHABLE)
     return isinstance(error, Cancelled)
+
+
+def reported_elsewhere(error: BaseException) -> bool:
+    """Whether another process reports the cause of an error."""
+    unreachable = isinstance(error, Aborted) and error.origin is AbortOrigin.UNREACHABLE
+    return begun_elsewhere(error) and not unreachable
 
 
 class LifecycleError(RunError):

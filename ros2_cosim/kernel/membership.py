@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.channel import Channel, SequenceNumbers
-from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.coordinator import Coordinator, entry_step
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import State
@@ -266,13 +266,16 @@ class MembershipView:
     The owner of the clock tells a reader two things that the graph cannot say: when a participant
     with free entry enters, and that one which the run does not need is gone. Both come together
     with the horizon, in order: while such a participant has not entered, no message of it is
-    stamped before the horizon that was published.
+    stamped before the horizon that was published, nor before the step that follows it. In lockstep
+    the horizon itself is only a nanosecond ahead, and a reader would follow it in such steps.
 
     :param graph: the checked system
+    :param entry_step_ns: participants with free entry enter at multiples of this only
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, entry_step_ns: int = 1) -> None:
         self._graph = graph
+        self._entry_step_ns = entry_step_ns
         self._writers = {
             name: _Writer(entered=not spec.free_entry) for name, spec in graph.participants.items()
         }
@@ -308,6 +311,17 @@ class MembershipView:
 
         return guarded
 
+    def have_come(self, names: Iterable[str], horizon: int) -> bool:
+        """Whether all of these participants have been there, or will never be.
+
+        :param horizon: the largest that was published; it stands at the entry of one that is late
+        """
+        specs, writers = self._graph.participants, self._writers
+        return all(
+            name in self.gone or (writers[name].entered and horizon > specs[name].enter_ns)
+            for name in names
+        )
+
     def update(self, presences: Iterable[tuple[str, int, int]], horizon: int) -> None:
         """Take what the owner of the clock has published.
 
@@ -323,10 +337,11 @@ class MembershipView:
                 self._leave(name, writer)
             elif not writer.entered:
                 self._enter(name, writer, enter)
+        silent = entry_step(horizon, self._entry_step_ns) if horizon > 0 else horizon
         for writer in self._awaited:
             if not writer.entered:
                 for _, channel in writer.channels:
-                    channel.silent_until(horizon)
+                    channel.silent_until(silent)
 
     def _enter(self, name: str, writer: _Writer, time: int) -> None:
         graph = self._graph.entering(name, time)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ros2_cosim.kernel.errors import (
     CosimError,
     RunError,
     begun_elsewhere,
+    reported_elsewhere,
 )
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
@@ -125,11 +125,10 @@ def _run_once(
     except ReportedError:
         return EXIT_FAILED
     except CosimError as error:
-        if begun_elsewhere(error):
-            return EXIT_ABORTED
-        starter = starters[0] if starters else Starter(name)
-        starter.failed(f"{name}: {error}")
-        return EXIT_FAILED
+        if not reported_elsewhere(error):
+            starter = starters[0] if starters else Starter(name)
+            starter.failed(f"{name}: {error}")
+        return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
     return None if again else 0
 
 
@@ -175,12 +174,13 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
         model,
         NodeSettings(
             quantum_ns=started.scenario.clock_step,
+            entry_step_ns=started.scenario.clock_step,
             unsynchronised=settings.unsynchronised,
             operation=Operation(settings.mode),
             cannot_reset=cannot_begin_anew(model),
             run_id=started.run_id(),
         ),
-        time.perf_counter_ns,
+        started.session.timer,
     )
 
 

@@ -2,7 +2,6 @@
 """The clock: owner of /clock, of the horizon and of the system state."""
 
 import sys
-import time
 from functools import partial
 
 from ros2_cosim.kernel.coordinator import Coordinator
@@ -18,10 +17,15 @@ from ros2_cosim.ros.recorder_node import NAME as RECORDER
 def main() -> int:
     """Run the node."""
     controls: list[RunControl] = []
-    return run_node("clock", partial(_coordinate, controls), awaits_clock=False)
+    return run_node("clock", partial(coordinate, controls), awaits_clock=False)
 
 
-def _coordinate(controls: list[RunControl], started: Started) -> bool:
+def coordinate(controls: list[RunControl], started: Started) -> bool:
+    """Coordinate one run.
+
+    :param controls: of the runs before in this process; that of this one is added
+    :returns: whether the run begins anew
+    """
     session, scenario, graph, starter = started
     realtime = realtime_of(session)
     specs = graph.participants
@@ -32,6 +36,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         stop_latency_ns=scenario.stop_latency,
         enters={n: s.enter_ns for n, s in specs.items() if s.enter_ns > 0},
         free=[n for n, s in specs.items() if s.free_entry],
+        entry_step_ns=scenario.clock_step,
     )
     control = RunControl(
         step_ns=scenario.clock_step,
@@ -65,7 +70,7 @@ def _coordinate(controls: list[RunControl], started: Started) -> bool:
         Membership(graph, coordinator, control.required),
         settings,
         starter=starter,
-        timer=time.perf_counter_ns,
+        timer=session.timer,
     ).run()
 
 

@@ -3,7 +3,6 @@
 
 import json
 import sys
-import time
 
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
@@ -25,9 +24,10 @@ def _record(started: Started) -> bool:
             started.wiring(),
             sink=sink,
             quantum_ns=scenario.clock_step,
+            entry_step_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
             run_id=started.run_id(),
-            timer=time.perf_counter_ns,
+            timer=session.timer,
         )
         recorder.record()
     finally:

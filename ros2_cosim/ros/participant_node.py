@@ -38,7 +38,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
 _POLL_S = 0.1
@@ -49,6 +49,7 @@ class NodeSettings:
     """How a participant takes part in a run.
 
     :ivar quantum_ns: progress [ns of simulated time] worth reporting to the clock
+    :ivar entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :ivar recorded: whether a recorder subscribes to all data topics
     :ivar unsynchronised: input ports read from outside of the simulated time -> topic
     :ivar operation: whether it starts and stops together with the others
@@ -57,6 +58,7 @@ class NodeSettings:
     """
 
     quantum_ns: int
+    entry_step_ns: int = 1
     recorded: bool = True
     unsynchronised: Mapping[str, str] = field(default_factory=dict)
     operation: Operation = Operation.COORDINATED
@@ -105,7 +107,7 @@ class ParticipantNode:
             on_change=self._changed,
             host=host,
         )
-        self._membership = MembershipView(graph)
+        self._membership = MembershipView(graph, settings.entry_step_ns)
         self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
@@ -128,6 +130,7 @@ class ParticipantNode:
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
+        self._writers = {c.source for c in graph.incoming(name)}
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
@@ -162,7 +165,7 @@ class ParticipantNode:
             self._simulate()
             self._report()
             self._stay()
-            if self._system.state is RUN_REPEATS:
+            if self._system.repeats:
                 self._begins_anew = True
                 return True
             life.shut_down("the run is complete")
@@ -231,9 +234,13 @@ class ParticipantNode:
             self._check()
 
     def _stay(self) -> None:
-        """Wait for the shut-down; one that leaves early ends once all readers have its data."""
+        """Wait for the shut-down; one that leaves early ends once no other needs it.
+
+        All readers have its data then, and no writer waits for it as a reader.
+        """
         while not self._system.run_has_ended():
-            if self._engine.has_left and self._readers.have_all():
+            came = self._membership.have_come(self._writers, self._granted)
+            if self._engine.has_left and came and self._readers.have_all():
                 return
             self._session.wait(_POLL_S)
         self._system.check()
@@ -366,9 +373,19 @@ class ParticipantNode:
             self._engine.enter(presence.enter_ns)
 
     def _check(self) -> None:
-        if self._system.state is State.SHUT_DOWN and self._spec.is_late:
+        if self._spec.is_late and self._has_missed_the_run():
             raise NotNeeded("the run is over")
         self._system.check(State.SHUT_DOWN)
+
+    def _has_missed_the_run(self) -> bool:
+        """Whether the clock has ended, perhaps before it could tell this participant."""
+        if self._system.state is State.SHUT_DOWN:
+            return True
+        if self._granted == NEVER and self._system.clock_has_gone():
+            # What the starter says, if the run goes on all the same.
+            print("the clock has gone, and has granted nothing", flush=True)
+            return True
+        return False
 
 
 class _OpenStep:

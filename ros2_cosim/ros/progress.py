@@ -136,4 +136,4 @@ class Standstill:
             self._noted = True
             self._life.note(self._explain())
         if self._system.clock_has_gone():
-            raise Aborted("the clock has gone", AbortOrigin.ELSEWHERE)
+            raise Aborted("the clock has gone", AbortOrigin.UNREACHABLE)

@@ -31,7 +31,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
-from ros2_cosim.ros.state_topics import RUN_REPEATS, ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
 NAME = "recorder"
@@ -56,6 +56,7 @@ class RecorderNode:
     :param wiring: the system and its topics
     :param sink: where the messages go
     :param quantum_ns: progress [ns of simulated time] worth reporting to the clock
+    :param entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :param helpers: participant -> process that reports beside it
     :param run_id: names this run in messages of the clock; empty: any run
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
@@ -68,6 +69,7 @@ class RecorderNode:
         *,
         sink: Sink,
         quantum_ns: int,
+        entry_step_ns: int = 1,
         helpers: Mapping[str, str] | None = None,
         run_id: str = "",
         timer: Callable[[], int],
@@ -82,14 +84,18 @@ class RecorderNode:
         self._reporting = frozenset((*graph.participants, CLOCK, *self._helpers.values()))
         self._expected = set(self._reporting)
         self._run_id = run_id
-        self._membership = MembershipView(graph)
+        self._membership = MembershipView(graph, entry_step_ns)
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
+        self._outputs: dict[str, dict[str, Channel]] = {}
+        #: (channel, how many messages its writer has sent), of the writers that have reported.
+        self._sent: list[tuple[Channel, int]] = []
         reader = ChannelReader(session, wiring, self._membership)
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
+            self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
         self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
         self._states = ParticipantStateTopic(session, NAME)
@@ -122,7 +128,7 @@ class RecorderNode:
                 self._standstill.advanced()
             if self._progress.is_news(bound, self._horizon, self._end):
                 self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
-            if bound >= self._end and self.reports.keys() >= self._expected:
+            if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
             self._session.wait(_POLL_S)
@@ -138,12 +144,22 @@ class RecorderNode:
         self._life.stopped("the record is complete")
         while not self._system.run_has_ended():
             self._session.wait(_POLL_S)
-        if self._system.state is RUN_REPEATS:
+        if self._system.repeats:
             return True
         self._life.shut_down("the run is complete")
         # The clock waits for this state.
         self._states.flush()
         return False
+
+    def _has_everything(self) -> bool:
+        """Whether all reports are here, and all messages that they tell of.
+
+        The bound does not tell that: the last activations may send messages stamped at or after
+        the end of the run.
+        """
+        return self.reports.keys() >= self._expected and all(
+            channel.has_all(sent) for channel, sent in self._sent
+        )
 
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
@@ -159,9 +175,11 @@ class RecorderNode:
     def _explain(self) -> str:
         """What the record waits for: the ports with the earliest promise, or reports."""
         bound = self._bound()
-        if bound >= self._end:
-            missing = sorted(self._expected - self.reports.keys())
+        if bound >= self._end and (missing := sorted(self._expected - self.reports.keys())):
             return f"waits for the reports of {', '.join(missing)}"
+        if bound >= self._end:
+            late = [channel.name for channel, sent in self._sent if not channel.has_all(sent)]
+            return f"waits for the last data of {', '.join(late)}"
         late = [c.name for c in self._channels if c.promise == bound]
         return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
 
@@ -197,6 +215,13 @@ class RecorderNode:
             if not isinstance(absent, list):
                 raise ForeignMessageError("the report of the clock lacks the list 'absent'")
             self._expected -= {*absent, *self._helpers_of(absent)}
+        elif report.participant in self._outputs:
+            sent = details.get("sent")
+            outputs = self._outputs[report.participant]
+            if not isinstance(sent, dict) or not sent.keys() >= outputs.keys():
+                raise ForeignMessageError(f"report of '{report.participant}' lacks 'sent'")
+            for port, channel in outputs.items():
+                self._sent.append((channel, sent[port]))
         self.reports[report.participant] = report
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:

@@ -9,8 +9,6 @@ their topics. From then on everything is as at the first start.
 
 from __future__ import annotations
 
-import time
-
 from ros2_cosim.interfaces.protocol import SystemState
 from ros2_cosim.kernel.errors import DeadlockError
 from ros2_cosim.ros import topics
@@ -36,10 +34,10 @@ def await_clock(session: Session, run_id: str, limit_s: float) -> None:
         data_qos(latched=True),
         lambda state: _note(seen, state),
     )
-    deadline = time.monotonic() + limit_s
+    deadline = session.timer() + int(limit_s * 1e9)
     while run_id not in seen:
         session.wait(_POLL_S)
-        if time.monotonic() > deadline:
+        if session.timer() > deadline:
             raise DeadlockError(f"waited {limit_s:g} s for the clock to begin run {run_id}")
 
 
@@ -48,10 +46,10 @@ def await_departure(session: Session, limit_s: float) -> None:
 
     :raises DeadlockError: some have not within ``limit_s`` of wall time
     """
-    deadline = time.monotonic() + limit_s
+    deadline = session.timer() + int(limit_s * 1e9)
     while left := session.writers(topics.PARTICIPANT_STATE):
         session.wait(_POLL_S)
-        if time.monotonic() > deadline:
+        if session.timer() > deadline:
             raise DeadlockError(f"waited {limit_s:g} s for {left} participants to begin anew")
 
 

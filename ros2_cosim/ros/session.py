@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of the suite: rclpy start and stop, quality of service, raw publishers and readers.
+"""A node of the suite: start and stop, quality of service, raw publishers and readers.
 
 Messages cross as CDR bytes, written and read by this project's own codecs: what is hashed
 into the trace is what is on the wire, and no message object is built on the data path.
+
+A session stands on a :class:`Middleware`: :class:`Ros`, or a simulated network of the tests.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import os
 import signal
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from types import FrameType
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType
@@ -187,8 +190,100 @@ class ClockWriter:
         return int(self._publisher.get_subscription_count())
 
 
+class Executor(Protocol):
+    """Calls what nodes wait for; one event at a time."""
+
+    def add_node(self, node: Any) -> Any:
+        """Serve a further node."""
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Handle one event, or return when the time is over."""
+
+    def create_task(self, callback: Callable[[], None]) -> Any:
+        """Make an event of a call; any thread may do so."""
+
+    def shutdown(self, timeout_sec: float | None = None) -> Any:
+        """Serve no node any more."""
+
+
+class Middleware(Protocol):
+    """What a session stands on: transport, time, and the signals of its process."""
+
+    def now(self) -> int:
+        """Monotonic wall time [ns]."""
+
+    def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
+        """Begin in this process.
+
+        :param arguments: of the process
+        :param on_signal: called with the number of a signal that asks the process to end
+        """
+
+    def make_node(self, name: str, **options: Any) -> Node:
+        """Make a node; the options are those of :class:`rclpy.node.Node`."""
+
+    def make_executor(self, node: Node) -> Executor:
+        """Make an executor that serves a node."""
+
+    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+        """Surrounds the giving up of nodes.
+
+        :param hosted: whether this may be another thread than the one that has the signals
+        """
+
+    def end(self) -> None:
+        """End in this process."""
+
+
+class Ros:
+    """rclpy, as a middleware."""
+
+    def now(self) -> int:
+        """Monotonic wall time [ns]."""
+        return time.perf_counter_ns()
+
+    def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
+        """Begin in this process.
+
+        A second SIGINT ends it as usual; a second SIGTERM does not, for Linux may send it several
+        times when the process dies that started this one.
+        """
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            on_signal(number)
+            if number == signal.SIGINT:
+                signal.signal(number, signal.SIG_DFL)
+
+        # rclpy's own handlers would tear the context down under a node that is closing.
+        rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, handle)
+
+    def make_node(self, name: str, **options: Any) -> Node:
+        """Make a node."""
+        return Node(name, **options)
+
+    def make_executor(self, node: Node) -> Executor:
+        """Make an executor that serves a node."""
+        return _make_executor(node)
+
+    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+        """Bound the time that the giving up of nodes may take."""
+        if not hosted:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        return _TEARDOWN.limited()
+
+    def end(self) -> None:
+        """Give ROS up."""
+        rclpy.try_shutdown()
+
+
+#: The middleware of a process.
+ROS = Ros()
+
+
 class Session:
-    """One rclpy node with its executor; use as a context manager.
+    """One ROS node with its executor; use as a context manager.
 
     Signals are turned into ``Cancelled`` at the next :meth:`wait`, so that a node closes
     its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
@@ -200,6 +295,7 @@ class Session:
         its node has its name whatever that of the process is
     :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
         those of a run do without, which makes the start of a large run quicker
+    :param middleware: what it stands on
     """
 
     def __init__(
@@ -209,7 +305,11 @@ class Session:
         *,
         host: Session | None = None,
         standard: bool = False,
+        middleware: Middleware = ROS,
     ) -> None:
+        self._middleware = middleware
+        #: Monotonic wall clock [ns].
+        self.timer: Callable[[], int] = middleware.now
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
         #: The signal that asked the process to end.
@@ -220,22 +320,12 @@ class Session:
         self._secret = secret_of()
         self._refused: dict[str, int] = {}
         if host is None:
-            # rclpy's own handlers would tear the context down under a node that is closing.
-            rclpy.init(
-                args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO
-            )
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, self._on_signal)
-        self.node = Node(
+            middleware.begin(arguments, self.stop)
+        self.node = middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._executor = _make_executor(self.node)
+        self._executor = middleware.make_executor(self.node)
         self._further: list[Node] = []
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.stop(number)
-        if number == signal.SIGINT:
-            signal.signal(number, signal.SIG_DFL)
 
     def parameter(self, name: str, default: Any) -> Any:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
@@ -328,7 +418,7 @@ class Session:
 
     def add_node(self, name: str) -> Node:
         """Make a further node, in the namespace of the first one, that :meth:`wait` serves."""
-        node = Node(
+        node = self._middleware.make_node(
             name,
             namespace=self.node.get_namespace(),
             # The name given on the command line is that of the first one.
@@ -383,14 +473,12 @@ class Session:
 
     def close(self) -> None:
         """Give up the node, and ROS itself unless another session of the process uses it."""
-        if not self._is_hosted:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        with _TEARDOWN.limited():
+        with self._middleware.giving_up(hosted=self._is_hosted):
             self._executor.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:
-                rclpy.try_shutdown()
+                self._middleware.end()
 
 
 def _with_logging(arguments: list[str] | None) -> list[str] | None:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol of a run over a simulated network, for as many seeds as there is time.
+
+Each seed is a whole run, clock, participants and recorder, in one thread (``test/simulation/``).
+It has to end by the rules; one that does not is printed and repeats itself with ``--seed N``.
+
+    python bench/simulated_network.py [--minutes 60] [--first 0] [--kind kill]
+    python bench/simulated_network.py --seed 1114
+    python bench/simulated_network.py --interleavings 3 [--minutes 60]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+# Run as a file: the project and its tests lie beside this directory.
+sys.path[:0] = [str(_HERE.parent), str(_HERE.parent / "test")]
+
+from simulation.disturbances import HARMFUL, HARMLESS  # noqa: E402
+from simulation.interleavings import Explorer, small_systems  # noqa: E402
+from simulation.judge import run_seed  # noqa: E402
+
+
+def run_seeds(first: int, kind: str | None, minutes: float, most: int | None) -> int:
+    """Run seeds until the time is over; return how many broke a rule."""
+    began = time.perf_counter()
+    ends: Counter[tuple[str, str]] = Counter()
+    events = 0
+    seed = first
+    while time.perf_counter() - began < 60 * minutes and (most is None or seed < first + most):
+        verdict = run_seed(seed, kind)
+        events += verdict.events
+        if verdict.wrong:
+            print(f"seed {seed} ({verdict.kind}): {verdict.wrong}", flush=True)
+        end = "wrong" if verdict.wrong else "stopped" if verdict.stop else "complete"
+        ends[verdict.kind, end] += 1
+        seed += 1
+    elapsed = time.perf_counter() - began
+    count = seed - first
+    print("\n| disturbance | complete | stopped for a stated cause | wrong |\n|---|---|---|---|")
+    for name in (*HARMLESS, *HARMFUL):
+        row = [str(ends[name, end]) for end in ("complete", "stopped", "wrong")]
+        print(f"| {name} | {' | '.join(row)} |")
+    wrong = sum(number for (_, end), number in ends.items() if end == "wrong")
+    print(f"\n{count} seeds in {elapsed:.0f} s: {count / elapsed:.1f} seeds/s, ", end="")
+    print(f"{events / max(count, 1):.0f} events each, {wrong} wrong")
+    return wrong
+
+
+def explore(size: int, minutes: float) -> int:
+    """Explore all interleavings of systems until the time is over; return how many are wrong."""
+    began = time.perf_counter()
+    systems = states = steps = wrong = 0
+    for system in small_systems(size):
+        if time.perf_counter() - began > 60 * minutes:
+            break
+        systems += 1
+        try:
+            found = Explorer(system).explore()
+        except AssertionError as error:
+            wrong += 1
+            print(f"{system}: {error}", flush=True)
+            continue
+        states += found.states
+        steps += found.steps
+    elapsed = time.perf_counter() - began
+    print(f"{systems} systems of {size} participants in {elapsed:.0f} s: ", end="")
+    print(f"{states} states, {steps} steps, {wrong} wrong")
+    return wrong
+
+
+def main() -> int:
+    """Return 1 if a rule was broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--seeds", type=int, help="so many at most")
+    parser.add_argument("--seed", type=int, help="this one only")
+    parser.add_argument("--kind", choices=(*HARMLESS, *HARMFUL), help="of disturbances")
+    parser.add_argument("--interleavings", type=int, choices=(1, 2, 3), metavar="SIZE")
+    options = parser.parse_args()
+    if options.interleavings:
+        return int(explore(options.interleavings, options.minutes) > 0)
+    first, most = options.first, options.seeds
+    if options.seed is not None:
+        first, most = options.seed, 1
+    return int(run_seeds(first, options.kind, options.minutes, most) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every interleaving of small systems: engines, promises, completions and the clock's horizon.
+
+A participant takes one message, runs what it may run and reports, as the loop of its node does;
+so does the clock. Each queue between two of them keeps its order, and nothing else is fixed. All
+orders are explored, depth first. What a participant does is a function of what it has taken, so
+each of its states is computed once and has a number; a state of the whole is a tuple of numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from support.behaviours import Plain
+
+from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
+from ros2_cosim.kernel import lookahead
+from ros2_cosim.kernel.activation import Count
+from ros2_cosim.kernel.channel import Promise
+from ros2_cosim.kernel.coordinator import Coordinator
+from ros2_cosim.kernel.engine import Engine
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.graph import (
+    Connection,
+    Graph,
+    InputPort,
+    Latency,
+    OutputPort,
+    ParticipantSpec,
+)
+from ros2_cosim.kernel.membership import Membership
+from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.kernel.runtime import ParticipantRuntime
+from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.ros.progress import ProgressTopics
+from ros2_cosim.ros.time_topics import TimeTopics
+
+PERIOD = 10
+NAMES = ("a", "b", "c")
+
+
+class Shape(NamedTuple):
+    """One participant of a small system.
+
+    :ivar source: the participant that it reads; None: none
+    :ivar kind: how: ``latched``, ``delayed`` or ``trigger``
+    """
+
+    source: str | None
+    kind: str
+    latency: int
+    schedule: str
+
+
+class Fold(Plain):
+    """Folds what it reads into a number; ``sparse`` ports stay silent now and then."""
+
+    def __init__(self, name: str, schedule: str, stop_after: int) -> None:
+        self._value = ord(name)
+        self._schedule = schedule
+        self._stop_after = stop_after
+        self._count = 0
+        self.times: list[int] = []
+        self.stop_reason: str | None = None
+
+    def activate(self, step: Step) -> dict[str, Any]:
+        """Fold."""
+        value = self._value * 31 + step.time
+        for port in step.latest:
+            for sample in (*step.samples.get(port, ()), step.latest[port]):
+                value = value * 31 + (sample.value + sample.stamp if sample else 7)
+        self._value = value % 1_000_003
+        self._count += 1
+        self.times.append(step.time)
+        if self._count == self._stop_after:
+            self.stop_reason = "enough"
+        silent = self._schedule == "sparse" and self._value % 2
+        return {} if silent else {"out": self._value}
+
+
+class SmallSystem(NamedTuple):
+    """A system of up to three participants.
+
+    :ivar end: of the run; two or three activations of each participant
+    :ivar window: how far participants may be ahead of the clock
+    :ivar stops: whether the first participant ends the run at its second activation
+    """
+
+    shapes: tuple[Shape, ...]
+    end: int
+    window: int
+    stops: bool
+
+    def graph(self) -> Graph:
+        """The graph.
+
+        :raises ConfigurationError: it has a loop without delay, or can never run
+        """
+        specs, connections = [], []
+        for name, shape in zip(NAMES, self.shapes):  # noqa: B905
+            inputs: tuple[InputPort, ...] = ()
+            if shape.source is not None:
+                inputs = (InputPort("in", shape.kind == "delayed"),)
+                connections.append(Connection(shape.source, "out", name, "in"))
+            triggered = shape.kind == "trigger"
+            specs.append(
+                ParticipantSpec(
+                    name,
+                    None if triggered else PERIOD,
+                    activation=Count("in", 1) if triggered else None,
+                    inputs=inputs,
+                    outputs=(OutputPort("out", Latency(shape.latency), shape.schedule),),
+                )
+            )
+        return Graph(specs, connections)
+
+    def models(self) -> dict[str, Fold]:
+        """Fresh models."""
+        return {
+            name: Fold(name, shape.schedule, 2 if self.stops and name == "a" else 0)
+            for name, shape in zip(NAMES, self.shapes)  # noqa: B905
+        }
+
+    @property
+    def stop_latency(self) -> int:
+        """From a request to the end of the run."""
+        return max(self.window, 5)
+
+
+def small_systems(size: int) -> Iterator[SmallSystem]:
+    """All systems of so many participants, the senseless ones left out."""
+    names = NAMES[:size]
+    choices = []
+    for name in names:
+        reads: list[tuple[str | None, str]] = [(None, "")]
+        reads += [(source, "delayed") for source in names]
+        others = [source for source in names if source != name]
+        reads += [(source, kind) for source in others for kind in ("latched", "trigger")]
+        choices.append(
+            [
+                Shape(source, kind, latency, schedule)
+                for source, kind in reads
+                for latency in (0, 4)
+                for schedule in ("every", "sparse")
+            ]
+        )
+    for shapes in itertools.product(*choices):
+        for window, stops in itertools.product((0, 15), (False, True)):
+            system = SmallSystem(shapes, 2 * PERIOD + 1, window, stops)
+            try:
+                system.graph()
+            except ConfigurationError:
+                continue
+            yield system
+
+
+class _Stub:
+    """A session whose writers keep what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.node = self
+
+    def writer(self, *_: Any) -> Any:
+        """Itself is the writer."""
+        return self
+
+    def create_publisher(self, *_: Any) -> Any:
+        """Itself is the publisher of ``/clock``."""
+        return self
+
+    def send(self, record: Any) -> None:
+        """Keep a record."""
+        self.sent.append(record)
+
+    def publish(self, data: bytes) -> None:
+        """Keep a message of ``/clock``."""
+        self.sent.append(data)
+
+    def taken(self) -> list[Any]:
+        """What was sent since the last call."""
+        sent, self.sent = self.sent, []
+        return sent
+
+
+class _Participant:
+    """What the loop of ``ParticipantNode`` does with engine and progress."""
+
+    def __init__(self, system: SmallSystem, graph: Graph, name: str) -> None:
+        self.name = name
+        self.model = system.models()[name]
+        self.runtime = ParticipantRuntime(graph, name, self.model)
+        self.engine = Engine(graph, self.runtime)
+        self.end = FOREVER
+        self._stub = _Stub()
+        self._explicit = lookahead.needs_promises(graph, name, "out")
+        session: Any = self._stub
+        quantum = 0 if self._explicit else PERIOD
+        self._progress = ProgressTopics(session, name, lambda: 0, quantum_ns=quantum)
+
+    def take(self, item: Any) -> list[Any]:
+        """Take one message; what is sent because of it, in this order."""
+        engine = self.engine
+        if isinstance(item, Sample):
+            engine.receive(0, item)
+        elif isinstance(item, Completion):
+            for promise in item.ports:
+                engine.channels[0].promised(Promise(promise.count, promise.time_ns))
+        elif isinstance(item, Horizon):
+            engine.horizon = max(engine.horizon, item.time_ns)
+            self.end = item.end_ns
+        sent: list[Any] = []
+        for outputs in () if self.is_complete else engine.advance():
+            sent += [sample for _, sample, _ in outputs]
+        bound = engine.lower_bound()
+        if self._progress.is_news(bound, engine.horizon) or (
+            self.is_complete and self._progress.is_progress(bound)
+        ):
+            self._progress.report(self._completion(bound))
+        return sent + self._stub.taken()
+
+    def _completion(self, bound: int) -> Completion:
+        runtime = self.runtime
+        stopping = runtime.stop_reason is not None
+        ports: tuple[PortPromise, ...] = ()
+        if self._explicit:
+            ports = tuple(PortPromise(n, p.count, p.time) for n, p in self.engine.promises())
+        stop = runtime.stop_time if stopping else FOREVER
+        reason = runtime.stop_reason or ""
+        return Completion(self.name, runtime.trace.activations, bound, stop, reason, ports)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every activation before the end has run."""
+        engine = self.engine
+        return engine.lower_bound() >= self.end and engine.horizon >= self.end
+
+    @property
+    def key(self) -> Any:
+        """All that its further course depends on."""
+        channels = tuple(
+            (channel.received, channel.promise, channel._explicit)
+            for channel in self.engine.channels
+        )
+        trace = self.runtime.trace.hexdigest()
+        return trace, self.engine.horizon, self.end, channels, self._progress._reached
+
+
+class _Clock:
+    """What the loop of ``ClockNode`` does with coordinator and time topics."""
+
+    def __init__(self, system: SmallSystem, graph: Graph) -> None:
+        self.coordinator = Coordinator(
+            graph.order,
+            duration_ns=system.end,
+            run_ahead_ns=system.window,
+            stop_latency_ns=system.stop_latency,
+        )
+        self._stub = _Stub()
+        session: Any = self._stub
+        self.time = TimeTopics(
+            session,
+            self.coordinator,
+            RunControl(step_ns=PERIOD),
+            Membership(graph, self.coordinator),
+            run_id="",
+            timer=lambda: 0,
+        )
+
+    def take(self, item: Any) -> list[Any]:
+        """Take one completion, None at the start; what is published because of it."""
+        if item is not None:
+            if item.stop_reason:
+                self.coordinator.stop_requested(item.participant, item.stop_ns, item.stop_reason)
+            self.coordinator.completed(item.participant, item.bound_ns)
+        self.time.publish_clock()
+        self.time.move_horizon()
+        return self._stub.taken()
+
+    @property
+    def key(self) -> Any:
+        """All that its further course depends on."""
+        coordinator = self.coordinator
+        bounds = tuple(coordinator._bounds.values())
+        return bounds, coordinator.end, coordinator._stop, self.time.horizon, self.time._shown
+
+
+class _State(NamedTuple):
+    """A state of one part, computed once.
+
+    :ivar taken: the messages that lead there, in one of the possible orders
+    :ivar facts: what is judged: of a participant (times of its activations, whether it is
+        complete, its trace), of the clock (time shown, whether it has finished)
+    """
+
+    taken: tuple[Any, ...]
+    facts: Any
+
+
+class _Part:
+    """All states of one part that have been reached, by number."""
+
+    def __init__(self, make: Callable[[], Any], facts: Callable[[Any], Any]) -> None:
+        self._make = make
+        self._facts = facts
+        self._numbers: dict[Any, int] = {}
+        self.states: list[_State] = []
+        self._steps: dict[tuple[int, int], tuple[int, list[Any]]] = {}
+
+    def begin(self) -> tuple[int, list[Any]]:
+        """The first state, and what is sent there."""
+        part = self._make()
+        sent = part.take(None)
+        return self._number(part, (None,)), sent
+
+    def step(self, state: int, item: int, content: Any) -> tuple[int, list[Any]]:
+        """The state after a message, and what is sent because of it."""
+        found = self._steps.get((state, item))
+        if found is None:
+            part = self._make()
+            taken = self.states[state].taken
+            for former in taken:
+                part.take(former)
+            sent = part.take(content)
+            found = self._steps[state, item] = self._number(part, (*taken, content)), sent
+        return found
+
+    def _number(self, part: Any, taken: tuple[Any, ...]) -> int:
+        number = self._numbers.setdefault(part.key, len(self.states))
+        if number == len(self.states):
+            self.states.append(_State(taken, self._facts(part)))
+        return number
+
+
+class Explored(NamedTuple):
+    """What was explored: states of the whole, steps between them, different ends."""
+
+    states: int
+    steps: int
+
+
+class Explorer:
+    """Explores all interleavings of one system.
+
+    :param system: what is explored
+    """
+
+    def __init__(self, system: SmallSystem) -> None:
+        self._graph = graph = system.graph()
+        self._names = tuple(graph.order)
+        self._parts = [
+            _Part(
+                lambda name=name: _Participant(system, graph, name),
+                lambda part: (
+                    tuple(part.model.times),
+                    part.is_complete,
+                    part.runtime.trace.hexdigest(),
+                ),
+            )
+            for name in self._names
+        ]
+        self._parts.append(
+            _Part(
+                lambda: _Clock(system, graph),
+                lambda part: (part.time._shown, part.coordinator.finished),
+            )
+        )
+        self._expected = _sequential(system)
+        #: Where the messages of a part go: kind -> queues; and who reads a queue.
+        self._readers: list[int] = []
+        self._routes: list[dict[type, list[int]]] = [{} for _ in self._parts]
+        clock = len(self._names)
+        for place, name in enumerate(self._names):
+            self._route(place, Completion, clock)
+            self._route(clock, Horizon, place)
+            for connection in graph.outgoing(name):
+                reader = self._names.index(connection.target)
+                self._route(place, Sample, reader)
+                if lookahead.needs_promises(graph, name, "out"):
+                    self._route(place, Completion, reader)
+        self._items: dict[Any, int] = {}
+        self._contents: list[Any] = []
+
+    def _route(self, writer: int, kind: type, reader: int) -> None:
+        self._routes[writer].setdefault(kind, []).append(len(self._readers))
+        self._readers.append(reader)
+
+    def explore(self, most_states: int = 1_000_000) -> Explored:
+        """Visit every state.
+
+        :raises AssertionError: one breaks a rule; the message says which
+        """
+        locals_, queues = [], [()] * len(self._readers)
+        for place, part in enumerate(self._parts):
+            number, sent = part.begin()
+            locals_.append(number)
+            queues = self._send(place, queues, sent)
+        first = (*locals_, *queues)
+        seen = {first}
+        pending = [first]
+        steps = 0
+        count = len(self._parts)
+        while pending:
+            state = pending.pop()
+            busy = False
+            for queue, reader in enumerate(self._readers):
+                waiting = state[count + queue]
+                if not waiting:
+                    continue
+                busy = True
+                steps += 1
+                item = waiting[0]
+                number, sent = self._parts[reader].step(state[reader], item, self._contents[item])
+                following = list(state)
+                following[reader] = number
+                following[count + queue] = waiting[1:]
+                if sent:
+                    following[count:] = self._send(reader, following[count:], sent)
+                new = tuple(following)
+                if new not in seen:
+                    seen.add(new)
+                    assert len(seen) <= most_states, "too many states"
+                    if reader == count - 1:
+                        self._check_time(new)
+                    pending.append(new)
+            if not busy:
+                self._check_end(state)
+        return Explored(len(seen), steps)
+
+    def _send(self, writer: int, queues: list[Any], sent: list[Any]) -> list[Any]:
+        queues = list(queues)
+        for content in sent:
+            for queue in self._routes[writer].get(type(content), ()):
+                item = self._items.setdefault(content, len(self._contents))
+                if item == len(self._contents):
+                    self._contents.append(content)
+                queues[queue] = (*queues[queue], item)
+        return queues
+
+    def _facts(self, state: Any) -> list[Any]:
+        return [
+            part.states[number].facts
+            for part, number in zip(self._parts, state)  # noqa: B905
+        ]
+
+    def _check_time(self, state: Any) -> None:
+        """Every activation before the time that the clock shows is complete."""
+        *participants, (shown, _) = self._facts(state)
+        for name, (times, _, _) in zip(self._names, participants):  # noqa: B905
+            due = [time for time in self._expected[name][0] if time < shown]
+            assert len(times) >= len(due), f"/clock shows {shown}, {name} has run {times}"
+
+    def _check_end(self, state: Any) -> None:
+        """Nothing is under way: the run is over, with the trace of the reference."""
+        *participants, (shown, finished) = self._facts(state)
+        assert finished, f"nothing goes on, and /clock shows {shown}"
+        for name, (times, complete, trace) in zip(self._names, participants):  # noqa: B905
+            assert complete, f"nothing goes on, and {name} has run {times}"
+            assert trace == self._expected[name][1], f"wrong trace of {name}: {times}"
+
+
+def _sequential(system: SmallSystem) -> Mapping[str, tuple[list[int], str]]:
+    """Participant -> times of its activations, trace."""
+    models = system.models()
+    scheduler = SequentialScheduler(system.graph(), models, stop_latency_ns=system.stop_latency)
+    scheduler.run(system.end)
+    return {
+        name: (models[name].times, runtime.trace.hexdigest())
+        for name, runtime in scheduler.runtimes.items()
+    }
+
+
+__all__ = ["Explored", "Explorer", "SmallSystem", "small_systems"]

@@ -1,0 +1,611 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DDS and rclpy, simulated: what :class:`~ros2_cosim.ros.session.Session` may count on, no more.
+
+Between one writer and one reader messages keep their order and all arrive (reliable); between
+any two pairs every order is possible. Each side of a connection finds the other at a time of its
+own. A reader gets what a writer sends from its discovery on, and what was kept if both are
+latched. A writer that is given up takes what has not arrived along, unless it waits for it. A
+process that cannot be reached for longer than the lease is forgotten; found again, it is new:
+what was sent meanwhile is lost, what is latched comes again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, Protocol
+
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from simulation.world import Process, World
+
+
+class Onlooker(Protocol):
+    """Sees what is published."""
+
+    def published(self, process: str, topic: str, data: Any) -> None:
+        """Take a message at the moment at which it is published."""
+
+    def activated(self, participant: str, time: int) -> None:
+        """Take the time of an activation [ns]."""
+
+
+class _Time(NamedTuple):
+    nanoseconds: int
+
+
+class _Parameter(NamedTuple):
+    value: Any
+
+
+class Publisher:
+    """One writer."""
+
+    def __init__(self, node: SimulatedNode, topic: str, latched: bool, depth: int) -> None:
+        self.node = node
+        self.topic = topic
+        self.is_latched = latched
+        #: What later readers get.
+        self.kept: deque[Any] = deque(maxlen=depth)
+        self.links: list[Link] = []
+        self.is_gone = False
+
+    @property
+    def topic_name(self) -> str:
+        """As rclpy's."""
+        return self.topic
+
+    def publish(self, data: Any) -> None:
+        """Send a message to all readers that have been found."""
+        process = self.node.process
+        if process.is_dead or self.is_gone:
+            return
+        self.node.network.publishing(process)
+        self.node.network.onlooker.published(process.name, self.topic, data)
+        if self.is_latched:
+            self.kept.append(data)
+        for link in self.links:
+            if link.writer_knows:
+                link.send(data)
+
+    def get_subscription_count(self) -> int:
+        """Readers that have been found."""
+        return sum(link.writer_knows for link in self.links)
+
+    def wait_for_all_acked(self, timeout: Any) -> bool:
+        """Wait until all readers that have been found have everything."""
+        process = self.node.process
+        if process.is_dead:
+            return False
+        deadline = process.world.now + timeout.nanoseconds
+        while any(link.under_way for link in self.links):
+            left = deadline - process.world.now
+            if left <= 0:
+                return False
+            self.node.network.awaits_ack(process)
+            process.sleep(left, wakeable=True)
+        return True
+
+
+class Subscription:
+    """One reader."""
+
+    def __init__(
+        self, node: SimulatedNode, topic: str, latched: bool, callback: Callable[[Any], None]
+    ) -> None:
+        self.node = node
+        self.topic = topic
+        self.is_latched = latched
+        self.callback = callback
+        self.is_gone = False
+
+
+class Link:
+    """The connection of one writer with one reader."""
+
+    def __init__(self, writer: Publisher, reader: Subscription) -> None:
+        self.writer = writer
+        self.reader = reader
+        self.network = writer.node.network
+        self.writer_knows = False
+        self.reader_knows = False
+        self.under_way: deque[Any] = deque()
+        #: A connection that was given up; what is under way on it is lost.
+        self.is_cut = False
+        world = self.network.world
+        # Some pairs are slow all the time: then one topic is far behind another.
+        self._mean = world.pace.message * world.random.choice((1, 1, 1, 1, 1, 1, 5, 30))
+        self.find()
+
+    def find(self) -> None:
+        """Both sides find each other, each at a time of its own."""
+        world, writer = self.network.world, self.writer
+        world.after(world.draw(world.pace.discovery), self._writer_finds)
+        if self.network.knows(self.reader.node.process, writer):
+            self.reader_finds()
+
+    def _writer_finds(self) -> None:
+        if self.is_cut:
+            return
+        until = self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
+        if until is not None:
+            self.network.world.at(until, self._writer_finds)
+            return
+        self.writer_knows = True
+        if self.writer.is_latched and self.reader.is_latched:
+            for data in self.writer.kept:
+                self.send(data)
+
+    def reader_finds(self) -> None:
+        """The process of the reader knows the writer."""
+        self.reader_knows = True
+        for _ in self.under_way:
+            self._later()
+
+    def send(self, data: Any) -> None:
+        """Put a message on its way."""
+        self.under_way.append(data)
+        if self.reader_knows:
+            self._later()
+
+    def _later(self) -> None:
+        world = self.network.world
+        world.after(world.draw(self._mean), self._arrive)
+
+    def _arrive(self) -> None:
+        """The oldest message under way arrives: reliable, in order."""
+        if self.is_cut or not self.under_way:
+            return
+        process = self.reader.node.process
+        until = self.network.unreachable_until(self.writer.node.process, process)
+        if until is not None:
+            self.network.world.at(until, self._arrive)
+            return
+        data = self.under_way.popleft()
+        if not self.under_way:
+            self.network.acked(self.writer.node.process)
+        self.reader.node.executor.take(self.reader, lambda: self.reader.callback(data))
+
+    def cut(self) -> None:
+        """Both sides forget each other."""
+        self.is_cut = True
+        self.writer_knows = self.reader_knows = False
+        self.under_way.clear()
+        self.network.acked(self.writer.node.process)
+
+
+class Service:
+    """One service: an answer is sent by :attr:`send_response`, which may be replaced."""
+
+    def __init__(
+        self, node: SimulatedNode, kind: Any, name: str, callback: Callable[[Any, Any], Any]
+    ) -> None:
+        self.node = node
+        self.name = name
+        self._kind = kind
+        self._callback = callback
+        self.send_response: Callable[[Any, Callable[[Any], None]], None] = _send
+
+    def take(self, request: Any, answer: Callable[[Any], None]) -> None:
+        """Handle a request, in its process."""
+        response = self._callback(request, self._kind.Response())
+        self.send_response(response, answer)
+
+
+def _send(response: Any, answer: Callable[[Any], None]) -> None:
+    answer(response)
+
+
+class Logger:
+    """Takes what nodes log."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world = world
+        self._name = name
+
+    def warning(self, text: str) -> None:
+        """Note it."""
+        self._world.note("warning", self._name, text)
+
+
+class SimulatedNode:
+    """What of :class:`rclpy.node.Node` the nodes of a run use."""
+
+    def __init__(self, network: Network, process: Process, name: str) -> None:
+        self.network = network
+        self.process = process
+        self.executor: SimulatedExecutor
+        self._name = name
+        self._endpoints: list[Publisher | Subscription | Service] = []
+
+    def get_name(self) -> str:
+        """As rclpy's."""
+        return self._name
+
+    def get_namespace(self) -> str:
+        """As rclpy's."""
+        return "/"
+
+    def get_logger(self) -> Logger:
+        """As rclpy's."""
+        return Logger(self.network.world, self._name)
+
+    def get_clock(self) -> SimulatedNode:
+        """As rclpy's."""
+        return self
+
+    def now(self) -> _Time:
+        """As that of rclpy's clock."""
+        return _Time(self.network.world.now)
+
+    def declare_parameter(self, name: str, default: Any) -> _Parameter:
+        """As rclpy's."""
+        return _Parameter(self.network.parameters.get((self.process.name, name), default))
+
+    def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Publisher:
+        """As rclpy's."""
+        publisher = Publisher(self, topic, _is_latched(qos), _depth(qos))
+        self._endpoints.append(publisher)
+        self.network.add_writer(publisher)
+        return publisher
+
+    def create_subscription(
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        qos: QoSProfile | int,
+        *,
+        raw: bool = False,
+    ) -> Subscription:
+        """As rclpy's."""
+        assert raw, "the nodes of a run read bytes"
+        subscription = Subscription(self, topic, _is_latched(qos), callback)
+        self._endpoints.append(subscription)
+        self.network.add_reader(subscription)
+        return subscription
+
+    def create_service(self, kind: Any, name: str, callback: Callable[[Any, Any], Any]) -> Service:
+        """As rclpy's."""
+        service = Service(self, kind, name.replace("~", f"/{self._name}"), callback)
+        self._endpoints.append(service)
+        self.network.services[service.name] = service
+        return service
+
+    def count_publishers(self, topic: str) -> int:
+        """Writers of a topic that this process knows."""
+        return self.network.known_writers(self.process, topic)
+
+    def destroy_node(self) -> None:
+        """Give up all that the node has; one of a process that was killed gives up nothing."""
+        if self.process.is_dead:
+            return
+        self.network.withdraw(self._endpoints, 0)
+        self._endpoints = []
+
+
+def _is_latched(qos: QoSProfile | int) -> bool:
+    return not isinstance(qos, int) and qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+
+
+def _depth(qos: QoSProfile | int) -> int:
+    return qos if isinstance(qos, int) else int(qos.depth)
+
+
+class SimulatedExecutor:
+    """Hands what has arrived to a node, one event at a time.
+
+    :param ordered: whether in the order of arrival; else only that of each topic is kept, as by
+        an executor with a wait set
+    """
+
+    def __init__(self, process: Process, *, ordered: bool) -> None:
+        self._process = process
+        self._ordered = ordered
+        self._inbox: list[tuple[object, Callable[[], None]]] = []
+
+    def add_node(self, node: SimulatedNode) -> None:
+        """Serve a node."""
+        node.executor = self
+
+    def take(self, source: object, event: Callable[[], None]) -> None:
+        """Something has arrived.
+
+        :param source: events of one source keep their order
+        """
+        self._inbox.append((source, event))
+        self._process.wake()
+
+    def create_task(self, callback: Callable[[], None]) -> None:
+        """Make an event of a call."""
+        self.take(callback, callback)
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Handle one event, or wait for so long."""
+        process, inbox = self._process, self._inbox
+        # The process is not alone on its machine: what it does takes a while.
+        process.sleep(process.world.draw(process.world.pace.step))
+        if not inbox and timeout_sec:
+            process.sleep(int(timeout_sec * 1e9), wakeable=True)
+        if inbox:
+            inbox.pop(self._choose())[1]()
+
+    def _choose(self) -> int:
+        if self._ordered or len(self._inbox) == 1:
+            return 0
+        sources: set[int] = set()
+        heads = []
+        for index, (source, _) in enumerate(self._inbox):
+            if id(source) not in sources:
+                sources.add(id(source))
+                heads.append(index)
+        return self._process.world.random.choice(heads)
+
+    def shutdown(self, timeout_sec: float | None = None) -> None:
+        """Serve no node any more."""
+        self._inbox.clear()
+
+
+class Network:
+    """All that is between the processes.
+
+    :param lease_ns: a process that cannot be reached for so long is forgotten
+    :param onlooker: sees what is published
+    :param parameters: (process, ROS parameter) -> value
+    """
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        lease_ns: int,
+        onlooker: Onlooker,
+        parameters: dict[tuple[str, str], Any],
+    ) -> None:
+        self.world = world
+        self.lease_ns = lease_ns
+        self.onlooker = onlooker
+        self.parameters = parameters
+        self.services: dict[str, Service] = {}
+        #: Called before each message that a process publishes; it may kill the process.
+        self.publishing: Callable[[Process], None] = lambda process: None
+        self._writers: dict[str, list[Publisher]] = {}
+        self._readers: dict[str, list[Subscription]] = {}
+        #: Process -> writers that it knows.
+        self._known: dict[str, set[Publisher]] = {}
+        self._processes: list[Process] = []
+        self._cuts: dict[frozenset[str], int] = {}
+        self._waiting_for_ack: set[Process] = set()
+
+    # --- processes --------------------------------------------------------------------------
+
+    def join(self, process: Process) -> None:
+        """A process comes: it finds the writers of all others."""
+        self._processes.append(process)
+        self._known[process.name] = set()
+        for writers in self._writers.values():
+            for writer in writers:
+                self._discover(process, writer)
+
+    def leave(self, process: Process) -> None:
+        """A process has ended."""
+        self._processes.remove(process)
+
+    def vanish(self, process: Process, nodes: list[SimulatedNode]) -> None:
+        """A process was killed: the others forget it when its lease is over."""
+        if process in self._processes:
+            self._processes.remove(process)
+        for node in nodes:
+            self.withdraw(node._endpoints, self.lease_ns)
+
+    def cut(self, one: Process, other: Process, duration: int) -> None:
+        """Let nothing through between two processes for a while [ns]."""
+        pair = frozenset((one.name, other.name))
+        self.world.note("cut", sorted(pair), duration)
+        self._cuts[pair] = self.world.now + duration
+        if duration > self.lease_ns:
+            self.world.after(self.lease_ns, lambda: self.forget(one, other))
+
+    def frozen(self, process: Process, duration: int) -> None:
+        """A process is frozen: beyond its lease, all others forget it."""
+        if duration > self.lease_ns:
+            for other in list(self._processes):
+                if other is not process:
+                    self.world.after(
+                        self.lease_ns, lambda other=other: self._forget_frozen(process, other)
+                    )
+
+    def _forget_frozen(self, process: Process, other: Process) -> None:
+        if process.is_frozen:
+            self.forget(process, other)
+
+    def unreachable_until(self, one: Process, other: Process) -> int | None:
+        """When [ns] messages between two processes get through again; None: they do now."""
+        now = self.world.now
+        until = max(other.thaws, one.thaws)
+        if self._cuts:
+            until = max(until, self._cuts.get(frozenset((one.name, other.name)), 0))
+        return until if until > now else None
+
+    def forget(self, one: Process, other: Process) -> None:
+        """Two processes have not reached each other for too long; later they find each other."""
+        if one not in self._processes or other not in self._processes:
+            return
+        self.world.note("forget", one.name, other.name)
+        for reading, writing in ((one, other), (other, one)):
+            for writers in self._writers.values():
+                for writer in writers:
+                    if writer.node.process is writing:
+                        self._known[reading.name].discard(writer)
+                        self._discover(reading, writer)
+                        for link in [k for k in writer.links if k.reader.node.process is reading]:
+                            link.cut()
+                            writer.links.remove(link)
+                            self._connect(writer, link.reader)
+
+    # --- endpoints --------------------------------------------------------------------------
+
+    def add_writer(self, writer: Publisher) -> None:
+        """A writer is made."""
+        self._writers.setdefault(writer.topic, []).append(writer)
+        self._known[writer.node.process.name].add(writer)
+        for process in self._processes:
+            if process is not writer.node.process:
+                self._discover(process, writer)
+        for reader in self._readers.get(writer.topic, ()):
+            self._connect(writer, reader)
+
+    def add_reader(self, reader: Subscription) -> None:
+        """A reader is made."""
+        self._readers.setdefault(reader.topic, []).append(reader)
+        for writer in self._writers.get(reader.topic, ()):
+            self._connect(writer, reader)
+
+    def _connect(self, writer: Publisher, reader: Subscription) -> None:
+        if reader.is_latched and not writer.is_latched:
+            return  # what it asks for is not offered
+        writer.links.append(Link(writer, reader))
+
+    def _discover(self, process: Process, writer: Publisher) -> None:
+        def found() -> None:
+            if writer.is_gone or process.has_ended or writer in self._known[process.name]:
+                return
+            until = self.unreachable_until(process, writer.node.process)
+            if until is not None:
+                self.world.at(until, found)
+                return
+            self._known[process.name].add(writer)
+            for link in writer.links:
+                if link.reader.node.process is process:
+                    link.reader_finds()
+
+        mean = self.world.pace.discovery * self.world.random.choice((1, 1, 1, 4))
+        self.world.after(self.world.draw(mean), found)
+
+    def knows(self, process: Process, writer: Publisher) -> bool:
+        """Whether a process has found a writer."""
+        return writer in self._known[process.name]
+
+    def known_writers(self, process: Process, topic: str) -> int:
+        """How many writers of a topic a process knows."""
+        return sum(writer.topic == topic for writer in self._known[process.name])
+
+    def withdraw(
+        self,
+        endpoints: list[Publisher | Subscription | Service],
+        delay: int,
+    ) -> None:
+        """Endpoints are given up; the other sides learn of it, each at a time of its own.
+
+        :param delay: time [ns] that this takes at least"""
+        for endpoint in endpoints:
+            if isinstance(endpoint, Service):
+                if self.services.get(endpoint.name) is endpoint:
+                    del self.services[endpoint.name]
+                continue
+            endpoint.is_gone = True
+            if isinstance(endpoint, Publisher):
+                self._writers[endpoint.topic].remove(endpoint)
+                self._known[endpoint.node.process.name].discard(endpoint)
+                for process in self._processes:
+                    self._miss(process, endpoint, delay)
+            else:
+                self._readers[endpoint.topic].remove(endpoint)
+                writers = self._writers.get(endpoint.topic, ())
+                for link in [k for w in writers for k in w.links if k.reader is endpoint]:
+                    # Nothing arrives at it any more; its writers wait for it until they know.
+                    link.reader_knows = False
+                    later = delay + self.world.draw(self.world.pace.discovery)
+                    self.world.after(later, lambda link=link: self._part(link))
+
+    def _miss(self, process: Process, writer: Publisher, delay: int) -> None:
+        """A process notes that a writer is gone."""
+
+        def missed() -> None:
+            self._known[process.name].discard(writer)
+            for link in [k for k in writer.links if k.reader.node.process is process]:
+                self._part(link)
+
+        self.world.after(delay + self.world.draw(self.world.pace.discovery), missed)
+
+    @staticmethod
+    def _part(link: Link) -> None:
+        link.cut()
+        if link in link.writer.links:
+            link.writer.links.remove(link)
+
+    # --- waiting ----------------------------------------------------------------------------
+
+    def awaits_ack(self, process: Process) -> None:
+        """A process waits until its messages have arrived."""
+        self._waiting_for_ack.add(process)
+
+    def acked(self, process: Process) -> None:
+        """Messages of a process have arrived, or their reader is gone."""
+        if process in self._waiting_for_ack:
+            self._waiting_for_ack.discard(process)
+            process.wake()
+
+    # --- services ---------------------------------------------------------------------------
+
+    def call(self, name: str, request: Any, answer: Callable[[Any], None]) -> bool:
+        """Send a request to a service; whether it is there.
+
+        :param answer: takes the response, if one comes
+        """
+        service = self.services.get(name)
+        if service is None:
+            return False
+        process = service.node.process
+
+        def back(response: Any) -> None:
+            if not process.is_dead:
+                self.world.after(self.world.draw(self.world.pace.message), lambda: answer(response))
+
+        def arrive() -> None:
+            if self.services.get(name) is service and not process.has_ended:
+                service.node.executor.take(service, lambda: service.take(request, back))
+
+        self.world.after(self.world.draw(self.world.pace.message), arrive)
+        return True
+
+
+class SimulatedMiddleware:
+    """The middleware of one process; see :class:`~ros2_cosim.ros.session.Middleware`."""
+
+    def __init__(self, network: Network, process: Process, *, ordered: bool) -> None:
+        self._network = network
+        self._process = process
+        self._ordered = ordered
+        self.nodes: list[SimulatedNode] = []
+
+    def now(self) -> int:
+        """Wall time [ns]."""
+        return self._network.world.now
+
+    def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
+        """Come into the network."""
+        self._process.on_signal = on_signal
+        self._network.join(self._process)
+
+    def make_node(self, name: str, **options: Any) -> Any:
+        """Make a node."""
+        node = SimulatedNode(self._network, self._process, name)
+        self.nodes.append(node)
+        return node
+
+    def make_executor(self, node: Any) -> Any:
+        """Make an executor that serves a node."""
+        executor = SimulatedExecutor(self._process, ordered=self._ordered)
+        executor.add_node(node)
+        return executor
+
+    def giving_up(self, *, hosted: bool) -> AbstractContextManager[None]:
+        """Nothing to be done."""
+        return nullcontext()
+
+    def end(self) -> None:
+        """Leave the network; a process that was killed is missed later."""
+        if not self._process.is_dead:
+            self.nodes.clear()
+            self._network.leave(self._process)

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole run in shape ``ros`` in one simulated world: the nodes' own classes, and their starter.
+
+Clock, participants and recorder are those of ``ros2_cosim.ros``; what the mains of their
+processes and the starter of the run do with sockets and signals is done here with events.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from simulation.disturbances import Disturbances
+from simulation.network import Network, SimulatedMiddleware
+from simulation.onlooker import Onlooker
+from simulation.systems import System
+from simulation.world import SECOND, HangError, Process, World
+
+from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
+from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.nodes._start import EXIT_ABORTED, EXIT_FAILED, Started, participant_node
+from ros2_cosim.nodes.clock import coordinate
+from ros2_cosim.realtime.renewal import renewed
+from ros2_cosim.realtime.run_control import RunControl
+from ros2_cosim.ros.recorder_node import CLOCK, RecorderNode
+from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.ros.repetition import await_clock
+from ros2_cosim.ros.session import Session
+from ros2_cosim.run.processes import GRACE_S
+from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
+from ros2_cosim.scenario.plan import Process as PlannedProcess
+from ros2_cosim.scenario.plan import RunOptions, make_plan
+
+#: A run that takes longer in its own world does not end: more than all patience together.
+LIMIT_NS = 400 * SECOND
+#: No run needs so many events.
+MOST_EVENTS = 300_000
+_POLL_NS = 50_000_000
+#: As in run/ros.py: the clock is given up when it is silent for so much longer than it may be.
+_CLOCK_LATE_NS = 5 * SECOND
+#: How soon a process learns what the channel of the run brings [ns].
+_CHANNEL_NS = 1_000_000
+
+
+@dataclass
+class Repetition:
+    """What one run left: reports, and messages by topic as (stamp, number, bytes)."""
+
+    reports: dict[str, Any] = field(default_factory=dict)
+    messages: dict[str, list[tuple[int, int, bytes]]] = field(default_factory=dict)
+    is_complete: bool = False
+
+    @property
+    def clock(self) -> dict[str, Any]:
+        """What the clock has reported."""
+        found: dict[str, Any] = json.loads(self.reports[CLOCK].details_json)
+        return found
+
+
+@dataclass
+class Outcome:
+    """How a run ended.
+
+    :ivar stop: why it was stopped, as ``cosim run`` says it; None: it is complete
+    :ivar repetitions: the runs, one after the other in the same processes
+    :ivar violations: rules that were broken on the way
+    :ivar digest: of everything that happened
+    """
+
+    stop: str | None
+    repetitions: list[Repetition]
+    violations: list[str]
+    digest: str
+    events: int
+    wall_ns: int
+
+
+class _Console(io.TextIOBase):
+    """Where processes print."""
+
+    def __init__(self, run: SimulatedRun) -> None:
+        self._run = run
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._run.printed(text.strip())
+        return len(text)
+
+
+class _Sink:
+    """Keeps what is recorded."""
+
+    def __init__(self, messages: dict[str, list[tuple[int, int, bytes]]]) -> None:
+        self._messages = messages
+
+    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
+        self._messages.setdefault(topic, []).append((stamp_ns, seq, data))
+
+    def advance(self, time_ns: int) -> None:
+        """Nothing is written later."""
+
+
+class _Starter:
+    """What a process sees of the starter of the run; see :class:`ros2_cosim.run.channel.Starter`.
+
+    What is told arrives a little later.
+    """
+
+    def __init__(self, run: SimulatedRun, name: str) -> None:
+        self._run = run
+        self._name = name
+        self._early_leaves: dict[str, str] = {}
+        run.starters.append(self)
+        for participant, how in run.early_leaves.items():
+            self.learn(participant, how)
+
+    @property
+    def early_leaves(self) -> Mapping[str, str]:
+        return self._early_leaves
+
+    @property
+    def required(self) -> frozenset[str] | None:
+        return self._run.required
+
+    def require(self, names: tuple[str, ...]) -> None:
+        self._run.required = frozenset(names)
+
+    def progress(self, time_ns: int, resting: bool) -> None:
+        self._run.progress(resting)
+
+    def learn(self, participant: str, how: str) -> None:
+        world = self._run.world
+        world.after(
+            world.draw(_CHANNEL_NS), lambda: self._early_leaves.setdefault(participant, how)
+        )
+
+
+@cache
+def _plan(system: System, paused: bool, repeat: int) -> list[PlannedProcess]:
+    options = RunOptions(Path("out"), paused=paused, repeat=repeat, record=False)
+    return make_plan(system.scenario, options)
+
+
+class SimulatedRun:
+    """One run.
+
+    :param system: what is run
+    :param disturbances: what happens to it
+    """
+
+    def __init__(self, system: System, disturbances: Disturbances) -> None:
+        self.system = system
+        self.disturbances = disturbances
+        self.world = World(f"{system.number} {disturbances.seed}", disturbances.pace)
+        self.starters: list[_Starter] = []
+        self.early_leaves: dict[str, str] = {}
+        self.required: frozenset[str] | None = None
+        self.repetitions: list[Repetition] = []
+        self.onlooker = Onlooker(self)
+        plan = _plan(system, disturbances.paused, disturbances.repeat)
+        self.network = Network(
+            self.world,
+            lease_ns=disturbances.lease_ns,
+            onlooker=self.onlooker,
+            parameters={(p.name, key): value for p in plan for key, value in p.parameters.items()},
+        )
+        self._graphs: list[Graph] = []
+        self._watch = RunWatch(plan, lambda: self.required)
+        self._plan = plan
+        self.processes: dict[str, Process] = {}
+        self._stop: str | None = None
+        self._is_over = False
+        self._first_end: int | None = None
+        self._sign = self.world.now
+        self._patience: float = system.scenario.startup_s * 1e9 + _CLOCK_LATE_NS
+
+    def run(self) -> Outcome:
+        """Run to the end.
+
+        :raises HangError: it has none
+        """
+        bodies: dict[str, Callable[[Process], int]] = {
+            CLOCK: self._clock,
+            RECORDER: self._recorder,
+        }
+        for planned in self._plan:
+            body = bodies.get(planned.name, self._participant)
+            self.processes[planned.name] = Process(self.world, planned.name, body)
+        starter = Process(self.world, "starter", self._start)
+        starter.start(0)
+        self.disturbances.begin(self)
+        try:
+            with redirect_stdout(_Console(self)):
+                self.world.run(lambda: self._is_over, LIMIT_NS, MOST_EVENTS)
+        finally:
+            with redirect_stdout(io.StringIO()):
+                self.onlooker.is_closed = True
+                for process in (*self.processes.values(), starter):
+                    process.kill()
+        return Outcome(
+            self._stop,
+            self.repetitions,
+            self.onlooker.violations,
+            self.world.digest,
+            self.world.events,
+            self.world.now,
+        )
+
+    def repetition(self, number: int) -> Repetition:
+        """What is left of a run, counted from 0."""
+        while len(self.repetitions) <= number:
+            self.repetitions.append(Repetition())
+        return self.repetitions[number]
+
+    def progress(self, resting: bool) -> None:
+        """Take the clock's sign of life."""
+        self._sign = self.world.now
+        limit = 2e9 * self.system.scenario.watchdog_s + _CLOCK_LATE_NS
+        self._patience = float("inf") if resting else limit
+
+    def printed(self, line: str) -> None:
+        """Take a line that the process prints whose turn it is."""
+        process = self.world.present
+        if process is not None:
+            self._watch.printed(process.name, line)
+
+    # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
+
+    def _start(self, starter: Process) -> int:
+        for planned in self._plan:
+            process = self.processes[planned.name]
+            process.start(self.disturbances.start_delay(planned.name))
+        while not self._ended():
+            failure = self._failure(starter)
+            if failure is None and self.world.now - self._sign > self._patience:
+                failure = f"{CLOCK}: no sign of life"
+            if failure is not None:
+                self._stop = failure + self._stopped_processes()
+                break
+            starter.sleep(_POLL_NS)
+        else:
+            self._stop = self._failure(starter)
+        self._end(starter)
+        self._is_over = True
+        return 0
+
+    def _stopped_processes(self) -> str:
+        names = [name for name, process in self.processes.items() if process.is_frozen]
+        return f" (stopped by a signal: {', '.join(names)})" if names else ""
+
+    def _look(self) -> None:
+        for name, process in self.processes.items():
+            if process.code is not None:
+                self._watch.ended(name, process.code)
+        for participant, how in self._watch.early_leaves():
+            self.early_leaves[participant] = how
+            for starter in self.starters:
+                starter.learn(participant, how)
+
+    def _failure(self, starter: Process) -> str | None:
+        self._look()
+        if self._watch.some_failed:
+            deadline = self.world.now + int(EARLY_S * 1e9)
+            starter.sleep(int(GATHER_S * 1e9))
+            self._look()
+            while not self._watch.cause_known and self.world.now < deadline:
+                starter.sleep(_POLL_NS)
+                self._look()
+            return self._watch.failure()
+        if self._watch.some_ended and not self._watch.complete:
+            self._first_end = self._first_end or self.world.now
+            if self.world.now - self._first_end > EARLY_S * 1e9:
+                return self._watch.early()
+        return None
+
+    def _ended(self) -> bool:
+        self._look()
+        late = self._first_end is not None and self.world.now - self._first_end > EARLY_S * 1e9
+        return self._watch.complete or (self._watch.clock_done and late)
+
+    def _end(self, starter: Process) -> None:
+        for process in reversed(self.processes.values()):
+            process.thaw()
+            process.signal(signal.SIGTERM)
+        deadline = self.world.now + int(GRACE_S * 1e9)
+        while self.world.now < deadline:
+            if all(process.has_ended for process in self.processes.values()):
+                return
+            starter.sleep(_POLL_NS)
+        for process in self.processes.values():
+            if not process.has_ended:
+                # Nothing may need this: a process ends when it is asked to.
+                self.onlooker.violations.append(f"{process.name} did not end when asked to")
+                process.kill()
+
+    # --- the mains of the processes, as in nodes/_start.py --------------------------------------
+
+    def _graph(self, repetition: int) -> Graph:
+        while len(self._graphs) <= repetition:
+            self._graphs.append(self.system.graph())
+        return self._graphs[repetition]
+
+    def _run_node(self, process: Process, body: Callable[[Started], bool]) -> int:
+        name = process.name
+        middleware = SimulatedMiddleware(
+            self.network, process, ordered=self.disturbances.ordered(name)
+        )
+        process.on_end = lambda: self.network.vanish(process, middleware.nodes)
+        starter = _Starter(self, name)
+        scenario = self.system.scenario
+        try:
+            for repetition in itertools.count():
+                with Session(name, [], middleware=middleware) as session:
+                    session.repetition = repetition
+                    started: Any = Started(
+                        session,
+                        scenario,
+                        self._graph(repetition),
+                        starter,  # type: ignore[arg-type]
+                    )
+                    if repetition and name != CLOCK:
+                        await_clock(session, started.run_id(), scenario.startup_s)
+                    again = body(started)
+                if not again:
+                    return 0
+        except Cancelled:
+            return 0
+        except CosimError as error:
+            if not reported_elsewhere(error):
+                self._watch.told(name, f"{name}: {error}")
+            return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
+        raise AssertionError("unreachable")
+
+    def _clock(self, process: Process) -> int:
+        controls: list[RunControl] = []
+        return self._run_node(process, partial(coordinate, controls))
+
+    def _participant(self, process: Process) -> int:
+        name = process.name
+        kept: list[Model] = []
+
+        def body(started: Started) -> bool:
+            make = partial(self.system.model, name)
+            model = renewed(kept.pop(), name, make) if kept else make()
+            self.onlooker.begins(name, started.session.repetition, model)
+            again = participant_node(started, name, model).run()
+            if again:
+                kept.append(model)
+            return again
+
+        return self._run_node(process, body)
+
+    def _recorder(self, process: Process) -> int:
+        def body(started: Started) -> bool:
+            left = self.repetition(started.session.repetition)
+            self.onlooker.records(started.session.repetition, left)
+            recorder = RecorderNode(
+                started.session,
+                started.wiring(),
+                sink=_Sink(left.messages),
+                quantum_ns=started.scenario.clock_step,
+                entry_step_ns=started.scenario.clock_step,
+                timer=started.session.timer,
+            )
+            recorder.record()
+            left.reports = dict(recorder.reports)
+            left.is_complete = True
+            return recorder.finish()
+
+        return self._run_node(process, body)
+
+
+__all__ = ["HangError", "Outcome", "Repetition", "SimulatedRun"]

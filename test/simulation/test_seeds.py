@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs over the simulated network: each seed ends by the rules, and repeats itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+
+from simulation.disturbances import HARMLESS, KINDS
+from simulation.judge import run_seed
+
+#: ``bench/simulated_network.py`` runs as many as there is time for.
+SEEDS = 800
+CHUNK = 100
+TEST = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_every_seed_ends_by_the_rules(first: int) -> None:
+    verdicts = [run_seed(seed) for seed in range(first, first + CHUNK)]
+    assert [(v.seed, v.wrong) for v in verdicts if v.wrong] == []
+    assert {v.kind for v in verdicts} == set(KINDS)
+    assert all(v.stop is None for v in verdicts if v.kind in HARMLESS)
+    assert any(v.stop is not None for v in verdicts)
+
+
+def test_a_seed_repeats_itself() -> None:
+    seeds = range(900, 920)
+    assert [run_seed(seed) for seed in seeds] == [run_seed(seed) for seed in seeds]
+
+
+def test_a_seed_repeats_itself_in_another_process() -> None:
+    script = (
+        "from simulation.judge import run_seed; "
+        "print([run_seed(seed).digest for seed in range(900, 905)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=TEST,
+        env={**os.environ, "PYTHONPATH": f"{TEST}:{TEST.parent}", "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.strip() == str([run_seed(seed).digest for seed in range(900, 905)])
+
+
+def test_different_seeds_differ() -> None:
+    assert len({run_seed(seed).digest for seed in range(900, 905)}) == 5
