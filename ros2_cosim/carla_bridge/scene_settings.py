@@ -19,6 +19,7 @@ from ros2_cosim.carla_bridge.parameters import (
 )
 from ros2_cosim.carla_bridge.simulator import MapChoice
 from ros2_cosim.dcp.wire.transport import is_local
+from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.settings import (
     Duration,
     Host,
@@ -27,6 +28,7 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
@@ -209,7 +211,7 @@ def map_choice(name: str, base_directory: Path) -> MapChoice:
         return MapChoice(name=name)
     path = base_directory / name
     try:
-        return MapChoice(opendrive=path.read_text(encoding="utf-8"))
+        return MapChoice(opendrive=read_bounded(path, MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

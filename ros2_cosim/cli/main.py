@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -167,15 +168,27 @@ def check(
     settings: Settings = None,
     shape: Shape = "ros",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    untrusted: Annotated[
+        bool,
+        typer.Option(
+            "--untrusted",
+            help="Load nothing but data; code that the scenario names is a fault.",
+        ),
+    ] = False,
 ) -> None:
-    """Check a scenario: file, wiring, models and their parameters; nothing is made or run."""
+    """Check a scenario: file, wiring, models and their parameters; nothing is made or run.
+
+    Modules of the models that it names are imported, unless it is --untrusted.
+    """
     from ros2_cosim.kernel import lookahead
+    from ros2_cosim.kernel.loading import data_only
     from ros2_cosim.scenario.check import ScenarioError, check_scenario
     from ros2_cosim.scenario.schema import load_scenario
 
     with clear_errors():
         try:
-            graph = check_scenario(load_scenario(scenario, settings or ()), shape)
+            with data_only() if untrusted else nullcontext():
+                graph = check_scenario(load_scenario(scenario, settings or ()), shape)
         except ConfigurationError as error:
             faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
             if as_json:

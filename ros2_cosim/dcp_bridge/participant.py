@@ -32,7 +32,7 @@ slaves up to its time. A port with ``when`` is silent unless that variable has c
 
 from __future__ import annotations
 
-import sys
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -53,9 +53,11 @@ from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
 from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.documents.installed import module_command
 from ros2_cosim.documents.settings import Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import (
     Companion,
     Model,
@@ -251,6 +253,11 @@ class DcpMaster(Model):
 
         :raises ConfigurationError: one is not
         """
+        for name, slave in parameters.slaves.items():
+            if slave.is_made or slave.command is not None:
+                # A Python model, the binary in an FMU, or a program.
+                found = slave.model or slave.fmu or shlex.join(slave.command or ())
+                refuse_code(f"{context.where}.slaves.{name}: found '{found}', which")
         _check_shape(context, parameters)
         port_mapping(
             context, parameters, parameters.cosimulation(context.base_directory, inproc=False)
@@ -345,7 +352,7 @@ def _command(
     """The command line of a slave's process; host and port are filled in when it is started."""
     if slave.command is not None:
         return slave.command
-    words = [sys.executable, "-m", "ros2_cosim.cli.main", "dcp", "serve"]
+    words = [*module_command("ros2_cosim.cli.main"), "dcp", "serve"]
     words += ["--host", "{host}", "--port", "{port}", "--keep", "--newest-only"]
     words += ["--directory", str(context.base_directory)]
     for option, value in (

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing files in one go, and why that may fail."""
+"""Reading and writing files in one go, and why that may fail."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 #: Limits of a process that its user may have set, by the error that they cause.
@@ -19,6 +20,27 @@ def cause_of(error: OSError) -> str:
     text = error.strerror or str(error) or type(error).__name__
     limit = _LIMITS.get(error.errno or 0)
     return f"{text} ({limit})" if limit else text
+
+
+def read_bounded(path: Path, maximum: int) -> bytes:
+    """The content of an ordinary file.
+
+    A named pipe or a device, which could keep its reader waiting or never end, is refused.
+
+    :param maximum: largest size [bytes]
+    :raises OSError: it cannot be read, is no ordinary file, or is larger
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(0, "Is a directory", str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(0, "found no ordinary file; pipes and devices are not read", str(path))
+        data = file.read(maximum + 1)
+    if len(data) > maximum:
+        raise OSError(0, f"found more than {maximum} bytes, which is the most allowed", str(path))
+    return data
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

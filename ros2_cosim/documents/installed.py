@@ -12,6 +12,17 @@ import ros2_cosim
 from ros2_cosim.kernel.errors import ConfigurationError
 
 PACKAGE = "ros2_cosim"
+_RUN_MODULE = Path(__file__).with_name("run_module.py")
+
+
+def module_command(module: str) -> list[str]:
+    """The command line that runs a module, whatever lies in the working directory.
+
+    ``python -m`` looks for modules in the working directory first, where a file of any name may
+    lie, such as ``random.py``. Only Python 3.11 has an option against that, which scripts of users
+    that import their neighbours must not get.
+    """
+    return [sys.executable, str(_RUN_MODULE), module]
 
 
 def share_file(name: str) -> Path:

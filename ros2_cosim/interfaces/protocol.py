@@ -10,11 +10,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ros2_cosim.kernel.errors import ProtocolError
 from ros2_cosim.kernel.membership import Presence
 
 #: So many messages of one topic are kept for a reader that lags; the run-ahead window keeps
 #: the number of messages under way below it.
 HISTORY_DEPTH = 2000
+
+
+class ForeignMessageError(ProtocolError):
+    """A message that no process of this run would send; its reader refuses it, and goes on."""
 
 
 class PortPromise(NamedTuple):

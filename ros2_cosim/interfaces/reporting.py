@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.documents.plain_data import json_value
+from ros2_cosim.interfaces.protocol import ForeignMessageError, ParticipantReport
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 
 #: The parts of a model's report that go to the recorder as they are.
@@ -39,3 +40,20 @@ def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
         loss=0,
         details_json=json.dumps(details, allow_nan=False, sort_keys=True),
     )
+
+
+def details_of(report: ParticipantReport) -> dict[str, Any]:
+    """What else a participant reports.
+
+    :raises ForeignMessageError: that is no JSON object
+    """
+    try:
+        details = json_value(report.details_json)
+    except ValueError as error:
+        raise ForeignMessageError(f"report of '{report.participant}': not JSON: {error}") from None
+    if not isinstance(details, dict):
+        found = type(details).__name__
+        raise ForeignMessageError(
+            f"report of '{report.participant}': found {found}, not a JSON object"
+        )
+    return details

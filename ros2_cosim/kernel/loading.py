@@ -1,15 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python code that a user names by a text: ``package.module`` or ``path/to/file.py``."""
+"""Python code that a user names by a text: ``package.module`` or ``path/to/file.py``.
+
+To name code is to run it. :func:`data_only` is for documents of strangers: each place that
+would load or start what a document names asks :func:`refuse_code` before.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 
 from ros2_cosim.kernel.errors import ConfigurationError
+
+_OWN = "ros2_cosim"
+_data_only: ContextVar[bool] = ContextVar("data_only", default=False)
+
+
+@contextmanager
+def data_only() -> Iterator[None]:
+    """Within the body, code other than that of this project is refused, and not loaded."""
+    token = _data_only.set(True)
+    try:
+        yield
+    finally:
+        _data_only.reset(token)
+
+
+def refuse_code(what: str) -> None:
+    """See whether code may be loaded, or a program started, that a document names.
+
+    :param what: the place that names it, and what was found there
+    :raises ConfigurationError: data alone is to be read
+    """
+    if _data_only.get():
+        raise ConfigurationError(f"{what} is code; allowed is code of {_OWN} only")
+
+
+def is_own_module(name: str) -> bool:
+    """Whether a module is one of this project."""
+    return name.partition(".")[0] == _OWN and not name.endswith(".py")
+
+
+def search_also(directory: Path) -> None:
+    """Have modules found in a directory from now on; those of the standard library come first.
+
+    A file ``random.py`` there would otherwise be imported by the next module that needs the
+    standard one. Installed packages come after the directory.
+    """
+    standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    standard |= {f"{path}/lib-dynload" for path in standard}
+    if str(directory) not in sys.path:
+        behind = [index + 1 for index, path in enumerate(sys.path) if path in standard]
+        sys.path.insert(max(behind, default=0), str(directory))
 
 
 def load_module(place: str, directory: Path | None = None) -> ModuleType:
@@ -21,6 +70,8 @@ def load_module(place: str, directory: Path | None = None) -> ModuleType:
     :raises ConfigurationError: there is no such file, or the code failed; its own exception is
         the cause
     """
+    if not is_own_module(place):
+        refuse_code(f"found '{place}', which")
     try:
         if place.endswith(".py"):
             return _run_file((directory or Path()) / place)

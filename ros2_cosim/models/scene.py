@@ -6,6 +6,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
@@ -46,7 +48,7 @@ def _boxes_on(path: Path) -> LaneBoxes:
 def _read_road(path: Path) -> RoadNetwork:
     # A network does not change once it is read.
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path, MAX_BYTES).decode("utf-8")
     except OSError as error:
         raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

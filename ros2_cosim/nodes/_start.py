@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -30,6 +32,7 @@ from ros2_cosim.ros.participant_node import NodeSettings, ParticipantNode
 from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
+from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
@@ -101,6 +104,7 @@ def _run_once(
     :param starters: the starter of the run, once there is a connection; it is kept
     """
     try:
+        _take_secret()
         with Session(default_name, sys.argv) as session:
             session.repetition = repetition
             code = _outcome(session, body, starters, awaits)
@@ -109,6 +113,10 @@ def _run_once(
             return code
     except (Cancelled, KeyboardInterrupt):
         return 0
+    except CosimError as error:  # before there was a node
+        starter = starters[0] if starters else Starter(default_name)
+        starter.failed(f"{default_name}: {error}")
+        return EXIT_FAILED
 
 
 def _outcome(
@@ -152,6 +160,18 @@ def _in_words(error: BaseException) -> str:
     return str(error)
 
 
+def _take_secret() -> None:
+    """Take part in the run of this ROS domain, if the user has started this process.
+
+    Its own starter gives a process the secret that seals its messages.
+
+    :raises ConfigurationError: what is known of the run cannot be read
+    """
+    if not secret_of():
+        secrets = {run.domain: run.secret for run in active_runs()}
+        os.environ[RUN_SECRET] = secrets.get(own_domain(), "")
+
+
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:
     """The wall clock of the run, as the ROS parameters rate, hard and arrivals say.
 
@@ -186,6 +206,7 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
             unsynchronised=settings.unsynchronised,
             operation=Operation(settings.mode),
             cannot_reset=cannot_begin_anew(model),
+            run_id=started.run_id(),
         ),
         started.session.timer,
     )

@@ -26,6 +26,7 @@ def _record(started: Started) -> bool:
             quantum_ns=scenario.clock_step,
             entry_step_ns=scenario.clock_step,
             helpers=json.loads(session.parameter("reporters", "{}")),
+            run_id=started.run_id(),
             timer=session.timer,
         )
         recorder.record()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import NEVER, saturating_add
@@ -143,7 +144,7 @@ def read_arrivals(path: Path) -> dict[str, dict[int, int]]:
     :raises ConfigurationError: it cannot be read or is no arrival record
     """
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = read_record(path)
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']!r}")
         result: dict[str, dict[int, int]] = {}

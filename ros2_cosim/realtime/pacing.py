@@ -15,22 +15,24 @@ from ros2_cosim.kernel.time import FOREVER, saturating_add
 from ros2_cosim.realtime.histogram import Histogram
 from ros2_cosim.realtime.wall_clock import WallClock
 
-#: A real-time factor is above 0 and below this.
+#: A real-time factor is at least the first and below the second. A step of 10 ms takes 100 s with
+#: the first: a run that is slower stands, as seen by a user, and a pause is what is meant.
+RATE_MINIMUM = 1e-4
 RATE_LIMIT = 1e6
 
 
 def checked_rate(rate: float | None) -> float | None:
     """The real-time factor itself; None: as fast as possible.
 
-    :raises ConfigurationError: it is no number above 0 and below ``RATE_LIMIT``
+    :raises ConfigurationError: it is no number from ``RATE_MINIMUM`` to below ``RATE_LIMIT``
     """
-    if rate is not None and not 0.0 < rate < RATE_LIMIT:
+    if rate is not None and not RATE_MINIMUM <= rate < RATE_LIMIT:
         raise ConfigurationError(_refused(rate))
     return rate
 
 
 def parse_rate(text: str) -> float | None:
-    """Real-time factor: a number above zero, or ``max`` for as fast as possible (None).
+    """Real-time factor: a number, or ``max`` for as fast as possible (None).
 
     :raises ConfigurationError: anything else
     """
@@ -43,7 +45,7 @@ def parse_rate(text: str) -> float | None:
 
 
 def _refused(found: object) -> str:
-    return f"rate: found {found}; allowed is a number above 0 and below {RATE_LIMIT:.0f}, or max"
+    return f"rate: found {found}; allowed is a number from {RATE_MINIMUM:.4f} to below 1e6, or max"
 
 
 class TimeScale:

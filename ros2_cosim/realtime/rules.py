@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.estimators import (
     CharacteristicMap,
@@ -67,7 +68,7 @@ def read_values(path: Path, participant: str) -> dict[str, EarlierRun]:
     :raises ConfigurationError: the file cannot be read, or does not hold them
     """
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = read_record(path)
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']!r}")
         series = content["participants"][participant]

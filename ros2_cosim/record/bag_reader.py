@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import LIBRARY, METADATA_FILE, mcap_path
 from ros2_cosim.record.mcap import Channel, Schema
@@ -26,7 +27,8 @@ def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> It
     """The messages of a complete bag in recorded order; one chunk at a time is in memory.
 
     :param start, stop: the first stamp that is wanted, and the one behind the last; None: all
-    :raises ConfigurationError: there is no bag at ``bag``, or it is not complete
+    :raises ConfigurationError: there is no bag at ``bag``, it is not complete, or its metadata is
+        malformed or too large
     :raises ProtocolError: the bag is damaged
     """
     if not (bag / METADATA_FILE).is_file():
@@ -68,6 +70,8 @@ def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagM
     """The messages of any bag of rosbag2, by its index."""
     from rosbags.rosbag2 import Reader, ReaderError
 
+    # The library reads it with a parser that knows no bounds.
+    read_mapping(bag / METADATA_FILE, "bag")
     try:
         with Reader(bag) as reader:
             for connection, stamp, data in reader.messages(start=start, stop=stop):

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
-from ros2_cosim.kernel.errors import ProtocolError
+from ros2_cosim.documents.plain_data import parse_value
+from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import LIBRARY, BagTopic, Qos, StoredTopic, finish_bag
 from ros2_cosim.record.bag_reader import find_storage, is_complete, read_bag
 from ros2_cosim.record.mcap import MAGIC, Channel, Existing, McapWriter, Schema
@@ -87,11 +86,11 @@ def _topics(schemas: Mapping[int, Schema], channels: Mapping[int, Channel]) -> l
 
 def _read_qos(channel: Channel) -> Qos:
     try:
-        (profile,) = yaml.safe_load(channel.metadata["offered_qos_profiles"])
+        (profile,) = parse_value(channel.metadata["offered_qos_profiles"], "QoS")
         return Qos(
             depth=profile["depth"],
             reliable=profile["reliability"] == "reliable",
             transient_local=profile["durability"] == "transient_local",
         )
-    except (KeyError, ValueError, TypeError, yaml.YAMLError):
+    except (KeyError, ValueError, TypeError, ConfigurationError):
         raise ProtocolError(f"topic {channel.topic}: its QoS profile is not readable") from None

@@ -6,13 +6,13 @@ A bag of hours takes no more memory than one of minutes.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.interfaces.cdr import Codec
 from ros2_cosim.interfaces.records import (
@@ -199,7 +199,7 @@ def _load_activations(path: Path) -> dict[str, list[float]]:
     if not path.is_file():
         return {}
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_record(path)
         return {str(name): [int(t) * NS for t in times] for name, times in content.items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{path}: not a table of activation times: {error}") from None

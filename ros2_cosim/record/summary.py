@@ -6,17 +6,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
 _SHA256 = r"^[0-9a-f]{64}$"
+#: A time measured or simulated, up to the 292 years that a simulated time can express.
+_Seconds = Annotated[float, Field(ge=0.0, le=1e10)]
 
 
 class Causality(Section):
@@ -34,21 +37,21 @@ class ParticipantSummary(Section):
 
     name: str
     activations: int = Field(ge=0)
-    compute_s: float = Field(default=0.0, ge=0.0, description="inside the model")
-    wait_s: float = Field(
-        default=0.0, ge=0.0, description="until others had reached the next activation"
+    compute_s: _Seconds = Field(default=0.0, description="inside the model")
+    wait_s: _Seconds = Field(
+        default=0.0, description="until others had reached the next activation"
     )
-    transport_s: float = Field(default=0.0, ge=0.0, description="coding, sending and receiving")
-    entered_s: float | None = Field(default=None, description="simulated time of its entry")
-    left_s: float | None = Field(default=None, description="simulated time at which it left")
+    transport_s: _Seconds = Field(default=0.0, description="coding, sending and receiving")
+    entered_s: _Seconds | None = Field(default=None, description="simulated time of its entry")
+    left_s: _Seconds | None = Field(default=None, description="simulated time at which it left")
 
 
 class Breakdown(Section):
     """Wall time of all participants together."""
 
-    compute_s: float = Field(default=0.0, ge=0.0)
-    wait_s: float = Field(default=0.0, ge=0.0)
-    transport_s: float = Field(default=0.0, ge=0.0)
+    compute_s: _Seconds = 0.0
+    wait_s: _Seconds = 0.0
+    transport_s: _Seconds = 0.0
 
 
 class DataCounts(Section):
@@ -95,10 +98,12 @@ class Summary(Section):
     simulator: str = ""
     seed: int
     steps: int = Field(ge=0)
-    sim_time_s: float = Field(ge=0.0)
-    wall_time_s: float = Field(ge=0.0)
-    startup_time_s: float = Field(default=0.0, ge=0.0)
-    rtf: float = Field(ge=0.0, description="simulated time per wall time, without start-up")
+    sim_time_s: _Seconds
+    wall_time_s: _Seconds
+    startup_time_s: _Seconds = 0.0
+    rtf: float = Field(
+        ge=0.0, le=1e12, description="simulated time per wall time, without start-up"
+    )
     end_reason: str = ""
     trace_sha256: str = Field(pattern=_SHA256)
     repeatable: bool
@@ -183,10 +188,10 @@ def read_summary(run_dir: Path) -> Summary:
     """
     path = Path(run_dir) / SUMMARY_FILE
     try:
-        data = json.loads(path.read_bytes())
+        data = read_record(path)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigurationError(f"{path} is not a run summary: not JSON: {error}") from None
     return read_section(Summary, data, origin=f"{path} is not a run summary")
 

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
+    ForeignMessageError,
     ParticipantReport,
     ParticipantState,
 )
 from ros2_cosim.kernel.coordinator import Coordinator
-from ros2_cosim.kernel.errors import Cancelled, DeadlockError, ParticipantError, RunError
+from ros2_cosim.kernel.errors import (
+    Cancelled,
+    DeadlockError,
+    ParticipantError,
+    RunError,
+)
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Change, Lifecycle, State, known_state
 from ros2_cosim.kernel.membership import Membership
@@ -162,7 +169,7 @@ class ClockNode:
                 topics.completion(name),
                 topics.COMPLETION_TYPE,
                 data_qos(latched=graph.has_late and name not in self._readiness.observers),
-                self._on_completion,
+                partial(self._on_completion, name),
             )
         ControlServices(
             session,
@@ -428,27 +435,28 @@ class ClockNode:
 
     def _on_state(self, state: ParticipantState) -> None:
         if known_state(state.state) is None:
-            _print_line(
-                f"{state.participant}: state {state.state} does not exist; the message is ignored"
-            )
-        elif state.participant in self._readiness.states:
-            self._readiness.states[state.participant] = state
-            self._table.on_state(state, self._timer())
-            if state.cannot_reset and not self._control.no_reset:
-                self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
-            if state.state in (State.READY_TO_RUN, State.RUNNING):
-                self._membership.ready(state.participant)
-            elif state.state in (State.ERROR, State.ABORTING) and (
-                self._membership.can_spare(state.participant)
-            ):
-                self._lose(state.participant, state.reason)
-            # The clock decides about an abort: a participant that is ABORTING before began it.
-            elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
-                self._failure = state
-            self._any_paused = self._readiness.any_paused
-            self._update(f"{state.participant}: {state.reason}")
+            raise ForeignMessageError(f"state {state.state} of '{state.participant}' is none")
+        if state.participant not in self._readiness.states:
+            raise ForeignMessageError(f"state of '{state.participant}', which takes no part")
+        self._readiness.states[state.participant] = state
+        self._table.on_state(state, self._timer())
+        if state.cannot_reset and not self._control.no_reset:
+            self._control.no_reset = f"participant '{state.participant}': {state.cannot_reset}"
+        if state.state in (State.READY_TO_RUN, State.RUNNING):
+            self._membership.ready(state.participant)
+        elif state.state in (State.ERROR, State.ABORTING) and (
+            self._membership.can_spare(state.participant)
+        ):
+            self._lose(state.participant, state.reason)
+        # The clock decides about an abort: a participant that is ABORTING before began it.
+        elif state.state in (State.ERROR, State.ABORTING) and self._failure is None:
+            self._failure = state
+        self._any_paused = self._readiness.any_paused
+        self._update(f"{state.participant}: {state.reason}")
 
-    def _on_completion(self, completion: Completion) -> None:
+    def _on_completion(self, name: str, completion: Completion) -> None:
+        if completion.participant != name:
+            raise ForeignMessageError(f"completion of '{completion.participant}', not '{name}'")
         coordinator = self._coordinator
         self._table.on_completion(completion, self._timer())
         if completion.stop_reason:

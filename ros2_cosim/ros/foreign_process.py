@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from ros2_cosim.documents.installed import find_executable
+from ros2_cosim.documents.installed import find_executable, module_command
 from ros2_cosim.interfaces.foreign import ForeignSettings
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -101,7 +101,7 @@ def foreign_command(
             raise ConfigurationError(f"{where}: script: there is no file {path}")
         command = [sys.executable, str(path)]
     elif settings.module is not None:
-        command = [sys.executable, "-m", settings.module]
+        command = module_command(settings.module)
     else:
         assert settings.package is not None and settings.executable is not None
         command = [str(_executable(settings.package, settings.executable, where))]

@@ -15,6 +15,7 @@ from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.wiring import Wiring, wire_codec
 from ros2_cosim.kernel.channel import Channel, Promise, SequenceNumbers
 from ros2_cosim.kernel.engine import Engine
+from ros2_cosim.kernel.errors import ProtocolError
 from ros2_cosim.kernel.graph import Connection, Graph
 from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.participant import Sample
@@ -57,7 +58,10 @@ def read_port(
     decoded = decode or topic.codec.decode
 
     def receive(data: bytes) -> None:
-        stamp, seq, value = decoded(data)
+        try:
+            stamp, seq, value = decoded(data)
+        except ProtocolError as error:
+            raise ProtocolError(f"topic {topic.name}: {error}") from None
         if seq is None:
             seq = sequence.number(stamp, received())
         take(Sample(stamp, seq, value))
@@ -129,6 +133,9 @@ class ChannelReader:
             topics.COMPLETION_TYPE,
             data_qos(latched=self._wiring.graph.has_late),
             receive,
+            # A promise is broken by the data that it is about, which names reader and port. There
+            # are many, and data wait for them: the clock alone, for which none waits, checks.
+            sealed=False,
         )
 
 

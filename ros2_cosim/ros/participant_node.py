@@ -39,6 +39,7 @@ from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.time_topics import check_run
 
 _POLL_S = 0.1
 
@@ -53,6 +54,7 @@ class NodeSettings:
     :ivar unsynchronised: input ports read from outside of the simulated time -> topic
     :ivar operation: whether it starts and stops together with the others
     :ivar cannot_reset: why its model cannot take part in another run; empty if it can
+    :ivar run_id: names this run in messages of the clock; empty: any run
     """
 
     quantum_ns: int
@@ -61,6 +63,7 @@ class NodeSettings:
     unsynchronised: Mapping[str, str] = field(default_factory=dict)
     operation: Operation = Operation.COORDINATED
     cannot_reset: str = ""
+    run_id: str = ""
 
 
 class ParticipantNode:
@@ -86,6 +89,7 @@ class ParticipantNode:
         graph = wiring.graph
         self._session = session
         self._name = name
+        self._run_id = settings.run_id
         self._timer = timer
         self._spec = graph.participants[name]
         self._runtime = ParticipantRuntime(graph, name, model, timer)
@@ -352,6 +356,7 @@ class ParticipantNode:
             runtime.stop_reason = reason
 
     def _on_horizon(self, horizon: Horizon) -> None:
+        check_run(horizon, self._run_id)
         self._granted = max(self._granted, horizon.time_ns)
         self._membership.update(horizon.presences, horizon.time_ns)
         for presence in horizon.presences:

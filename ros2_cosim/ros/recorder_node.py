@@ -7,12 +7,17 @@ disk slows the run down instead of losing messages.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ros2_cosim.interfaces.cdr import WireCodec
-from ros2_cosim.interfaces.protocol import Completion, Horizon, ParticipantReport
+from ros2_cosim.interfaces.protocol import (
+    Completion,
+    ForeignMessageError,
+    Horizon,
+    ParticipantReport,
+)
+from ros2_cosim.interfaces.reporting import details_of
 from ros2_cosim.interfaces.wiring import DataTopic, Wiring
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import Aborted
@@ -27,6 +32,7 @@ from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.time_topics import check_run
 
 NAME = "recorder"
 CLOCK = "clock"
@@ -52,6 +58,7 @@ class RecorderNode:
     :param quantum_ns: progress [ns of simulated time] worth reporting to the clock
     :param entry_step_ns: participants with free entry enter at multiples of this [ns] only
     :param helpers: participant -> process that reports beside it
+    :param run_id: names this run in messages of the clock; empty: any run
     :param timer: monotonic wall clock [ns], to notice when nothing arrives any more
     """
 
@@ -64,6 +71,7 @@ class RecorderNode:
         quantum_ns: int,
         entry_step_ns: int = 1,
         helpers: Mapping[str, str] | None = None,
+        run_id: str = "",
         timer: Callable[[], int],
     ) -> None:
         graph = wiring.graph
@@ -73,7 +81,9 @@ class RecorderNode:
         self._end = FOREVER
         self._horizon = NEVER
         self._helpers = dict(helpers or {})
-        self._expected = {*graph.participants, CLOCK, *self._helpers.values()}
+        self._reporting = frozenset((*graph.participants, CLOCK, *self._helpers.values()))
+        self._expected = set(self._reporting)
+        self._run_id = run_id
         self._membership = MembershipView(graph, entry_step_ns)
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
@@ -190,20 +200,29 @@ class RecorderNode:
         return take
 
     def _on_horizon(self, horizon: Horizon) -> None:
+        check_run(horizon, self._run_id)
         self._horizon = horizon.time_ns
         self._end = horizon.end_ns
         self._membership.update(horizon.presences, horizon.time_ns)
 
     def _on_report(self, report: ParticipantReport) -> None:
-        self.reports[report.participant] = report
+        if report.participant not in self._reporting:
+            raise ForeignMessageError(f"report of '{report.participant}', which takes no part")
+        details = details_of(report)
         if report.participant == CLOCK:
             # A participant that never took part, or is gone, has nothing to report.
-            absent = json.loads(report.details_json)["absent"]
+            absent = details.get("absent")
+            if not isinstance(absent, list):
+                raise ForeignMessageError("the report of the clock lacks the list 'absent'")
             self._expected -= {*absent, *self._helpers_of(absent)}
         elif report.participant in self._outputs:
-            sent = json.loads(report.details_json)["sent"]
-            for port, channel in self._outputs[report.participant].items():
+            sent = details.get("sent")
+            outputs = self._outputs[report.participant]
+            if not isinstance(sent, dict) or not sent.keys() >= outputs.keys():
+                raise ForeignMessageError(f"report of '{report.participant}' lacks 'sent'")
+            for port, channel in outputs.items():
                 self._sent.append((channel, sent[port]))
+        self.reports[report.participant] = report
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}

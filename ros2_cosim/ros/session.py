@@ -10,6 +10,7 @@ A session stands on a :class:`Middleware`: :class:`Ros`, or a simulated network 
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import struct
 import sys
@@ -33,13 +34,22 @@ from rclpy.timer import Timer
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
 from ros2_cosim.interfaces.processes import ExitTimer
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
 from ros2_cosim.interfaces.raw import CarrierCodec
-from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
+from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 
 _P = ParamSpec("_P")
+
+#: Refused messages of one topic that are worth a line: a flood must not become one of lines.
+_TOLD = frozenset(10**power for power in range(19))
+#: A publisher is found before the name of its node is.
+_UNNAMED = "a node whose name is not known yet"
+#: Variables that say where files of rclpy's log go.
+_LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
+_NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
 
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
@@ -111,10 +121,20 @@ class Writer:
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
     are, on ``topic`` itself, for all other readers.
+
+    :param sealer: seals what is published; None: nothing does
     """
 
-    def __init__(self, node: Node, topic: str, codec: WireCodec, qos: QoSProfile) -> None:
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        codec: WireCodec,
+        qos: QoSProfile,
+        sealer: Sealer | None = None,
+    ) -> None:
         self.topic = topic
+        self._sealer = sealer
         self._publisher = node.create_publisher(
             message_class(codec.type_name), topics.edge(topic, codec), qos
         )
@@ -130,6 +150,8 @@ class Writer:
 
     def send_bytes(self, data: bytes) -> None:
         """Publish a message that is encoded already."""
+        if self._sealer is not None:
+            data = self._sealer.sealed(data)
         self._publisher.publish(data)
         if self._plain_publisher is not None:
             self._plain_publisher.publish(self._codec.plain(data))
@@ -239,7 +261,7 @@ class Ros:
                 signal.signal(number, signal.SIG_DFL)
 
         # rclpy's own handlers would tear the context down under a node that is closing.
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, handle)
 
@@ -300,6 +322,8 @@ class Session:
         self._is_hosted = host is not None
         self._exit_code: int | None = None
         own_name = ["--ros-args", "-r", f"__node:={name}"] if host else None
+        self._secret = secret_of()
+        self._refused: dict[str, int] = {}
         if host is None:
             middleware.begin(arguments, self.stop)
         self.node = middleware.make_node(
@@ -315,7 +339,8 @@ class Session:
 
     def writer(self, topic: str, type_name: str, qos: QoSProfile, **constants: str) -> Writer:
         """Make a publisher of a type of the catalogue."""
-        return Writer(self.node, topic, CATALOGUE.codec(type_name, **constants), qos)
+        sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
+        return Writer(self.node, topic, CATALOGUE.codec(type_name, **constants), qos, sealer)
 
     def reader(
         self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[bytes], None]
@@ -334,11 +359,67 @@ class Session:
         self.node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
 
     def record_reader(
-        self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[Any], None]
+        self,
+        topic: str,
+        type_name: str,
+        qos: QoSProfile,
+        receive: Callable[[Any], None],
+        *,
+        sealed: bool = True,
     ) -> None:
-        """Call ``receive`` with the record of each message of a topic."""
+        """Call ``receive`` with the record of each message of a topic.
+
+        On a topic of the coordination protocol what is no such message, or comes from no process
+        of this run, is refused: a line says so, and ``receive`` is not called. It refuses a message
+        itself by raising ``ForeignMessageError``.
+
+        :param sealed: whether the seal of such a message is checked
+        """
         decode = CATALOGUE.codec(type_name).decode
-        self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
+        check = SealCheck(self._secret, topic) if sealed and self._is_sealed(topic) else None
+        if not topics.is_coordination(topic):
+            self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
+            return
+
+        def take(data: bytes) -> None:
+            fault = None if check is None else check.fault(data)
+            if fault is None:
+                try:
+                    record = decode(data)[2]
+                except ProtocolError as error:
+                    fault = str(error)
+                else:
+                    try:
+                        receive(record)
+                    except ForeignMessageError as error:
+                        fault = str(error)
+            if fault is not None:
+                self._refuse(topic, fault)
+
+        self.reader(topic, type_name, qos, take)
+
+    def _is_sealed(self, topic: str) -> bool:
+        return bool(self._secret) and topics.is_coordination(topic)
+
+    def _refuse(self, topic: str, fault: str) -> None:
+        """Tell of a message that is ignored, and which nodes publish there.
+
+        The middleware does not tell which of them sent it.
+        """
+        count = self._refused[topic] = self._refused.get(topic, 0) + 1
+        if count not in _TOLD:
+            return
+        publishers = {
+            _UNNAMED
+            if "UNKNOWN" in info.node_name
+            else f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+            for info in self.node.get_publishers_info_by_topic(topic)
+        }
+        print(
+            f"{self.node.get_name()}: {topic}: refused a message ({count} so far): {fault}; "
+            f"publishers there: {', '.join(sorted(publishers)) or 'none that is still known'}",
+            flush=True,
+        )
 
     def add_node(self, name: str) -> Node:
         """Make a further node, in the namespace of the first one, that :meth:`wait` serves."""
@@ -417,6 +498,16 @@ class Session:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
+
+
+def _with_logging(arguments: list[str] | None) -> list[str] | None:
+    """Arguments for rclpy: without a directory for its log, it writes no file.
+
+    Otherwise every process would leave one in the home directory, which need not be writable.
+    """
+    if any(os.environ.get(name) for name in _LOG_DIRECTORIES):
+        return arguments
+    return [*(sys.argv if arguments is None else arguments), *_NO_LOG_FILE]
 
 
 class _Teardown:

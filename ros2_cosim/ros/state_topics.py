@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ros2_cosim.interfaces.protocol import ParticipantState, SystemState
+from ros2_cosim.interfaces.protocol import ForeignMessageError, ParticipantState, SystemState
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.lifecycle import Change, State, known_state
 from ros2_cosim.kernel.membership import system_state
@@ -168,7 +168,6 @@ class SystemStateReader:
 
     def _take(self, state: SystemState) -> None:
         if known_state(state.state) is None:
-            print(f"system state {state.state} does not exist; the message is ignored", flush=True)
-        else:
-            self._last = state
-            self._stops = self._stops or state.state == State.STOPPING
+            raise ForeignMessageError(f"system state {state.state} does not exist")
+        self._last = state
+        self._stops = self._stops or state.state == State.STOPPING

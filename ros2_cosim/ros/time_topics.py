@@ -5,13 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ros2_cosim.interfaces.protocol import Horizon
+from ros2_cosim.interfaces.protocol import ForeignMessageError, Horizon
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import ClockWriter, Session, data_qos
+
+
+def check_run(horizon: Horizon, run_id: str) -> None:
+    """See whether a horizon is one of this run.
+
+    :param run_id: identity of this run; empty: any
+    :raises ForeignMessageError: it is not
+    """
+    if run_id and horizon.run_id != run_id:
+        raise ForeignMessageError(f"found a horizon of run '{horizon.run_id}', not '{run_id}'")
 
 
 class TimeTopics:

@@ -25,6 +25,12 @@ STATUS_TYPE = "ros2_cosim/msg/RunStatus"
 HEARTBEAT_TYPE = "ros2_cosim/msg/Heartbeat"
 
 
+def is_coordination(topic: str) -> bool:
+    """Whether only processes of a run may publish on a topic: their messages are sealed."""
+    shared = (HORIZON, PARTICIPANT_STATE, SYSTEM_STATE, REPORT, STATUS, HEARTBEAT)
+    return topic in shared or topic.startswith(completion(""))
+
+
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
     return f"/cosim/completion/{participant}"

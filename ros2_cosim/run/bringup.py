@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.channel import CHANNEL, Channel
@@ -23,7 +24,7 @@ from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environme
 from ros2_cosim.run.domain_lock import domain_lock
 from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
-from ros2_cosim.run.output_directory import OutputDirectory, repetition_directory
+from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
@@ -221,16 +222,24 @@ def bring_up(
         ports: HeldPorts | None = None
         if options.shape != "inproc":
             settings = dds_settings(dds_environment(os.environ, options.output))
+            # One that was set holds: processes on other hosts, started by the user, have it too.
+            secret = secret_of() or new_secret()
             domain = stack.enter_context(
-                domain_lock(scenario.name, options.output, settings, domains)
+                domain_lock(scenario.name, options.output, settings, domains, secret=secret)
             )
             ports = hold_ports(scenario)
             stack.callback(ports.close)
             scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
             channel = stack.enter_context(Channel(directory))
-            environment |= {"ROS_DOMAIN_ID": str(domain), CHANNEL: channel.address}
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
+            environment |= {
+                "ROS_DOMAIN_ID": str(domain),
+                CHANNEL: channel.address,
+                RUN_SECRET: secret,
+            }
+            # In the home directory it would stay for ever, if it can be written at all.
+            environment.setdefault("ROS_LOG_DIR", str(options.output / LOG_DIRECTORY))
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)

@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.run_control import Answer, Command, Request
+from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
 
 #: Wall time [s] in which a run has to be found by the middleware.
@@ -46,7 +48,9 @@ def find_run(domain: int | None) -> ActiveRun:
 def joined(run: ActiveRun, name: str) -> Iterator[Any]:
     """A ROS session in the domain of a run, with its DDS settings."""
     os.environ["ROS_DOMAIN_ID"] = str(run.domain)
-    os.environ.update(run.environment)
+    # Nothing else of what its lock file says enters this process.
+    os.environ.update(dds_settings(run.environment))
+    os.environ[RUN_SECRET] = run.secret
     from ros2_cosim.ros.session import Session
 
     with Session(f"{name}_{os.getpid()}") as session:

@@ -5,26 +5,36 @@ Two things are held, and both end with the process that holds them:
 
 - a *claim* keeps a domain for one process and for those that it starts: a run, a study with many
   runs, or a session of tests. It is a socket with an abstract name, which leaves no file behind.
-- the *lock* of a domain belongs to one run. Its file says what others need to talk to the run.
+- the *lock* of a domain belongs to one run. Its file says what others need to talk to the run; it
+  lies where only this user can make and read files (:mod:`ros2_cosim.run.private_directory`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import socket
 import struct
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from ros2_cosim.documents.settings import Section, fault_text
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.run.private_directory import (
+    PrivateDirectory,
+    private_directories,
+    private_directory,
+    read_text,
+    write_text,
+)
 
-_PREFIX = "ros2_cosim_run_"
+_FILE = "domain_{}.lock"
 _CLAIM = "\0ros2_cosim-domain-{}"
 #: Each look at the owner of a claim takes one place; more than the system allows is cut down.
 _CLAIM_BACKLOG = 4096
@@ -38,12 +48,26 @@ _PEER = struct.Struct("iII")
 
 
 class ActiveRun(NamedTuple):
-    """A run on this machine: its ROS domain, scenario, output directory and DDS settings."""
+    """A run on this machine: its ROS domain, scenario, output directory and DDS settings.
+
+    ``secret`` seals its coordination messages (:mod:`ros2_cosim.ros.seal`).
+    """
 
     domain: int
     scenario: str
     output: Path
     environment: dict[str, str]
+    secret: str
+
+
+class _Facts(Section):
+    """What a lock file says."""
+
+    domain: int
+    scenario: str
+    output: str
+    environment: dict[str, str]
+    secret: str
 
 
 @contextlib.contextmanager
@@ -52,6 +76,8 @@ def domain_lock(
     output: Path = Path(),
     environment: Mapping[str, str] | None = None,
     domains: Sequence[int] | None = None,
+    *,
+    secret: str = "",
 ) -> Iterator[int]:
     """Hold a ROS domain for a run; yields its number.
 
@@ -60,22 +86,23 @@ def domain_lock(
     :param environment: DDS settings that others need to talk to the run
     :param domains: the first of them that is free is taken; None: only the domain of this
         process (``ROS_DOMAIN_ID``, 0 by default)
-    :raises ConfigurationError: other programs on this machine use all of them
+    :param secret: that seals the coordination messages of the run
+    :raises ConfigurationError: other programs on this machine use all of them, or the lock file
+        cannot be used
     """
     candidates = domains or (own_domain(),)
     with contextlib.ExitStack() as stack:
         domain, file = _taken(stack, candidates)
-        file.truncate(0)
-        facts = {
-            "domain": domain,
-            "scenario": scenario,
-            "output": str(output.absolute()),
-            "environment": dict(environment or {}),
-        }
-        file.write(json.dumps(facts))
-        file.flush()
+        facts = _Facts(
+            domain=domain,
+            scenario=scenario,
+            output=str(output.absolute()),
+            environment=dict(environment or {}),
+            secret=secret,
+        )
+        write_text(file, facts.model_dump_json())
         yield domain
-        file.truncate(0)
+        write_text(file, "")
 
 
 @contextlib.contextmanager
@@ -100,8 +127,9 @@ def claim(count: int = 1, among: Sequence[int] = FREE_DOMAINS) -> Iterator[int]:
     )
 
 
-def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int, IO[str]]:
+def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int, int]:
     """Take the first domain that is free, for as long as the stack lasts, with its lock file."""
+    directory = stack.enter_context(private_directory())
     for domain in candidates:
         with contextlib.ExitStack() as attempt:
             if not _claimed(attempt, domain) and _claimant(domain) not in _own_line():
@@ -109,7 +137,8 @@ def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int,
             # A domain that was not asked for must be free of all programs, not just of runs.
             if domain != candidates[0] and listened_to(domain):
                 continue
-            file = attempt.enter_context(_path(domain).open("a", encoding="utf-8"))
+            name = _FILE.format(domain)
+            file = attempt.enter_context(directory.opened(name, create=True))
             if _locked(file):
                 stack.push(attempt.pop_all())
                 return domain, file
@@ -182,7 +211,7 @@ def listened_to(domain: int) -> bool:
     return False
 
 
-def _locked(file: IO[str]) -> bool:
+def _locked(file: int) -> bool:
     """Lock a file; a look for runs holds it for a moment, so try several times."""
     for _ in range(_ATTEMPTS):
         try:
@@ -208,27 +237,39 @@ def own_domain(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def active_runs() -> list[ActiveRun]:
-    """The runs of this user on this machine, by domain."""
+    """The runs of this user on this machine, by domain.
+
+    :raises ConfigurationError: the lock file of one is not readable
+    """
     found = []
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{os.getuid()}_*.lock"):
-        try:
-            with path.open("r", encoding="utf-8") as file:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    facts = json.loads(file.read())
-                    found.append(
-                        ActiveRun(
-                            int(facts["domain"]),
-                            str(facts["scenario"]),
-                            Path(facts["output"]),
-                            {str(k): str(v) for k, v in facts["environment"].items()},
-                        )
-                    )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # it ends or begins just now, or is no file of ours
+    for directory in private_directories():
+        for name in directory.names():
+            if fnmatchcase(name, _FILE.format("*")):
+                run = _read(directory, name)
+                found += [] if run is None else [run]
     return sorted(found)
 
 
-def _path(domain: int) -> Path:
-    return Path(tempfile.gettempdir()) / f"{_PREFIX}{os.getuid()}_{domain}.lock"
+def _read(directory: PrivateDirectory, name: str) -> ActiveRun | None:
+    """The run that holds a lock file; None: there is none, or it begins or ends just now."""
+    try:
+        with directory.opened(name) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return None
+            except BlockingIOError:
+                text = read_text(file)
+    except FileNotFoundError:
+        return None
+    if not text:
+        return None
+    try:
+        facts = _Facts.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"lock file {directory.path / name}: "
+            f"{fault_text(error, _Facts, None)}; it is no lock file of this version"
+        ) from None
+    return ActiveRun(
+        facts.domain, facts.scenario, Path(facts.output), facts.environment, facts.secret
+    )

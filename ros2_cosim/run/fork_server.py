@@ -28,6 +28,7 @@ from functools import partial
 from types import TracebackType
 from typing import IO, Protocol
 
+from ros2_cosim.documents.installed import module_command
 from ros2_cosim.interfaces.processes import adopts_orphans, end_with_parent, set_adopts_orphans
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.sockets.inherited import HeldSocket
@@ -141,7 +142,7 @@ class ForkServer:
         self._link, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with remote:
             self._server = subprocess.Popen(
-                [sys.executable, "-m", SERVER, str(remote.fileno()), *self._modules, _ROOM],
+                [*module_command(SERVER), str(remote.fileno()), *self._modules, _ROOM],
                 # The environment of a process stays readable from outside.
                 env={**self._environment, "SPT_NOENV": "1"},
                 stdin=subprocess.DEVNULL,

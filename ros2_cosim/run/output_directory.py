@@ -14,14 +14,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 
 #: File in the directory that is locked while something writes there. It stays, empty: a file that
 #: is deleted and made again could be locked twice.
 LOCK_FILE = ".lock"
+#: Logs of the ROS nodes of a run.
+LOG_DIRECTORY = "ros_log"
 #: What runs write there.
 _RESULTS = (
+    LOG_DIRECTORY,
     "bag",
     "summary.json",
     "report.html",
@@ -39,6 +44,8 @@ _RESULTS = (
     "required.json",
 )
 _ATTEMPTS = 5
+#: A lock file says a line of facts; it may lie in a directory of another user [bytes].
+_LONGEST_LOCK = 65_536
 
 
 def repetition_directory(repetition: int) -> str:
@@ -202,7 +209,7 @@ def shown(path: Path) -> Path:
 def read_holder(directory: Path) -> dict[str, object] | None:
     """What the run that holds a directory says of itself; None: nothing is known."""
     try:
-        facts = json.loads((directory / LOCK_FILE).read_text(encoding="utf-8"))
+        facts = json_value(read_bounded(directory / LOCK_FILE, _LONGEST_LOCK))
     except (OSError, ValueError):
         return None
     return facts if isinstance(facts, dict) and facts.keys() >= {"pid", "owner", "since"} else None

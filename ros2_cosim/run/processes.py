@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
@@ -281,7 +281,7 @@ def _own_module(process: Process) -> str:
 def _program(process: Process) -> list[str]:
     module = _own_module(process)
     if module:
-        return [sys.executable, "-m", module]
+        return module_command(module)
     if process.package:
         return [str(find_installed(process.package, process.executable, process.name))]
     if process.executable.endswith(".py"):

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from ros2_cosim.documents.settings import fault_texts, in_one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Onlooker, Port
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
@@ -113,7 +114,12 @@ def _check_parameters(declaration: Declaration) -> None:
 
 def _check_node(declaration: Declaration) -> None:
     where = f"participants.{declaration.name}.node"
-    find_node(declaration.settings.node, Path(declaration.context.base_directory), where)
+    node = declaration.settings.node
+    if is_own(node):
+        refuse_code(f"{where}: found '{node}', which")
+    if declaration.traits.foreign:
+        refuse_code(f"participants.{declaration.name}: the foreign node")
+    find_node(node, Path(declaration.context.base_directory), where)
 
 
 def _check_unsynchronised(declaration: Declaration) -> None:

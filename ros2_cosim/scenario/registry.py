@@ -19,6 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import is_own_module, refuse_code
 from ros2_cosim.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -68,6 +69,8 @@ def find_model(name: str, where: str) -> NamedModel:
             f"{where}: found '{name}'; the Python standard library has no models, allowed is a "
             "module of yours"
         )
+    if not is_own_module(module_name):
+        refuse_code(f"{where}: found '{name}', which")
     try:
         found: Any = importlib.import_module(module_name)
         for part in attribute.split("."):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import ros2_cosim
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError
 
 STUDY_FILE = "study.json"
@@ -189,8 +190,8 @@ def read_study(output: Path) -> Study:
     :raises ConfigurationError: a file is missing, or not of a study
     """
     try:
-        content = json.loads((output / STUDY_FILE).read_text(encoding="utf-8"))
-        tracks = json.loads((output / TRACKS_FILE).read_text(encoding="utf-8"))
+        content = read_record(output / STUDY_FILE)
+        tracks = read_record(output / TRACKS_FILE)
         runs = []
         for entry, track in zip(content["runs"], tracks, strict=True):
             entry.pop("share")

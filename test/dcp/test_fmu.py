@@ -242,7 +242,7 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, trig2: Path) -> Non
     before = os.getcwd()
     for path, message in (
         (tmp_path / "missing.fmu", "no such file"),
-        (text, "no valid FMU"),
+        (text, "no readable zip archive"),
         (foreign, "trig2.so"),
         (exchange, "no co-simulation interface"),
     ):

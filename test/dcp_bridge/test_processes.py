@@ -17,6 +17,7 @@ from ros2_cosim.dcp.description.write import write_description
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, run_cosimulation
 from ros2_cosim.dcp.slave.loading import load_model, parse_step
 from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.documents.installed import module_command
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.check import check_scenario
@@ -52,7 +53,8 @@ def test_a_model_is_served_by_a_process_of_the_plan(shape: str) -> None:
     port = int(words[words.index("--port") + 1])
     assert 0 < port < 65536
     assert process.executable == sys.executable
-    assert words[:4] == ["-m", "ros2_cosim.cli.main", "dcp", "serve"]
+    assert [sys.executable, *words[:2]] == module_command("ros2_cosim.cli.main")
+    assert words[2:4] == ["dcp", "serve"]
     assert words[words.index("--directory") + 1] == str(TESTS)
     assert words[words.index("--step") + 1] == "1/1000"
     assert words[-1] == MODEL

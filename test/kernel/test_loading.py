@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import load_module
+from ros2_cosim.kernel.loading import load_module, search_also
 
 
 def test_a_module_and_a_file(tmp_path: Path) -> None:
@@ -45,3 +46,28 @@ def test_what_cannot_be_loaded(
         load_module(place, tmp_path)
     assert isinstance(caught.value.__cause__, cause)
     assert {name for name in set(sys.modules) - before if "ros2_cosim" in name} == set()
+
+
+def test_a_directory_of_a_user_hides_no_module_of_the_standard_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("colorsys", "zoneinfo"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('taken by accident')\n")
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "neighbour_of_mine.py").write_text("VALUE = 7\n")
+    (tmp_path / "typer.py").write_text("VALUE = 8\n")  # as an installed package is called
+    (tmp_path / "model_of_mine.py").write_text(
+        "import colorsys, zoneinfo\nfrom neighbour_of_mine import VALUE\n"
+    )
+    before = len(sys.path)
+    search_also(tmp_path)
+    search_also(tmp_path)
+    assert len(sys.path) == before + 1
+    try:
+        assert load_module("model_of_mine").VALUE == 7
+        found = importlib.machinery.PathFinder.find_spec("typer")
+        assert found is not None and found.origin == str(tmp_path / "typer.py")
+    finally:
+        for name in ("model_of_mine", "neighbour_of_mine"):
+            sys.modules.pop(name, None)

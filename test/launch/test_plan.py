@@ -15,6 +15,7 @@ import yaml
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
@@ -108,6 +109,7 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
     request.release()
     profile = str((request.output / PROFILE_FILE).resolve())
     assert request.environment.pop(CHANNEL)
+    assert len(request.environment.pop(RUN_SECRET)) == 32
     assert request.environment == {
         "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",
@@ -136,7 +138,11 @@ def test_values_reach_the_scenario(values):
         ("simulator", "sumo", "simulator: found 'sumo'; allowed are headless and carla"),
         ("port", "many", "port: found 'many'; allowed is a whole number"),
         ("port", "70000", "simulator.port: found 70000"),
-        ("rate", "0", "rate: found '0'; allowed is a number above 0 and below 1000000, or max"),
+        (
+            "rate",
+            "0",
+            "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
+        ),
         ("record", "yes", "record: found 'yes'; allowed are true and false"),
         ("rviz", "1", "rviz: found '1'; allowed are true and false"),
         ("seed", "-1", "seed: found -1"),

@@ -132,7 +132,10 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
     [
         ("simulator:=sumo", "simulator: found 'sumo'; allowed are headless and carla"),
         ("controllers:=nothing", "control law: found 'nothing'; allowed are"),
-        ("rate:=fast", "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max"),
+        (
+            "rate:=fast",
+            "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
+        ),
     ],
 )
 def test_wrong_argument_is_one_line(argument, message, tmp_path, nothing_left):

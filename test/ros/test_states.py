@@ -57,7 +57,8 @@ def test_a_number_that_is_no_state_changes_nothing(
     until(session, lambda: reader.state is State.PAUSED)
     assert system_states == statuses == [State.RUNNING, State.PAUSED]
     out, err = capfd.readouterr()
-    assert "system state 99 does not exist; the message is ignored" in out
+    refused = "/cosim/system_state: refused a message (1 so far): system state 99 does not exist"
+    assert refused in out
     assert "system state 99 does not exist; the message is ignored" in err
     assert "a: state 99 does not exist; the message is ignored" in err
     assert "Traceback" not in err

@@ -79,7 +79,7 @@ def test_texts_are_read(name: str, text: str, value: object) -> None:
         (
             "rate",
             "fast",
-            "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max",
+            "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
         ),
     ],
 )

@@ -208,7 +208,7 @@ def test_commands_need_a_run_and_make_sense(tmp_path: Path) -> None:
             (("control", "until", "soon"), "control until: found 'soon'"),
             (
                 ("control", "rate", "0"),
-                "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
+                "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
             ),
             (("control", "step", "-1"), "No such option|found"),
             (("control", "step", "many"), "control step: found 'many'; allowed is a count"),

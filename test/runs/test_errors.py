@@ -75,11 +75,11 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "rate zero": (
         ["--rate", "0"],
-        "rate: found '0'; allowed is a number above 0 and below 1000000, or max",
+        "rate: found '0'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "rate a word": (
         ["--rate", "fast"],
-        "rate: found 'fast'; allowed is a number above 0 and below 1000000, or max",
+        "rate: found 'fast'; allowed is a number from 0.0001 to below 1e6, or max",
     ),
     "setting without value": (
         ["--set", "novalue"],

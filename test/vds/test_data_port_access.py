@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import http.client
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 from support.vds_serving import PATIENCE_S, Client, data_port, until
 
 from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.vds.data_port import http_server
 from ros2_cosim.vds.data_port.http_server import MAX_BODY, MAX_CONNECTIONS
 from ros2_cosim.vds.server import VdsServer
 
@@ -87,28 +88,68 @@ def test_a_page_of_another_origin_cannot_ask(client: Client) -> None:
     assert client.ask("GET", "/api/health", Origin=f"http://{own}")[0] == 200
 
 
-def test_too_many_connections_are_turned_away() -> None:
+def test_a_new_connection_takes_the_place_of_the_one_that_has_done_nothing_for_longest() -> None:
     with data_port() as made:
         assert made.data_port is not None
         address = ("127.0.0.1", made.data_port.port)
+        ask = b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        # They drip: each has begun a request that it does not complete.
         held = [socket.create_connection(address, PATIENCE_S) for _ in range(MAX_CONNECTIONS)]
-        # Each of them is served, so each is counted, before the next one is tried.
         for connection in held:
-            connection.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.sendall(ask + ask[:20])
             assert connection.recv(65536).startswith(b"HTTP/1.1 200")
-        extra = socket.create_connection(address, PATIENCE_S)
-        assert extra.recv(10) == b""
-        for connection in (*held, extra):
+        for connection in held[:3]:
+            extra = socket.create_connection(address, PATIENCE_S)
+            extra.sendall(ask)
+            assert extra.recv(65536).startswith(b"HTTP/1.1 200")
+            assert connection.recv(10) == b""
+            held.append(extra)
+        # The others go on.
+        held[3].sendall(ask[20:])
+        assert held[3].recv(65536).startswith(b"HTTP/1.1 200")
+        for connection in held:
             connection.close()
 
-        def answers() -> bool:
-            try:
-                again = Client(made.data_port)  # type: ignore[arg-type]
-                return again.ask("GET", "/api/health")[0] == 200
-            except (OSError, http.client.HTTPException):
-                return False
 
-        until(answers)
+def test_a_connection_that_drips_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "IDLE_S", 0.3)
+    with data_port() as made:
+        assert made.data_port is not None
+        address = ("127.0.0.1", made.data_port.port)
+        with socket.create_connection(address, PATIENCE_S) as dripping:
+            dripping.settimeout(0.02)
+            began = time.monotonic()
+            while True:
+                assert time.monotonic() - began < PATIENCE_S, "it holds the connection"
+                try:
+                    dripping.sendall(b"G")
+                    if dripping.recv(10) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET /api/health HTTP/1.1\r\nHost: localhost\r\nOrigin: http://[\r\n", 403),
+        (b"GET /api/health HTTP/1.1\r\nHost: [\r\n", 403),
+        (b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n", 400),
+        (b"GET //[/api HTTP/1.1\r\nHost: localhost\r\n", 404),
+        (b"GET /api/state?vehicle=%ff%00&&&=;vehicle HTTP/1.1\r\nHost: localhost\r\n", 400),
+        (b"POST /api/io HTTP/1.1\r\nHost: localhost\r\nContent-Length: \xb2\r\n", 411),
+        (b"POST /api/io HTTP/1.1\r\nHost: localhost\r\nContent-Type: ;=;[\r\n", 415),
+        (b"PATCH /api/io HTTP/1.1\r\nHost: localhost\r\n", 501),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200, 431),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n", 414),
+        (b"\0\xff nonsense\r\n", 400),
+    ],
+)
+def test_odd_requests_get_an_answer(server: VdsServer, head: bytes, status: int) -> None:
+    answer = raw(server, head + b"\r\n")
+    assert f" {status} ".encode() in answer[:40] or f"<p>Error code: {status}".encode() in answer
 
 
 def test_elsewhere_a_token_is_needed() -> None:

@@ -11,6 +11,7 @@ from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.documents.archives import opened_archive
 
 FOLDER = "v1.0"
 DESCRIPTION = f"{FOLDER}/dcpSlaveDescription.dcpx"
@@ -21,24 +22,20 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def read_package(path: str | Path) -> SlaveDescription:
     """The checked slave description inside a .dcp package.
 
-    :raises DescriptionError: no zip archive, no description in it, or a wrong one
+    :raises DescriptionError: no zip archive, one out of bounds
+        (:mod:`ros2_cosim.documents.archives`), no description in it, or a wrong one
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
+    path = Path(path)
+    with opened_archive(path, DescriptionError) as archive:
+        try:
             info = archive.getinfo(DESCRIPTION)
-            if info.file_size > MAX_FILE_BYTES:
-                raise DescriptionError(
-                    f"{path}: {DESCRIPTION} has {info.file_size} bytes; at most {MAX_FILE_BYTES}"
-                )
-            data = archive.read(info)
-    except KeyError:
-        raise DescriptionError(f"{path}: the package lacks {DESCRIPTION}") from None
-    except OSError as error:
-        raise DescriptionError(f"{path}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
-        raise DescriptionError(f"{path}: no readable zip archive: {error}") from None
-    except Exception as error:  # zlib.error and its kin have no common base class
-        raise DescriptionError(f"{path}: {error}") from None
+        except KeyError:
+            raise DescriptionError(f"{path}: the package lacks {DESCRIPTION}") from None
+        if info.file_size > MAX_FILE_BYTES:
+            raise DescriptionError(
+                f"{path}: {DESCRIPTION} has {info.file_size} bytes; at most {MAX_FILE_BYTES}"
+            )
+        data = archive.read(info)
     return parse_description(data, f"{path}:{DESCRIPTION}")
 
 

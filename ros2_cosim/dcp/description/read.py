@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ros2_cosim.dcp.description.model import SlaveDescription
-from ros2_cosim.dcp.description.package import read_package
+from ros2_cosim.dcp.description.package import MAX_FILE_BYTES, read_package
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.dcp.wire.errors import DescriptionError
+from ros2_cosim.documents.files import read_bounded
 
 
 def read_description(path: str | Path) -> SlaveDescription:
@@ -21,7 +22,7 @@ def read_description(path: str | Path) -> SlaveDescription:
     if path.suffix == ".dcp":
         return read_package(path)
     try:
-        data = path.read_bytes()
+        data = read_bounded(path, MAX_FILE_BYTES)
     except OSError as error:
         raise DescriptionError(f"{path}: {error.strerror}") from None
     return parse_description(data, str(path))

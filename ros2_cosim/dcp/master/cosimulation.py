@@ -34,7 +34,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
-import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from ros2_cosim.dcp.description.model import SlaveDescription
@@ -51,6 +50,7 @@ from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
 from ros2_cosim.dcp.wire.values import Value
+from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.settings import Section, read_section
 
 TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
@@ -155,14 +155,7 @@ def load_cosimulation(path: Path) -> CoSimulation:
 
     :raises DescriptionError: it cannot be read or something in it is wrong, with its place
     """
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except yaml.YAMLError as error:
-        raise DescriptionError(f"{path}: not readable: {' '.join(str(error).split())}") from None
-    if not isinstance(data, dict):
-        raise DescriptionError(f"{path}: found {type(data).__name__}; allowed is a mapping")
+    data = read_mapping(path, "", error=DescriptionError, whole_keys=True)
     data.setdefault("base_directory", path.resolve().parent)
     return read_section(CoSimulation, data, origin=str(path), error=DescriptionError)
 

@@ -27,6 +27,7 @@ from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED
+from ros2_cosim.documents.archives import opened_archive
 
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
@@ -71,7 +72,8 @@ class FmuVariable(NamedTuple):
 def read_fmu(path: str | Path) -> Any:
     """The FMU's own description (FMPy's ``ModelDescription``).
 
-    :raises DescriptionError: no FMU, a wrong one, or none for co-simulation with FMI 2.0 or 3.0;
+    :raises DescriptionError: no FMU, a wrong one, one out of bounds
+        (:mod:`ros2_cosim.documents.archives`), or none for co-simulation with FMI 2.0 or 3.0;
         or the package FMPy is not installed
     """
     path = Path(path)
@@ -82,8 +84,8 @@ def read_fmu(path: str | Path) -> Any:
             f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
             "pip install fmpy==0.3.32"
         ) from None
-    if not path.is_file():
-        raise DescriptionError(f"{path}: no such file")
+    with opened_archive(path, DescriptionError):
+        pass  # what FMPy unpacks is in bounds
     try:
         model: Any = read_model_description(str(path))
     except Exception as error:  # FMPy raises whatever zip and XML readers raise

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,7 @@ from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import load_module
+from ros2_cosim.kernel.loading import load_module, search_also
 
 MODEL_STEP = Fraction(1, 1000)
 """Seconds per resolution of a Python model, if none is given."""
@@ -119,8 +118,8 @@ def _make(text: str, what: Any) -> Any:
 
 
 def _import(text: str, place: str, directory: Path) -> ModuleType:
-    if not place.endswith(".py") and str(directory) not in sys.path:
-        sys.path.insert(0, str(directory))
+    if not place.endswith(".py"):
+        search_also(directory)
     try:
         return load_module(place, directory)
     except ConfigurationError as error:

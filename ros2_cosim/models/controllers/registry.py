@@ -18,7 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import load_module
+from ros2_cosim.kernel.loading import load_module, refuse_code
 from ros2_cosim.kernel.model import check_names, public_names
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
@@ -130,6 +130,7 @@ def check_law(
     if not isinstance(spec, str) or not spec:
         raise ConfigurationError(f"{where or 'control law'}: found {spec!r}; {_allowed()}")
     if spec.endswith(".py") and ((base_directory or Path()) / spec).is_file():
+        refuse_code(f"{where or 'control law'}: found '{spec}', which")
         return None
     try:
         law_class = _find_class(spec, base_directory)

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw
 
 _wanted: ContextVar[bool] = ContextVar("a law is wanted, not a node", default=False)
@@ -35,6 +36,7 @@ def law_of_script(path: Path) -> LongitudinalLaw:
 
     :raises ConfigurationError: it fails, or ends without having called ``run_controller``
     """
+    refuse_code(f"controller script {path}")
     arguments, search_path = sys.argv, sys.path
     token = _wanted.set(True)
     # As if it had been started: its own directory first, so that it may import its neighbours.

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.exactmath import PI, hypot, wrap_angle
 from ros2_cosim.models.road.elements import RoadError
 from ros2_cosim.models.road.opendrive import Road, read_opendrive
@@ -96,7 +98,7 @@ class RoadNetwork:
     def from_file(cls, path: str | Path) -> RoadNetwork:
         """Read an OpenDRIVE file; RoadError if it cannot be read."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_bounded(Path(path), MAX_BYTES).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise RoadError(f"{path}: cannot be read: {error}") from None
         return cls.from_xodr(text, str(path))

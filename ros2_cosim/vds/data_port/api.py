@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import Controllable
@@ -52,6 +52,14 @@ def error_answer(status: int, text: str, allow: str | None = None) -> HttpAnswer
     return json_answer(status, {"error": text, "status": status})._replace(allow=allow)
 
 
+def _split(path: str) -> SplitResult | None:
+    """The parts of the target of a request; None: it has none."""
+    try:
+        return urlsplit(path)
+    except ValueError:
+        return None
+
+
 class DataPortApi:
     """Answers the requests about one run.
 
@@ -87,11 +95,14 @@ class DataPortApi:
     @staticmethod
     def is_open(path: str) -> bool:
         """Whether a path is the dashboard's page, which contains nothing about the run."""
-        return urlsplit(path).path in _PAGES
+        parts = _split(path)
+        return parts is not None and parts.path in _PAGES
 
     def answer(self, method: str, path: str, body: bytes) -> HttpAnswer:
         """HttpAnswer a request; never raises for what is in it."""
-        parts = urlsplit(path)
+        parts = _split(path)
+        if parts is None:
+            return error_answer(400, f"path: found {path[:100]!r}, which is none")
         if parts.path in _PAGES:
             if method != "GET":
                 return error_answer(405, f"method: found {method}; allowed is GET", "GET")

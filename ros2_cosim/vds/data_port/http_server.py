@@ -2,9 +2,11 @@
 """The HTTP server of the data port: settings, dashboards and observing programs.
 
 By default it listens at the loopback address; at any other address it requires a token. The size,
-time and number of requests are bounded. A page of another origin can neither read nor command:
-answers carry no permission for it, a body must be declared as JSON, and on the loopback address
-the host name of the request must be that of the loopback.
+time and number of requests are bounded: a connection without a complete request for some time is
+closed, however its bytes drip, and gives way to a new one before that if there are too many. A page
+of another origin can neither read nor command: answers carry no permission for it, a body must be
+declared as JSON, and on the loopback address the host name of the request must be that of the
+loopback.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import secrets
 import socket
 import socketserver
 import threading
+import time
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +28,7 @@ from ros2_cosim.vds.data_port.api import JSON_TYPE, DataPortApi, HttpAnswer, err
 
 MAX_BODY = 16_384
 MAX_CONNECTIONS = 32
-#: A silent connection is closed after this time [s].
+#: A connection is closed if there is no complete request on it for this time [s].
 IDLE_S = 30.0
 #: Longest pause in the rest of a refused request [s].
 REFUSAL_S = 1.0
@@ -97,7 +101,8 @@ class _Server(ThreadingHTTPServer):
         self.token = token
         self.loopback_only = _is_loopback(address[0]) and token is None
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
+        #: The time of the last answer on each connection, or of its begin; in this order.
+        self._open: dict[socket.socket, float] = {}
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -106,31 +111,41 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, unless there are too many."""
+        """Serve a connection; if there are too many, that with the oldest answer has to go."""
         with self._lock:
-            crowded = len(self._open) >= MAX_CONNECTIONS
-            if not crowded:
-                self._open.add(request)
-        if crowded:
-            self.shutdown_request(request)
-            return
+            longest = list(self._open)[: max(0, len(self._open) + 1 - MAX_CONNECTIONS)]
+            for connection in longest:
+                del self._open[connection]
+            self._open[request] = time.monotonic()
+        _end(longest)
         super().process_request(request, client_address)
+
+    def answered(self, request: Any) -> None:
+        """Take that a request on a connection is complete."""
+        with self._lock:
+            if self._open.pop(request, None) is not None:
+                self._open[request] = time.monotonic()
+
+    def service_actions(self) -> None:
+        """Close the connections on which nothing is completed; called all the time."""
+        limit = time.monotonic() - IDLE_S
+        with self._lock:
+            late = [connection for connection, since in self._open.items() if since < limit]
+            for connection in late:
+                del self._open[connection]
+        _end(late)
 
     def shutdown_request(self, request: Any) -> None:
         """Forget a connection."""
         with self._lock:
-            self._open.discard(request)
+            self._open.pop(request, None)
         super().shutdown_request(request)
 
     def close_connections(self) -> None:
         """End the connections that are still open, so that their threads end."""
         with self._lock:
             still_open = list(self._open)
-        for connection in still_open:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        _end(still_open)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a connection that broke."""
@@ -162,6 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         refusal, body = self._read()
         self._reply(refusal or self.server.api.answer(self.command, self.path, body))
+        self.server.answered(self.connection)
         if refusal is not None:
             self._hear_out()
 
@@ -206,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.loopback_only and not _is_loopback(host):
             return error_answer(403, f"Host: found {name[:60]!r}; allowed is this machine's own")
         origin = self.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != name:
+        if origin is not None and _netloc_of(origin) != name:
             return error_answer(403, f"Origin: found {origin[:60]!r}; allowed is the port's own")
         token = self.server.token
         if token is None or self.server.api.is_open(self.path):
@@ -230,6 +246,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(answer.body)
+
+
+def _end(connections: Iterable[socket.socket]) -> None:
+    """End connections, so that the threads that serve them end."""
+    for connection in connections:
+        try:
+            connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def _netloc_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
 
 
 def _host_of(address: str) -> str:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND
-from ros2_cosim.realtime.pacing import RATE_LIMIT
+from ros2_cosim.realtime.pacing import RATE_LIMIT, RATE_MINIMUM
 from ros2_cosim.vds.controllable import MOST_STEPS, ControlStatus
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.replay import plain_command
@@ -63,7 +63,7 @@ class ChangeRunRequest(_Message):
     count: int = Field(1, ge=1, le=MOST_STEPS, description="Steps to take (action step).")
     rate: float | None = Field(
         None,
-        gt=0.0,
+        ge=RATE_MINIMUM,
         lt=RATE_LIMIT,
         description="Real-time factor (action rate); null: as fast as possible.",
     )
@@ -75,14 +75,10 @@ def read_document(kind: type[_Document], body: bytes) -> _Document:
     :raises ConfigurationError: it is not JSON, or not what is allowed; the text says where
     """
     try:
-        data = json.loads(body.decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        data = json_value(body.decode("utf-8"))
+    except ValueError as error:
         raise ConfigurationError(f"body: not JSON: {error}") from None
     return read_section(kind, data, origin="body")
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
 
 
 def plain_state(state: PlantState) -> dict[str, Any]:

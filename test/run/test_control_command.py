@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ``cosim control`` and ``cosim monitor`` end when they are interrupted."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.kernel.errors import Cancelled
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("command", [["control", "status"], ["monitor"]])
+def test_a_signal_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, command: list[str], name: str, code: int
+) -> None:
+    def cancelled(*_: object, **__: object) -> None:
+        raise Cancelled(name)  # as a ROS session does when the signal arrives
+
+    pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+    monkeypatch.setattr("ros2_cosim.run.control.ask", cancelled)
+    monkeypatch.setattr("ros2_cosim.run.monitor.watch", cancelled)
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, result.stderr) == (code, f"cosim: ended by {name}\n")
+    assert result.stdout == ""

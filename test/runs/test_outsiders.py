@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs among strangers: another program in the ROS domain, odd files where the run is started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from runs.cosim_process import HANG_S, Result, Running, left_processes, user_environment
+from support.control_scenarios import chain
+
+from ros2_cosim.record.summary import read_summary
+from ros2_cosim.ros import topics
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import make_scenario
+
+pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+#: Publishes the messages of ``lies``, and bytes that are none.
+STRANGER = """
+import sys
+from ros2_cosim.interfaces.protocol import *
+from ros2_cosim.kernel.membership import Presence
+from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.ros import topics
+from ros2_cosim.ros.session import Session, data_qos
+
+{lies}
+with Session("stranger", []) as session:
+    latched = data_qos(latched=True)
+    told = [
+        (session.writer(topic, f"ros2_cosim/msg/{{type(lie).__name__}}", latched), lie)
+        for topic, lie in lies
+    ]
+    while not all(each.readers for each, _ in told):
+        session.wait(0.05)
+    for each, lie in told:
+        each.send(lie)
+        each.send_bytes(b"\\0\\1\\0\\0nonsense")
+        each.send_bytes(b"")
+    for each, _ in told:
+        each.flush()
+    print("told", flush=True)
+    sys.stdin.read()
+"""
+#: What would end, stop, stall or falsify the run, were it believed.
+LIES = """
+lies = [
+    (topics.HORIZON, Horizon("chain-1", 1, 1)),
+    (topics.SYSTEM_STATE, SystemState(12, "evil", "chain-1")),
+    (topics.PARTICIPANT_STATE, ParticipantState("sensor", 9, "evil")),
+    (topics.completion("sensor"), Completion("sensor", 7, FOREVER - 1, 1, "evil", ())),
+    (topics.REPORT, ParticipantReport("sensor", 0, "", 0, 0, 0, 0, 0, 0, "{}")),
+    (topics.HEARTBEAT, Heartbeat("sensor", 7, 10**18, (), ())),
+]
+"""
+#: Reader and topic of the lines that refuse them.
+REFUSED = (
+    ("sensor", topics.HORIZON),
+    ("controller", topics.SYSTEM_STATE),
+    ("clock", topics.PARTICIPANT_STATE),
+    ("clock", topics.completion("sensor")),
+    ("clock", topics.HEARTBEAT),
+    ("recorder", topics.REPORT),
+)
+#: What no process of the run says, with the seal of the run.
+NONSENSE = """
+lies = [
+    (topics.HORIZON, Horizon("another run", 1, 1, (Presence("nothing", 0, 1),))),
+    (topics.SYSTEM_STATE, SystemState(200, "odd", "chain-1")),
+    (topics.PARTICIPANT_STATE, ParticipantState("sensor", 200, "odd")),
+    (topics.PARTICIPANT_STATE, ParticipantState("nothing", 9, "odd")),
+    (topics.completion("sensor"), Completion("nothing", 7, FOREVER - 1, 1, "odd", ())),
+    (topics.REPORT, ParticipantReport("nothing", 0, "", 0, 0, 0, 0, 0, 0, "{}")),
+    (topics.REPORT, ParticipantReport("sensor", 0, "", 0, 0, 0, 0, 0, 0, "[" * 100_000)),
+    (topics.REPORT, ParticipantReport("clock", 0, "", 0, 0, 0, 0, 0, 0, "{}")),
+    (topics.HEARTBEAT, Heartbeat("nothing", 7, 10**18, ("a",), ())),
+]
+"""
+
+
+def run_with_stranger(
+    directory: Path, environment: dict[str, str], lies: str, secret: str = ""
+) -> Result:
+    """Run the chain, paused while a program in its ROS domain tells lies."""
+    file, out = directory / "chain.yaml", directory / "out"
+    file.write_text(yaml.safe_dump(chain("2s"), sort_keys=False))
+    if secret:
+        environment = {**environment, "COSIM_RUN_SECRET": secret}
+    with Running(environment, file, "--paused", "--out", out) as running:
+        deadline = time.monotonic() + HANG_S
+        while not (out / "fastdds.xml").exists():
+            assert time.monotonic() < deadline and not running.has_ended
+            time.sleep(0.05)
+        joining = {**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+        joining["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(out / "fastdds.xml")
+        with subprocess.Popen(
+            [sys.executable, "-c", STRANGER.format(lies=lies)],
+            env=joining,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as stranger:
+            assert stranger.stdout is not None
+            assert stranger.stdout.readline() == "told\n"
+            control = [sys.executable, "-m", "ros2_cosim.cli.main", "control", "resume"]
+            resumed = subprocess.run(control, env=environment, capture_output=True, text=True)
+            assert resumed.returncode == 0, resumed
+            result = running.result()
+            stranger.kill()
+    return result
+
+
+@pytest.fixture(scope="module")
+def reference() -> str:
+    """The trace of the chain by itself."""
+    graph = make_scenario(chain("2s"), "chain")
+    with tempfile.TemporaryDirectory() as directory:
+        return run_inproc(graph, Path(directory), record=False).trace_sha256
+
+
+def names_the_stranger(line: str) -> bool:
+    """Whether a line names it, as far as the middleware has told its name."""
+    there = line.partition("publishers there: ")[2]
+    return "/stranger" in there or "a node whose name is not known yet" in there
+
+
+def refusals(result: Result, reader: str, topic: str) -> list[str]:
+    """The lines by which a process refuses messages on a topic."""
+    begin = f"[{reader}] {reader}: {topic}: refused a message ("
+    return [line for line in result.stderr.splitlines() if line.startswith(begin)]
+
+
+def test_messages_of_a_stranger_are_refused_by_name_and_change_nothing(
+    tmp_path: Path, reference: str
+) -> None:
+    with user_environment(tmp_path / "log") as environment:
+        result = run_with_stranger(tmp_path, environment, LIES)
+        assert left_processes(environment) == []
+    assert result.code == 0, result
+    assert "Traceback" not in result.stderr
+    assert read_summary(tmp_path / "out").trace_sha256 == reference
+    for reader, topic in REFUSED:
+        (line,) = refusals(result, reader, topic)
+        assert "(1 so far): has no seal of this run; publishers there: " in line
+        assert names_the_stranger(line)
+
+
+def test_nonsense_with_the_seal_of_the_run_is_refused_too(tmp_path: Path, reference: str) -> None:
+    with user_environment(tmp_path / "log") as environment:
+        result = run_with_stranger(tmp_path, environment, NONSENSE, secret="known to all")
+        assert left_processes(environment) == []
+    assert result.code == 0, result
+    assert "Traceback" not in result.stderr
+    assert read_summary(tmp_path / "out").trace_sha256 == reference
+    for reader, topic in REFUSED:
+        # An unknown participant's sign of life is of no interest; what is no message is.
+        (line,) = refusals(result, reader, topic)
+        assert names_the_stranger(line)
+
+
+@pytest.mark.parametrize("shape", ["ros", "composed"])
+def test_neither_the_working_directory_nor_the_home_directory_matters(
+    tmp_path: Path, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('took random.py')\n")
+    file = tmp_path / "chain.yaml"
+    file.write_text(yaml.safe_dump(chain("200ms")))
+    out = tmp_path / "out"
+    monkeypatch.chdir(tmp_path)
+    with user_environment(tmp_path / "log") as environment:
+        environment |= {"HOME": "/proc/1"}
+        del environment["ROS_LOG_DIR"]
+        command = Path(sys.executable).with_name("cosim")
+        result = subprocess.run(
+            [command, "run", file, "--shape", shape, "--out", out],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+        )
+        assert left_processes(environment) == []
+    assert (result.returncode, result.stderr) == (0, "")
+    assert not (tmp_path / "log").exists()
+    assert os.access(out / "ros_log", os.R_OK)
