@@ -32,7 +32,7 @@ def bench(name: str, *options: object) -> subprocess.CompletedProcess[str]:
 
 def test_disturbed_runs_end_as_the_rules_say(tmp_path: Path) -> None:
     out = tmp_path / "chaos.json"
-    options = ("--runs", 3, "--seed", 5, "--jobs", 1, "--limit", HANG_S, "--out", out)
+    options = ("--runs", 3, "--seed", 5, "--jobs", 3, "--limit", HANG_S, "--out", out)
     done = bench("chaos.py", *options, "--only", "kill", "message twice", "answer twice")
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = json.loads(out.read_text())

@@ -27,7 +27,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 SHAPES = ("inproc", "composed", "ros")
 #: Runs in processes of their own that are under way at once.
-AT_ONCE = 2
+AT_ONCE = 3
 
 
 def shapes_of(name: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ FROZEN = ("sensor1", "simulator", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
 PACE = ("--rate", "0.5")
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 4
 BROKEN_LAW = """
 class Broken:
     count = 0

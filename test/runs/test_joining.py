@@ -152,11 +152,11 @@ def test_a_joiner_that_never_comes_is_named(tmp_path: Path) -> None:
         joiner=participant({"in": "source.out"}, period="10ms", enter="300ms"),
     )
     # Long enough for the others to come on a busy machine.
-    data["startup_s"] = 15
+    data["startup_s"] = 8
     with pytest.raises(RunError) as caught:
         run_directed(tmp_path, data, ["joiner"])
     assert str(caught.value) == (
-        "clock: stood at 300ms for 15 s, waiting for joiner (not seen) to become ready"
+        "clock: stood at 300ms for 8 s, waiting for joiner (not seen) to become ready"
     )
 
 

@@ -45,14 +45,13 @@ def kill(running: Running, name: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("repeat", [(), ("--repeat", "2")], ids=["once", "twice"])
-def test_a_spared_participant_may_be_killed(tmp_path: Path, repeat: tuple[str, ...]) -> None:
+def test_a_spared_participant_may_be_killed(tmp_path: Path) -> None:
     file = tmp_path / "system.json"
     file.write_text(json.dumps(system()), encoding="utf-8")
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
         with Running(
-            environment, file, "--out", output, "--no-bag", "--paused", *repeat
+            environment, file, "--out", output, "--no-bag", "--paused", "--repeat", "2"
         ) as running:
             run = Controlled(environment, running)
             run.wait_for_run()
@@ -63,7 +62,7 @@ def test_a_spared_participant_may_be_killed(tmp_path: Path, repeat: tuple[str, .
             result = running.result()
         assert left_processes(environment) == []
     assert result.code == 0, result
-    for directory in (output, output / "again-1") if repeat else (output,):
+    for directory in (output, output / "again-1"):
         summary = read_summary(directory)
         assert summary.required == ("extra", "source")
         assert summary.not_repeatable_reason is not None
