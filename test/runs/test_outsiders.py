@@ -26,6 +26,7 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 #: Publishes the messages of ``lies``, and bytes that are none.
 STRANGER = """
 import sys
+import time
 from ros2_cosim.interfaces.protocol import *
 from ros2_cosim.kernel.membership import Presence
 from ros2_cosim.kernel.time import FOREVER
@@ -39,8 +40,13 @@ with Session("stranger", []) as session:
         (session.writer(topic, f"ros2_cosim/msg/{{type(lie).__name__}}", latched), lie)
         for topic, lie in lies
     ]
-    while not all(each.readers for each, _ in told):
+    # Readers without history must have been found before: none has come for a while then.
+    found, since = [], time.monotonic()
+    while not all(found) or time.monotonic() - since < 3.0:
         session.wait(0.05)
+        counts = [each.readers for each, _ in told]
+        if counts != found:
+            found, since = counts, time.monotonic()
     for each, lie in told:
         each.send(lie)
         each.send_bytes(b"\\0\\1\\0\\0nonsense")
