@@ -107,26 +107,21 @@ class OutputDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._check_content()
+            # A run makes the lock file before anything else: where something lies without it, it is
+            # of nobody here. (Looked for last: another run may begin at this moment.)
+            if self._is_foreign() and not (self.path / LOCK_FILE).exists():
+                raise self._foreign()
             descriptor = self._open()
         except OSError as error:
             raise self._error(error.strerror or str(error)) from None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._facts = {
-                "pid": os.getpid(),
-                "owner": self._owner,
-                "since": time.strftime("%Y-%m-%d %H:%M:%S"),
-            }
-            self._write(descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise self._error(
-                f"{self._holder()} writes there; wait for it, or name another directory"
-            ) from None
+            self._hold(descriptor)
         except OSError as error:
             os.close(descriptor)
             raise self._error(error.strerror or str(error)) from None
+        except ConfigurationError:
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
         return self
 
@@ -164,13 +159,35 @@ class OutputDirectory:
         except OSError as error:
             raise self._error(error.strerror or str(error)) from None
 
-    def _check_content(self) -> None:
-        if self._marker is None or (self.path / self._marker).exists():
-            return
-        if any(path.name != LOCK_FILE for path in self.path.iterdir()):
+    def _hold(self, descriptor: int) -> None:
+        """Lock the directory, and check under the lock that it may be written."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             raise self._error(
-                f"not empty, and not the output of an earlier {self._kind}; name another directory"
-            )
+                f"{self._holder()} writes there; wait for it, or name another directory"
+            ) from None
+        # The facts of a run that was killed, before it could leave the marker, show that too.
+        if read_holder(self.path) is None and self._is_foreign():
+            raise self._foreign()
+        self._facts = {
+            "pid": os.getpid(),
+            "owner": self._owner,
+            "since": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        self._write(descriptor)
+
+    def _is_foreign(self) -> bool:
+        """The directory holds something, and not the output of an earlier run."""
+        if self._marker is None:
+            return False
+        names = {path.name for path in self.path.iterdir()} - {LOCK_FILE}
+        return bool(names) and not (self.path / self._marker).exists()
+
+    def _foreign(self) -> ConfigurationError:
+        return self._error(
+            f"not empty, and not the output of an earlier {self._kind}; name another directory"
+        )
 
     def _open(self) -> int:
         # A link would have another file locked, or made.

@@ -82,6 +82,18 @@ def test_a_directory_with_something_else_is_left_alone(tmp_path: Path) -> None:
         pass
 
 
+def test_a_run_that_has_begun_to_write_is_named(tmp_path: Path) -> None:
+    with OutputDirectory(tmp_path, "run 'mine'"):
+        (tmp_path / "fastdds.xml").write_text("x")  # the marker is not there yet
+        assert refusal(tmp_path).startswith("run 'mine' (process ")
+    # It has ended without leaving the marker: what lies there could be anyone's.
+    assert "not empty, and not the output of an earlier run" in refusal(tmp_path)
+    # It was killed.
+    (tmp_path / LOCK_FILE).write_text('{"pid": 1, "owner": "run", "since": "then"}')
+    with OutputDirectory(tmp_path, "run 'other'"):
+        pass
+
+
 def test_results_are_removed_and_nothing_else(tmp_path: Path) -> None:
     output, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     for directory in (output / "bag", output / "again-1", output / "notes", elsewhere):
