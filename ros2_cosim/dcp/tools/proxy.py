@@ -129,7 +129,9 @@ class Proxy:
             for frame in source.read():
                 self._tell(here, there, "TCP", frame)
                 changed = self._changed(frame, TransportProtocol.TCP_IPv4, None)
-                self._carry(self._reactor, target, partial(self._hand_over, source, target, changed))
+                self._carry(
+                    self._reactor, target, partial(self._hand_over, source, target, changed)
+                )
         except (DcpPeerLostError, OSError):
             self._reactor.forget(source)
             self._carry(self._reactor, target, partial(self._drop_both, source, target))
