@@ -28,7 +28,7 @@ from simulation.judge import run_seed  # noqa: E402
 
 def run_seeds(first: int, kind: str | None, minutes: float, most: int | None) -> int:
     """Run seeds until the time is over; return how many broke a rule."""
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     ends: Counter[tuple[str, str]] = Counter()
     events = 0
     seed = first
@@ -40,24 +40,27 @@ def run_seeds(first: int, kind: str | None, minutes: float, most: int | None) ->
         end = "wrong" if verdict.wrong else "stopped" if verdict.stop else "complete"
         ends[verdict.kind, end] += 1
         seed += 1
-    elapsed = time.perf_counter() - began
+    elapsed, used = time.perf_counter() - began, time.process_time() - used
     count = seed - first
     print("\n| disturbance | complete | stopped for a stated cause | wrong |\n|---|---|---|---|")
     for name in (*HARMLESS, *HARMFUL):
         row = [str(ends[name, end]) for end in ("complete", "stopped", "wrong")]
         print(f"| {name} | {' | '.join(row)} |")
     wrong = sum(number for (_, end), number in ends.items() if end == "wrong")
-    print(f"\n{count} seeds in {elapsed:.0f} s: {count / elapsed:.1f} seeds/s, ", end="")
+    print(f"\n{count} seeds in {elapsed:.0f} s ({used:.0f} s of CPU): ", end="")
+    print(f"{count / used:.0f} seeds per second of CPU, ", end="")
     print(f"{events / max(count, 1):.0f} events each, {wrong} wrong")
     return wrong
 
 
 def explore(size: int, minutes: float) -> int:
     """Explore all interleavings of systems until the time is over; return how many are wrong."""
-    began = time.perf_counter()
-    systems = states = steps = wrong = 0
+    began, used = time.perf_counter(), time.process_time()
+    systems = states = steps = most = wrong = 0
+    how = "all"
     for system in small_systems(size):
         if time.perf_counter() - began > 60 * minutes:
+            how = "the first"
             break
         systems += 1
         try:
@@ -68,9 +71,10 @@ def explore(size: int, minutes: float) -> int:
             continue
         states += found.states
         steps += found.steps
-    elapsed = time.perf_counter() - began
-    print(f"{systems} systems of {size} participants in {elapsed:.0f} s: ", end="")
-    print(f"{states} states, {steps} steps, {wrong} wrong")
+        most = max(most, found.states)
+    elapsed, used = time.perf_counter() - began, time.process_time() - used
+    print(f"{how} {systems} systems of {size} participants in {elapsed:.0f} s ({used:.0f} s of CPU)")
+    print(f"{states} states, at most {most} of one system, {steps} steps, {wrong} wrong")
     return wrong
 
 

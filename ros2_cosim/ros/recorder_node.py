@@ -28,14 +28,13 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
-NAME = "recorder"
-CLOCK = "clock"
 _POLL_S = 0.1
 
 
@@ -97,9 +96,11 @@ class RecorderNode:
             self._channels.append(channel)
             self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
-        self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
-        self._states = ParticipantStateTopic(session, NAME)
-        self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
+        self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)
+        self._readers = ExpectedReaders(session, graph, self._membership)
+        self._readers.add(self._progress.completions, (), {CLOCK})
+        self._states = ParticipantStateTopic(session, RECORDER)
+        self._life = ParticipantLifecycle(RECORDER, Onlooker(), on_change=self._states.changed)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
@@ -113,11 +114,12 @@ class RecorderNode:
         :raises Cancelled: the process was asked to end
         """
         self._life.create()
+        found = False
         while self._life.state is not State.RUNNING:
             self._session.wait(0.02)
             self._check()
-            connected = self._progress.completions.readers >= 1
-            self._life.follow(self._system.state, connected=connected)
+            found = found or self._readers.may_start()
+            self._life.follow(self._system.state, connected=found)
         self._standstill.advanced()
         reached = NEVER
         while True:
@@ -127,7 +129,7 @@ class RecorderNode:
                 reached = bound
                 self._standstill.advanced()
             if self._progress.is_news(bound, self._horizon, self._end):
-                self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
+                self._progress.report(Completion(RECORDER, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
@@ -194,7 +196,7 @@ class RecorderNode:
         sink, counts = self._sink, self._counts
 
         def take(sample: Sample) -> None:
-            channel.push(sample, NAME, counts)
+            channel.push(sample, RECORDER, counts)
             sink.write(topic.name, sample.stamp, sample.seq, sample.value)
 
         return take

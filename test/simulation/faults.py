@@ -20,10 +20,11 @@ from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.kernel.time import FOREVER, saturating_add
-from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.participant_node import ParticipantNode
 from ros2_cosim.ros.readiness import Readiness
-from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.ros import expected_readers
+from ros2_cosim.ros.expected_readers import RECORDER, ExpectedReaders
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.session import Session, Writer
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateReader
@@ -65,6 +66,10 @@ class Fault(NamedTuple):
 
 def _has_free(system: System) -> bool:
     return any(spec.free_entry for spec in system.graph().participants.values())
+
+
+def _spares(system: System) -> bool:
+    return any(not spec.required for spec in system.graph().participants.values())
 
 
 def _keeps_for_late(system: System) -> bool:
@@ -171,12 +176,18 @@ def _roll_call_forgets_one(patch: pytest.MonkeyPatch) -> None:
 
 
 def _reader_not_awaited(patch: pytest.MonkeyPatch) -> None:
-    needed = ExpectedReaders._count
+    add = ExpectedReaders.add
 
-    def fewer(self: ExpectedReaders, expected: Any, spared: Collection[str]) -> int:
-        return max(needed(self, expected, spared) - 1, 0)
+    def fewer(
+        self: ExpectedReaders, writer: Any, participants: Any, others: Any, **when: bool
+    ) -> None:
+        add(self, writer, participants, set(others) - {RECORDER}, **when)
 
-    patch.setattr(ExpectedReaders, "_count", fewer)
+    patch.setattr(ExpectedReaders, "add", fewer)
+
+
+def _readers_counted_only(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(expected_readers, "_reach", lambda writer, needed: True)
 
 
 def _entry_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -280,10 +291,11 @@ FAULTS = (
     Fault("a completion is sent before its data", _completion_before_data, 20),
     Fault("the horizon goes back", _horizon_goes_back, 20),
     Fault("the horizon is inclusive", _horizon_inclusive, 20),
-    Fault("the sequence check is off", _sequence_check_off, 200, "cut", _keeps_for_late),
-    Fault("repeated messages are taken", _repeated_messages_taken, 200, "cut", _keeps_for_late),
+    Fault("the sequence check is off", _sequence_check_off, 3000, "cut", _keeps_for_late),
+    Fault("repeated messages are taken", _repeated_messages_taken, 3000, "cut", _keeps_for_late),
     Fault("the roll call forgets a participant", _roll_call_forgets_one, 100),
     Fault("a reader is not awaited", _reader_not_awaited, 200),
+    Fault("readers are only counted", _readers_counted_only, 4000, "kill", _spares),
     Fault("a free entry is too early", _entry_too_early, 100, None, _has_free),
     Fault("the recorder is not waited for", _recorder_not_waited_for, 20),
     Fault("a stop is ignored", _stop_ignored, 30),

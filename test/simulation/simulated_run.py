@@ -31,8 +31,8 @@ from ros2_cosim.nodes._start import EXIT_ABORTED, EXIT_FAILED, Started, particip
 from ros2_cosim.nodes.clock import coordinate
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.recorder_node import CLOCK, RecorderNode
-from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER
+from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.repetition import await_clock
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.processes import GRACE_S
@@ -146,6 +146,7 @@ class _Starter:
 
 @cache
 def _plan(system: System, paused: bool, repeat: int) -> list[PlannedProcess]:
+    """All processes, those that the user starts as well."""
     options = RunOptions(Path("out"), paused=paused, repeat=repeat, record=False)
     return make_plan(system.scenario, options)
 
@@ -174,7 +175,9 @@ class SimulatedRun:
             parameters={(p.name, key): value for p in plan for key, value in p.parameters.items()},
         )
         self._graphs: list[Graph] = []
-        self._watch = RunWatch(plan, lambda: self.required)
+        self._by_hand = [p.name for p in plan if p.name == disturbances.by_hand]
+        started = [p for p in plan if p.name not in self._by_hand]
+        self._watch = RunWatch(started, lambda: self.required)
         self._plan = plan
         self.processes: dict[str, Process] = {}
         self._stop: str | None = None
@@ -230,7 +233,7 @@ class SimulatedRun:
     def printed(self, line: str) -> None:
         """Take a line that the process prints whose turn it is."""
         process = self.world.present
-        if process is not None:
+        if process is not None and process.name not in self._by_hand:
             self._watch.printed(process.name, line)
 
     # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
@@ -259,7 +262,7 @@ class SimulatedRun:
 
     def _look(self) -> None:
         for name, process in self.processes.items():
-            if process.code is not None:
+            if process.code is not None and name not in self._by_hand:
                 self._watch.ended(name, process.code)
         for participant, how in self._watch.early_leaves():
             self.early_leaves[participant] = how
@@ -290,7 +293,10 @@ class SimulatedRun:
     def _end(self, starter: Process) -> None:
         for process in reversed(self.processes.values()):
             process.thaw()
-            process.signal(signal.SIGTERM)
+            if process.name not in self._by_hand:
+                process.signal(signal.SIGTERM)
+            elif not process.has_begun:
+                process.kill()
         deadline = self.world.now + int(GRACE_S * 1e9)
         while self.world.now < deadline:
             if all(process.has_ended for process in self.processes.values()):
@@ -298,8 +304,9 @@ class SimulatedRun:
             starter.sleep(_POLL_NS)
         for process in self.processes.values():
             if not process.has_ended:
-                # Nothing may need this: a process ends when it is asked to.
-                self.onlooker.violations.append(f"{process.name} did not end when asked to")
+                # Nothing may need this: a process ends when it is asked to, and one that the
+                # user has started when the clock has gone.
+                self.onlooker.violations.append(f"{process.name} did not end in time")
                 process.kill()
 
     # --- the mains of the processes, as in nodes/_start.py --------------------------------------

@@ -29,7 +29,7 @@ _RECORDS: dict[str, Callable[[float], Any]] = {
 }
 
 #: Wall time that processes take in the simulation: small, so that patience costs few events.
-PATIENCE = {"startup_s": 30.0, "watchdog_s": 8.0, "watchdog_warn_s": 3.0}
+PATIENCE = {"startup_s": 20.0, "watchdog_s": 6.0, "watchdog_warn_s": 3.0}
 
 
 class Folding(VirtualTime):

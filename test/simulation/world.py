@@ -138,6 +138,11 @@ class Process:
         self.world.after(delay, lambda: self._resume(0))
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it has been there."""
+        return self._wait > 0
+
+    @property
     def has_ended(self) -> bool:
         """Whether it is not there any more."""
         return self.code is not None
