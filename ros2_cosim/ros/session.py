@@ -23,13 +23,14 @@ from typing import Any, ParamSpec, Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
+from rclpy.duration import Duration, Infinite
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
+    LivelinessPolicy,
     QoSCompatibility,
     QoSProfile,
     ReliabilityPolicy,
@@ -78,6 +79,10 @@ def data_qos(*, latched: bool = False) -> QoSProfile:
         depth=HISTORY_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE,
         durability=durability,
+        # The defaults in so many words: as other profiles tell them, which this one is compared to.
+        deadline=Infinite,
+        liveliness=LivelinessPolicy.AUTOMATIC,
+        liveliness_lease_duration=Infinite,
     )
 
 
@@ -323,7 +328,7 @@ class Session:
         its node has its name whatever that of the process is
     :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
         those of a run do without, which makes the start of a large run quicker
-    :param middleware: what it stands on
+    :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
     def __init__(
@@ -333,8 +338,9 @@ class Session:
         *,
         host: Session | None = None,
         standard: bool = False,
-        middleware: Middleware = ROS,
+        middleware: Middleware | None = None,
     ) -> None:
+        middleware = middleware or (host._middleware if host else ROS)
         self._middleware = middleware
         #: Monotonic wall clock [ns].
         self.timer: Callable[[], int] = middleware.now

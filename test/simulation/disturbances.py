@@ -65,10 +65,11 @@ class Disturbances:
         self._orders: dict[str, bool] = {}
         more = random.Random(f"more disturbances {seed}")
         names = list(system.scenario.participants)
-        #: The participant that the user starts, at any time; empty: none.
+        places = sorted({p.process or name for name, p in system.scenario.participants.items()})
+        #: The process of participants that the user starts, at any time; empty: none.
         self.by_hand = ""
         if self.is_harmless and more.random() < 0.3:
-            self.by_hand = more.choice(names)
+            self.by_hand = more.choice(places)
         #: What a system controller requires.
         self.named: tuple[str, ...] = ()
         if self.kind == "require":

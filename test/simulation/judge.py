@@ -73,9 +73,8 @@ def _judge_stop(chosen: System, disturbances: Disturbances, stop: str) -> str:
     if "it printed nothing" in stop and "stopped by a signal" not in stop:
         return f"the reason does not name a cause: {stop}"
     victim = disturbances.victims[0] if disturbances.kind == "kill" else ""
-    if victim in chosen.scenario.participants and (
-        not chosen.scenario.participants[victim].is_required
-    ):
+    lost = [chosen.scenario.participants[name] for name in chosen.inside(victim)]
+    if lost and not any(participant.is_required for participant in lost):
         return f"the run can spare {victim}, and it was stopped: {stop}"
     if disturbances.kind == "kill" and disturbances.victims[0] not in stop:
         return f"{disturbances.victims[0]} was killed, and the reason is: {stop}"

@@ -18,8 +18,9 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from simulation.world import Process, World
+from simulation.world import Process, Thread, World
 
+from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.time import FOREVER
 
 
@@ -28,6 +29,9 @@ class Onlooker(Protocol):
 
     def published(self, process: str, topic: str, data: Any) -> None:
         """Take a message at the moment at which it is published."""
+
+    def begins(self, name: str, model: Model) -> None:
+        """A participant begins a run, with a model."""
 
     def activated(self, participant: str, time: int) -> None:
         """Take the time of an activation [ns]."""
@@ -349,6 +353,8 @@ class SimulatedExecutor:
         self._process = process
         self._ordered = ordered
         self._inbox: list[tuple[object, Callable[[], None]]] = []
+        #: The one that waits here.
+        self._thread: Thread | None = None
 
     def add_node(self, node: SimulatedNode) -> None:
         """Serve a node."""
@@ -360,7 +366,8 @@ class SimulatedExecutor:
         :param source: events of one source keep their order
         """
         self._inbox.append((source, event))
-        self._process.wake()
+        if self._thread is not None:
+            self._thread.wake()
 
     def create_task(self, callback: Callable[[], None]) -> None:
         """Make an event of a call."""
@@ -369,6 +376,7 @@ class SimulatedExecutor:
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Handle one event, or wait for so long."""
         process, inbox = self._process, self._inbox
+        self._thread = process.world.thread
         if not inbox and timeout_sec:
             process.sleep(int(timeout_sec * 1e9), wakeable=True)
         else:

@@ -11,8 +11,9 @@ import io
 import itertools
 import json
 import signal
+from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -27,11 +28,19 @@ from simulation.world import SECOND, HangError, Process, World
 from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.nodes._start import EXIT_ABORTED, EXIT_FAILED, Started, participant_node
+from ros2_cosim.nodes._start import (
+    EXIT_ABORTED,
+    EXIT_FAILED,
+    ReportedError,
+    Started,
+    participant_node,
+)
 from ros2_cosim.nodes.clock import coordinate
+from ros2_cosim.nodes.participants import host
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER
+from ros2_cosim.ros.hosting import Ending
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.repetition import await_clock
 from ros2_cosim.ros.session import Session
@@ -137,11 +146,41 @@ class _Starter:
     def progress(self, time_ns: int, resting: bool) -> None:
         self._run.progress(resting)
 
+    def failed(self, reason: str) -> None:
+        self._run.told(self._name, reason)
+
+    def leave_early(self, participant: str, how: str) -> None:
+        self._early_leaves[participant] = how
+        self._run.leave_early(participant, how)
+
     def learn(self, participant: str, how: str) -> None:
         world = self._run.world
         world.after(
             world.draw(_CHANNEL_NS), lambda: self._early_leaves.setdefault(participant, how)
         )
+
+
+class SimulatedThreads:
+    """The threads of the participants of a process; see :class:`ros2_cosim.ros.hosting.Threads`."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._endings: deque[Ending] = deque()
+
+    def start(self, name: str, body: Callable[[], Ending]) -> None:
+        """Run ``body`` in a thread of its own."""
+
+        def run() -> None:
+            self._endings.append(body())
+            self._process.main.wake()
+
+        self._process.start_thread(run)
+
+    def next_ending(self, seconds: float) -> Ending | None:
+        """What the next thread gives that ends; None: none does within ``seconds``."""
+        if not self._endings:
+            self._process.sleep(int(seconds * 1e9), wakeable=True)
+        return self._endings.popleft() if self._endings else None
 
 
 @cache
@@ -196,16 +235,17 @@ class SimulatedRun:
             RECORDER: self._recorder,
         }
         for planned in self._plan:
-            body = bodies.get(planned.name, self._participant)
+            alone = self._shared if planned.hosts else self._participant
+            body = bodies.get(planned.name, alone)
             self.processes[planned.name] = Process(self.world, planned.name, body)
         starter = Process(self.world, "starter", self._start)
         starter.start(0)
         self.disturbances.begin(self)
         try:
-            with redirect_stdout(_Console(self)):
+            with redirect_stdout(_Console(self)), redirect_stderr(io.StringIO()):
                 self.world.run(lambda: self._is_over, LIMIT_NS, MOST_EVENTS)
         finally:
-            with redirect_stdout(io.StringIO()):
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 self.onlooker.is_closed = True
                 for process in (*self.processes.values(), starter):
                     process.kill()
@@ -230,11 +270,21 @@ class SimulatedRun:
         limit = 2e9 * self.system.scenario.watchdog_s + _CLOCK_LATE_NS
         self._patience = float("inf") if resting else limit
 
+    def told(self, process: str, reason: str) -> None:
+        """Take what a process says about its failure."""
+        self._watch.told(process, reason)
+
+    def leave_early(self, participant: str, how: str) -> None:
+        """Take that a participant is gone, and tell all."""
+        self.early_leaves[participant] = how
+        for starter in self.starters:
+            starter.learn(participant, how)
+
     def printed(self, line: str) -> None:
         """Take a line that the process prints whose turn it is."""
-        process = self.world.present
-        if process is not None and process.name not in self._by_hand:
-            self._watch.printed(process.name, line)
+        thread = self.world.thread
+        if thread is not None and thread.process.name not in self._by_hand:
+            self._watch.printed(thread.process.name, line)
 
     # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
 
@@ -265,9 +315,7 @@ class SimulatedRun:
             if process.code is not None and name not in self._by_hand:
                 self._watch.ended(name, process.code)
         for participant, how in self._watch.early_leaves():
-            self.early_leaves[participant] = how
-            for starter in self.starters:
-                starter.learn(participant, how)
+            self.leave_early(participant, how)
 
     def _failure(self, starter: Process) -> str | None:
         self._look()
@@ -341,9 +389,11 @@ class SimulatedRun:
                     return 0
         except Cancelled:
             return 0
+        except ReportedError:
+            return EXIT_FAILED
         except CosimError as error:
             if not reported_elsewhere(error):
-                self._watch.told(name, f"{name}: {error}")
+                starter.failed(f"{name}: {error}")
             return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
         raise AssertionError("unreachable")
 
@@ -358,13 +408,15 @@ class SimulatedRun:
         def body(started: Started) -> bool:
             make = partial(self.system.model, name)
             model = renewed(kept.pop(), name, make) if kept else make()
-            self.onlooker.begins(name, started.session.repetition, model)
             again = participant_node(started, name, model).run()
             if again:
                 kept.append(model)
             return again
 
         return self._run_node(process, body)
+
+    def _shared(self, process: Process) -> int:
+        return self._run_node(process, partial(host, {}, SimulatedThreads(process)))
 
     def _recorder(self, process: Process) -> int:
         def body(started: Started) -> bool:
