@@ -6,6 +6,7 @@ It has to end by the rules; one that does not is printed and repeats itself with
 
     python bench/simulated_network.py [--minutes 60] [--first 0] [--kind kill]
     python bench/simulated_network.py --seed 1114
+    python bench/simulated_network.py --faults
     python bench/simulated_network.py --interleavings 3 [--minutes 60]
 """
 
@@ -22,8 +23,12 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE.parent), str(_HERE.parent / "test")]
 
 from simulation.disturbances import HARMFUL, HARMLESS  # noqa: E402
+from simulation.faults import FAULTS  # noqa: E402
 from simulation.interleavings import Explorer, small_systems  # noqa: E402
 from simulation.judge import run_seed  # noqa: E402
+
+#: Of a fault that so many seeds do not find, none will.
+MOST_TRIED = 5000
 
 
 def run_seeds(first: int, kind: str | None, minutes: float, most: int | None) -> int:
@@ -73,9 +78,23 @@ def explore(size: int, minutes: float) -> int:
         steps += found.steps
         most = max(most, found.states)
     elapsed, used = time.perf_counter() - began, time.process_time() - used
-    print(f"{how} {systems} systems of {size} participants in {elapsed:.0f} s ({used:.0f} s of CPU)")
+    print(
+        f"{how} {systems} systems of {size} participants in {elapsed:.0f} s ({used:.0f} s of CPU)"
+    )
     print(f"{states} states, at most {most} of one system, {steps} steps, {wrong} wrong")
     return wrong
+
+
+def search(most: int) -> int:
+    """Look for the first seed that finds each planted fault; return how many none finds."""
+    missed = 0
+    print("| fault | disturbances | seeds tried | found by |\n|---|---|---:|---:|")
+    for fault in FAULTS:
+        tried, verdict = fault.search(most)
+        missed += verdict is None
+        seed = "none" if verdict is None else verdict.seed
+        print(f"| {fault.name} | {fault.kind or 'any'} | {tried} | {seed} |", flush=True)
+    return missed
 
 
 def main() -> int:
@@ -87,7 +106,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="this one only")
     parser.add_argument("--kind", choices=(*HARMLESS, *HARMFUL), help="of disturbances")
     parser.add_argument("--interleavings", type=int, choices=(1, 2, 3), metavar="SIZE")
+    parser.add_argument("--faults", action="store_true", help="plant faults, find seeds for them")
     options = parser.parse_args()
+    if options.faults:
+        return int(search(options.seeds or MOST_TRIED) > 0)
     if options.interleavings:
         return int(explore(options.interleavings, options.minutes) > 0)
     first, most = options.first, options.seeds

@@ -340,10 +340,10 @@ class Session:
         standard: bool = False,
         middleware: Middleware | None = None,
     ) -> None:
-        middleware = middleware or (host._middleware if host else ROS)
-        self._middleware = middleware
+        inherited = host._middleware if host else ROS
+        self._middleware: Middleware = middleware or inherited
         #: Monotonic wall clock [ns].
-        self.timer: Callable[[], int] = middleware.now
+        self.timer: Callable[[], int] = self._middleware.now
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
         #: The signal that asked the process to end.
@@ -355,11 +355,11 @@ class Session:
         self._secret = secret_of()
         self._refused: dict[str, int] = {}
         if host is None:
-            middleware.begin(arguments, self.stop)
-        self.node = middleware.make_node(
+            self._middleware.begin(arguments, self.stop)
+        self.node = self._middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._executor = middleware.make_executor(self.node)
+        self._executor = self._middleware.make_executor(self.node)
         self._further: list[Node] = []
 
     def parameter(self, name: str, default: Any) -> Any:

@@ -72,6 +72,8 @@ class Disturbances:
             self.by_hand = more.choice(places)
         #: What a system controller requires.
         self.named: tuple[str, ...] = ()
+        #: Whether it was told that the run requires these.
+        self.is_required = False
         if self.kind == "require":
             self.named = tuple(more.sample(names, more.randrange(1, len(names) + 1)))
         self._late = self._late | {self.by_hand}
@@ -193,7 +195,12 @@ class Disturbances:
     def _require(self, run: SimulatedRun) -> None:
         """Name the required participants, as soon as there is a clock."""
         request = ControlRun.Request(command=int(Command.REQUIRE), participants=list(self.named))
-        if not _call(run, CONTROL, request):
+
+        def answered(response: ControlRun.Response) -> None:
+            run.world.note("required", str(response))
+            self.is_required = response.success
+
+        if not run.network.call(CONTROL, request, answered):
             run.world.after(5 * MS, partial(self._require, run))
 
     def _nudge(self, run: SimulatedRun) -> None:
@@ -204,11 +211,11 @@ class Disturbances:
         run.world.after(_NUDGE_NS, partial(self._nudge, run))
 
 
-def _call(run: SimulatedRun, service: str, request: object) -> bool:
+def _call(run: SimulatedRun, service: str, request: object) -> None:
     def answered(response: object) -> None:
         run.world.note("answer", service, str(response))
 
-    return run.network.call(service, request, answered)
+    run.network.call(service, request, answered)
 
 
 def _change(run: SimulatedRun, name: str, transition: int) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from itertools import count, islice
 from typing import Any, NamedTuple
 
@@ -16,15 +16,16 @@ from ros2_cosim.kernel.channel import CausalityCounts, Channel, Promise
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.engine import Engine
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.membership import MembershipView
+from ros2_cosim.kernel.membership import Membership, MembershipView
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.kernel.time import FOREVER, saturating_add
+from ros2_cosim.nodes.participants import _Failures
+from ros2_cosim.ros import expected_readers
+from ros2_cosim.ros.expected_readers import RECORDER, ExpectedReaders
 from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.participant_node import ParticipantNode
 from ros2_cosim.ros.readiness import Readiness
-from ros2_cosim.ros import expected_readers
-from ros2_cosim.ros.expected_readers import RECORDER, ExpectedReaders
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.session import Session, Writer
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateReader
@@ -38,34 +39,45 @@ class Fault(NamedTuple):
 
     :ivar name: says what is wrong
     :ivar plant: puts it in
-    :ivar within: so many seeds find it, counted from 0, of those that ``concerns`` admits
-    :ivar kind: of disturbances that are tried; None: whatever the seeds draw
+    :ivar seed: finds it
+    :ivar kind: of the disturbances of that seed; None: what it draws
     :ivar concerns: the systems in which it can show at all
     """
 
     name: str
     plant: Plant
-    within: int
+    seed: int
     kind: str | None = None
     concerns: Callable[[System], bool] = lambda system: True
 
-    def seeds(self) -> list[int]:
-        """The seeds that are tried; to be asked for before the fault is planted."""
-        concerned = [number for number in range(SYSTEMS) if self.concerns(system(number))]
-        rounds = (SYSTEMS * again + number for again in count() for number in concerned)
-        return list(islice(rounds, self.within))
-
-    def search(self) -> Verdict | None:
-        """Plant the fault and try the seeds; what the first one that finds it says."""
-        seeds = self.seeds()
+    def run(self) -> Verdict:
+        """What the seed says with the fault."""
         with pytest.MonkeyPatch.context() as patch:
             self.plant(patch)
-            verdicts = (run_seed(seed, self.kind) for seed in seeds)
-            return next((verdict for verdict in verdicts if verdict.wrong), None)
+            return run_seed(self.seed, self.kind)
+
+    def search(self, most: int) -> tuple[int, Verdict | None]:
+        """Try the seeds of the systems that it concerns, counted from 0.
+
+        :returns: how many were tried, and what the first one says that finds it
+        """
+        concerned = [number for number in range(SYSTEMS) if self.concerns(system(number))]
+        rounds = (SYSTEMS * again + number for again in count() for number in concerned)
+        with pytest.MonkeyPatch.context() as patch:
+            self.plant(patch)
+            for tried, seed in enumerate(islice(rounds, most), 1):
+                verdict = run_seed(seed, self.kind)
+                if verdict.wrong:
+                    return tried, verdict
+        return most, None
 
 
 def _has_free(system: System) -> bool:
     return any(spec.free_entry for spec in system.graph().participants.values())
+
+
+def _shares(system: System) -> bool:
+    return any(participant.process for participant in system.scenario.participants.values())
 
 
 def _spares(system: System) -> bool:
@@ -284,6 +296,24 @@ def _lost_is_not_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MembershipView, "_leave", lambda *_: None)
 
 
+def _requirement_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Membership, "require", lambda *_, **__: None)
+
+
+def _signal_reaches_no_thread(patch: pytest.MonkeyPatch) -> None:
+    stop = Session.stop
+
+    def main_only(self: Session, number: int) -> None:
+        if not self._is_hosted:
+            stop(self, number)
+
+    patch.setattr(Session, "stop", main_only)
+
+
+def _failure_in_thread_not_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Failures, "report", lambda *_: None)
+
+
 #: All faults. The last ones are defects that seeds have found in this project.
 FAULTS = (
     Fault("a promise is 1 ns too large", _promise_too_large, 20),
@@ -308,6 +338,9 @@ FAULTS = (
     Fault("a run begins anew too soon", _begins_anew_too_soon, 20, "repeat"),
     Fault("the last messages are not recorded", _last_messages_not_recorded, 100),
     Fault("a stale state is taken for a repetition", _stale_state_repeats, 200, "calm", _has_free),
+    Fault("a requirement is ignored", _requirement_ignored, 40, "require"),
+    Fault("a signal reaches no thread", _signal_reaches_no_thread, 3000, "kill", _shares),
+    Fault("a failure in a thread is not told", _failure_in_thread_not_told, 3000, "cut", _shares),
     Fault("lockstep creeps", _lockstep_creeps, 100, "calm", _lockstep_and_free),
     Fault("a participant leaves that is awaited", _leaves_though_awaited, 100, "calm", _leaves),
 )

@@ -85,6 +85,8 @@ def _judge_stop(chosen: System, disturbances: Disturbances, stop: str) -> str:
 
 def _compare(chosen: System, disturbances: Disturbances, left: Repetition) -> str:
     clock = left.clock
+    if disturbances.is_required and clock["required"] != sorted(disturbances.named):
+        return f"{clock['required']} are required instead of {sorted(disturbances.named)}"
     presence: Mapping[str, Any] = clock["presence"]
     specs = chosen.graph().participants
     end = clock["end_ns"]

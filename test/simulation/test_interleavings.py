@@ -26,9 +26,7 @@ def test_nothing_is_lost_with_the_orders_that_are_left_out(size: int, every: int
     fewer = []
     for system in small_systems(size, every):
         all_orders, enough = Explorer(system), Explorer(system)
-        fewer.append(
-            all_orders.explore(reduced=False).states - enough.explore(reduced=True).states
-        )
+        fewer.append(all_orders.explore(reduced=False).states - enough.explore(reduced=True).states)
         assert enough.reached == all_orders.reached, system
     assert min(fewer) >= 0 and max(fewer) > 0
 
