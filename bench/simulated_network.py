@@ -13,6 +13,7 @@ It has to end by the rules; one that does not is printed and repeats itself with
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections import Counter
@@ -25,7 +26,7 @@ sys.path[:0] = [str(_HERE.parent), str(_HERE.parent / "test")]
 from simulation.disturbances import HARMFUL, HARMLESS  # noqa: E402
 from simulation.faults import FAULTS  # noqa: E402
 from simulation.interleavings import Explorer, small_systems  # noqa: E402
-from simulation.judge import run_seed  # noqa: E402
+from simulation.judge import run_seeds as judged  # noqa: E402
 
 #: Of a fault that so many seeds do not find, none will.
 MOST_TRIED = 5000
@@ -36,17 +37,18 @@ def run_seeds(first: int, kind: str | None, minutes: float, most: int | None) ->
     began, used = time.perf_counter(), time.process_time()
     ends: Counter[tuple[str, str]] = Counter()
     events = 0
-    seed = first
-    while time.perf_counter() - began < 60 * minutes and (most is None or seed < first + most):
-        verdict = run_seed(seed, kind)
+    count = 0
+    seeds = itertools.count(first) if most is None else range(first, first + most)
+    for verdict in judged(seeds, kind):
+        count += 1
         events += verdict.events
         if verdict.wrong:
-            print(f"seed {seed} ({verdict.kind}): {verdict.wrong}", flush=True)
+            print(f"seed {verdict.seed} ({verdict.kind}): {verdict.wrong}", flush=True)
         end = "wrong" if verdict.wrong else "stopped" if verdict.stop else "complete"
         ends[verdict.kind, end] += 1
-        seed += 1
+        if time.perf_counter() - began > 60 * minutes:
+            break
     elapsed, used = time.perf_counter() - began, time.process_time() - used
-    count = seed - first
     print("\n| disturbance | complete | stopped for a stated cause | wrong |\n|---|---|---|---|")
     for name in (*HARMLESS, *HARMFUL):
         row = [str(ends[name, end]) for end in ("complete", "stopped", "wrong")]

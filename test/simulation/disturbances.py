@@ -136,6 +136,8 @@ class Disturbances:
 
     @staticmethod
     def _freeze(run: SimulatedRun, name: str, duration: int) -> None:
+        if run.is_ending:
+            return  # one that does not come back from this is killed, whatever it would do
         process = run.processes[name]
         process.freeze(duration)
         run.network.frozen(process, duration)

@@ -196,6 +196,7 @@ class Link:
         if until is not None:
             self.network.world.at(until, self._arrive)
             return
+        self.network.met.add((process, self.writer.node.process))
         data = self.under_way.popleft()
         if not self.under_way:
             self.network.acked(self.writer.node.process)
@@ -430,6 +431,8 @@ class Network:
         self._known: dict[str, dict[str, dict[Publisher, _Known]]] = {}
         #: (Process, node of another one) -> since when it knows the name of the node [ns].
         self._named: dict[tuple[str, SimulatedNode], int] = {}
+        #: (Reader, writer): a message of that one has arrived at this one.
+        self.met: set[tuple[Process, Process]] = set()
         self._processes: list[Process] = []
         self._cuts: dict[frozenset[str], int] = {}
         self._waiting_for_ack: set[Process] = set()

@@ -220,6 +220,8 @@ class SimulatedRun:
         self._plan = plan
         self.processes: dict[str, Process] = {}
         self._stop: str | None = None
+        #: Whether the processes have been asked to end.
+        self.is_ending = False
         self._is_over = False
         self._first_end: int | None = None
         self._sign = self.world.now
@@ -339,12 +341,13 @@ class SimulatedRun:
         return self._watch.complete or (self._watch.clock_done and late)
 
     def _end(self, starter: Process) -> None:
+        self.is_ending = True
         for process in reversed(self.processes.values()):
             process.thaw()
             if process.name not in self._by_hand:
                 process.signal(signal.SIGTERM)
-            elif not process.has_begun:
-                process.kill()
+            elif (process, self.processes[CLOCK]) not in self.network.met:
+                process.kill()  # it came too late, and waits for a clock until the user ends it
         deadline = self.world.now + int(GRACE_S * 1e9)
         while self.world.now < deadline:
             if all(process.has_ended for process in self.processes.values()):

@@ -129,11 +129,6 @@ class Thread:
         """Start it after a while [ns]."""
         self._world.after(delay, lambda: self._resume(0))
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has had its turn."""
-        return self._wait > 0
-
     def sleep(self, delay: int, *, wakeable: bool = False) -> None:
         """Wait [ns]; called by the thread itself.
 
@@ -215,11 +210,6 @@ class Process:
         thread = Thread(self, run)
         self._threads.append(thread)
         thread.start(self.world.draw(self.world.pace.step))
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has been there."""
-        return self.main.has_begun
 
     @property
     def has_ended(self) -> bool:
