@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import count, islice
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import pytest
 from simulation.judge import SYSTEMS, Verdict, run_seed
@@ -21,6 +22,7 @@ from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.kernel.time import FOREVER, saturating_add
 from ros2_cosim.ros import expected_readers
+from ros2_cosim.ros.clock_node import ClockNode
 from ros2_cosim.ros.expected_readers import RECORDER, ExpectedReaders
 from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.participant_node import ParticipantNode
@@ -289,6 +291,27 @@ def _leaves_though_awaited(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MembershipView, "have_come", lambda *_: True)
 
 
+def _report_once_only(patch: pytest.MonkeyPatch) -> None:
+    send = ClockNode._send_report
+    reported: WeakSet[ClockNode] = WeakSet()
+
+    def once(self: ClockNode) -> None:
+        if self not in reported:
+            send(self)
+        if self._wall_ns is not None:
+            reported.add(self)
+
+    patch.setattr(ClockNode, "_send_report", once)
+
+
+def _lost_messages_awaited(patch: pytest.MonkeyPatch) -> None:
+    def late(self: RecorderNode) -> list[str]:
+        channels = [each for sent in self._sent.values() for each in sent]
+        return [channel.name for channel, sent in channels if not channel.has_all(sent)]
+
+    patch.setattr(RecorderNode, "_late", late)
+
+
 def _lost_is_not_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MembershipView, "_leave", lambda *_: None)
 
@@ -328,6 +351,8 @@ FAULTS = (
     Fault("equal stamps are not awaited", _equal_stamps_not_awaited, 1),
     Fault("nothing is kept for late readers", _nothing_kept, 218, None, _keeps_for_late),
     Fault("a loss is not told to readers", _lost_is_not_told, 12, "kill"),
+    Fault("a loss after the report is not reported", _report_once_only, 5589, "kill", _spares),
+    Fault("messages that are lost are awaited", _lost_messages_awaited, 0, "kill", _spares),
     Fault("a run begins anew too soon", _begins_anew_too_soon, 0, "repeat"),
     Fault("the last messages are not recorded", _last_messages_not_recorded, 2),
     Fault("a stale state is taken for a repetition", _stale_state_repeats, 1106, "calm", _has_free),
