@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
+import fmpy  # noqa: F401  (else the first input would have to wait for it)
+
 from bench.dcp_engine import Engine
 from bench.dcp_master_soak import LoggingTarget, Session, description_of, session_of
 from bench.fuzz.target import Guided, Target, as_file, expect, joined, pieces

@@ -99,8 +99,10 @@ def _road_seeds() -> Iterator[bytes]:
 +lon_0=8</geoReference></header><road id="1" length="30" junction="-1"><link/>
 <type s="0" type="motorway"><speed max="100" unit="km/h"/></type>
 <planView><geometry s="0" x="0" y="0" hdg="0" length="10"><line/></geometry>
-<geometry s="10" x="10" y="0" hdg="0" length="10"><spiral curvStart="0" curvEnd="0.01"/></geometry>
-<geometry s="20" x="19.9975" y="0.1666" hdg="0.05" length="10"><paramPoly3 aU="0" bU="1" cU="0" dU="0"
+<geometry s="10" x="10" y="0" hdg="0" length="10">
+<spiral curvStart="0" curvEnd="0.01"/></geometry>
+<geometry s="20" x="19.9975" y="0.1666" hdg="0.05" length="10">
+<paramPoly3 aU="0" bU="1" cU="0" dU="0"
  aV="0" bV="0" cV="0" dV="0" pRange="arcLength"/></geometry></planView>
 <elevationProfile><elevation s="0" a="1" b="0.1" c="0" d="0"/></elevationProfile>
 <lanes><laneOffset s="0" a="0.5" b="0" c="0" d="0"/><laneSection s="0"><left><lane id="1"
@@ -159,8 +161,8 @@ def _bag_seeds() -> Iterator[bytes]:
     yield own[: len(own) // 2]
 
 
-def _foreign_bag(compression: str) -> Callable[[Path], None]:
-    """Writes a bag with the library that reads those of others."""
+def foreign_bag(compression: str) -> Callable[[Path], None]:
+    """Writes a bag with the library that reads those of others, of four messages."""
 
     def make(bag: Path) -> None:
         from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
@@ -194,7 +196,7 @@ def _read_foreign_bag(data: bytes) -> None:
 
 def _foreign_bag_seeds() -> Iterator[bytes]:
     for compression in ("", "ZSTD"):
-        yield _bag_bytes(_foreign_bag(compression))[0]
+        yield _bag_bytes(foreign_bag(compression))[0]
 
 
 def _read_results(data: bytes) -> None:

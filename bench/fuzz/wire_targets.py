@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from functools import cache
+from time import monotonic_ns
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,11 +125,14 @@ def _stream_server() -> tuple[Reactor, StreamServer]:
 
 
 _NO_LINGER = struct.pack("ii", 1, 0)
+#: Guards against a server that hangs.
+_PATIENCE_NS = 100_000_000_000
 
 
 def _read_stream(data: bytes) -> None:
     """What a client of a sensor stream sends, piece by piece."""
     reactor, server = _stream_server()
+    latest = monotonic_ns() + _PATIENCE_NS
     sent = b""
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)  # thousands of them
@@ -138,13 +142,13 @@ def _read_stream(data: bytes) -> None:
             except ConnectionError:
                 break
             sent += piece
-            while reactor.serve_ready():
-                pass
-        (number,) = struct.unpack("<I", sent) if len(sent) == 4 else (None,)
-        expect(server.wanted(number) if len(sent) == 4 else True, "a stream is not sent", number)
-    while server.subscribers or reactor.serve_ready():
-        reactor.turn()
-    expect(not server.congested(), "a client that is gone holds the server")
+            reactor.serve_ready()
+        if len(sent) == 4:
+            (number,) = struct.unpack("<I", sent)
+            heard = reactor.run_until(lambda: server.wanted(number), latest)
+            expect(heard, "a stream is not sent", number)
+    gone = reactor.run_until(lambda: not server.subscribers, latest)
+    expect(gone and not server.congested(), "a client that is gone holds the server")
 
 
 def _stream_seeds() -> Iterator[bytes]:
