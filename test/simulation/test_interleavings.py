@@ -20,7 +20,7 @@ def test_every_interleaving_ends_with_the_trace_of_the_reference() -> None:
     for systems, count in (
         (small_systems(1), 32),
         (of_two, 372),
-        (small_systems(2, 67), 28),
+        (small_systems(2, 67), 23),
         (small_systems(3, 10_001), 12),
     ):
         explored = [Explorer(system).explore() for system in systems]
