@@ -88,8 +88,8 @@ class RecorderNode:
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
         self._outputs: dict[str, dict[str, Channel]] = {}
-        #: Of the writers that have reported: (channel, how many messages it has sent).
-        self._sent: dict[str, list[tuple[Channel, int]]] = {}
+        #: (channel, how many messages its writer has sent), of the writers that have reported.
+        self._sent: list[tuple[Channel, int]] = []
         reader = ChannelReader(session, wiring, self._membership)
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
@@ -159,17 +159,9 @@ class RecorderNode:
         The bound does not tell that: the last activations may send messages stamped at or after
         the end of the run.
         """
-        return self.reports.keys() >= self._expected and not self._late()
-
-    def _late(self) -> list[str]:
-        """Ports whose last messages are not here; what is gone with its writer will never be."""
-        return [
-            channel.name
-            for name, channels in self._sent.items()
-            if name not in self._membership.gone
-            for channel, sent in channels
-            if not channel.has_all(sent)
-        ]
+        return self.reports.keys() >= self._expected and all(
+            channel.has_all(sent) for channel, sent in self._sent
+        )
 
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
@@ -188,7 +180,8 @@ class RecorderNode:
         if bound >= self._end and (missing := sorted(self._expected - self.reports.keys())):
             return f"waits for the reports of {', '.join(missing)}"
         if bound >= self._end:
-            return f"waits for the last data of {', '.join(self._late())}"
+            late = [channel.name for channel, sent in self._sent if not channel.has_all(sent)]
+            return f"waits for the last data of {', '.join(late)}"
         late = [c.name for c in self._channels if c.promise == bound]
         return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
 
@@ -229,9 +222,8 @@ class RecorderNode:
             outputs = self._outputs[report.participant]
             if not isinstance(sent, dict) or not sent.keys() >= outputs.keys():
                 raise ForeignMessageError(f"report of '{report.participant}' lacks 'sent'")
-            self._sent[report.participant] = [
-                (channel, sent[port]) for port, channel in outputs.items()
-            ]
+            for port, channel in outputs.items():
+                self._sent.append((channel, sent[port]))
         self.reports[report.participant] = report
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:

@@ -133,6 +133,11 @@ class SmallSystem(NamedTuple):
         }
 
     @property
+    def has_silence(self) -> bool:
+        """Whether a participant does not send at each activation."""
+        return any(shape.schedule == "sparse" for shape in self.shapes)
+
+    @property
     def stop_latency(self) -> int:
         """From a request to the end of the run."""
         return max(self.window, 5)
