@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Final
 
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.contact import BoxContact, contact
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.models import frames
 
-RESTITUTION = 0.1  # of car bodies at more than walking speed
+RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
 
 
 def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.interfaces.binding import Scalar, Structure, Text
 from ros2_cosim.interfaces.cdr_parts import make_pieces, read_text, run_struct, text_block
@@ -29,11 +29,11 @@ from ros2_cosim.kernel.errors import ProtocolError
 ENCAPSULATION = b"\0\1\0\0"
 MAX_BYTES = 1 << 26
 """Longest message that is decoded (64 MiB)."""
-MAX_TRAILING = 64
+MAX_TRAILING: Final = 64
 """So many bytes may follow the last field: transports pad to their own alignment, and rclpy's
 ``serialize_message`` rounds up its size by up to 8 bytes for each empty sequence."""
 
-NS_PER_S = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
 _STAMP = (Scalar("i", True), Scalar("I", True))
 _SEQ = Scalar("Q", True)
 

@@ -13,14 +13,14 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ros2_cosim.interfaces.binding import Item, Repeated, Scalar, Structure, Text
 from ros2_cosim.kernel.errors import ProtocolError
 
 _LENGTH = struct.Struct("<I")
 _PADDING = (b"", b"\0" * 3, b"\0" * 2, b"\0")
-_CHUNK = 128
+_CHUNK: Final = 128
 
 
 class Piece(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.xml_reader import MAX_BYTES
@@ -19,12 +19,12 @@ from ros2_cosim.models.road.opendrive import Road, read_opendrive
 from ros2_cosim.models.road.plan_view import Foot
 from ros2_cosim.models.road.stations import Stations
 
-_SEARCH_STEP = 5.0
-_MAX_HOPS = 20
+_SEARCH_STEP: Final = 5.0
+_MAX_HOPS: Final = 20
 # A hint is given up when the point is this far from the road it names.
-_MAX_LATERAL = 50.0
-_END_TOLERANCE = 1e-6
-_MAX_LINK_GAP = 0.1
+_MAX_LATERAL: Final = 50.0
+_END_TOLERANCE: Final = 1e-6
+_MAX_LINK_GAP: Final = 0.1
 
 
 class RoadPosition(NamedTuple):
