@@ -37,14 +37,11 @@ GROUP = LIBRARY_MODULE.removesuffix("__mypyc")
 #: have its names replaced from outside, and defines no base class of users' classes.
 HOT = {
     "kernel": (
-        "activation channel coordinator engine exactmath exactmath_slow graph lookahead "
-        "normal_quantile participant random_streams runtime sample sequential time time_advance "
-        "trace unsynchronised"
+        "channel coordinator engine exactmath exactmath_slow normal_quantile participant runtime "
+        "sample sequential time time_advance trace unsynchronised"
     ),
-    "interfaces": "cdr cdr_parts",
-    "models": (
-        "field_of_view frames lane_frame lane_keeping leader_driver vehicle_info"
-    ),
+    "interfaces": "cdr cdr_parts raw",
+    "models": ("field_of_view frames lane_frame lane_keeping leader_driver vehicle_info"),
     "models/controllers": "tracking",
     "models/road": "cubics lanes network plan_view stations",
     "models/vehicle": "bicycle on_road parameters pedals vehicle",
@@ -100,13 +97,22 @@ def sources() -> dict[str, str]:
     return {name: digest_of(PACKAGE / name) for name in sorted(files)}
 
 
-def current_manifest(place: Path) -> dict[str, object] | None:
-    """The manifest of the library that there is."""
+def recipe() -> str:
+    """The digest of what the library depends on besides its sources: this file."""
+    return sha256(Path(__file__).read_bytes()).hexdigest()
+
+
+def is_current(place: Path) -> bool:
+    """Whether there is a library of the present sources, made in the present way."""
     try:
         manifest = json.loads((place / MANIFEST).read_bytes())
     except (OSError, ValueError):
-        return None
-    return manifest if (place / str(manifest.get("library"))).is_file() else None
+        return False
+    return (
+        manifest.get("recipe") == recipe()
+        and manifest.get("sources") == sources()
+        and (place / str(manifest.get("library"))).is_file()
+    )
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -179,10 +185,6 @@ def compile_all(build: Path, place: Path) -> None:
     :raises CompileError: that is impossible; there is no manifest, then
     """
     before = sources()
-    manifest = current_manifest(place)
-    recipe = sha256(Path(__file__).read_bytes()).hexdigest()
-    if manifest and manifest["sources"] == before and manifest.get("recipe") == recipe:
-        return
     (place / MANIFEST).unlink(missing_ok=True)
     compiler = shlex.split(os.environ.get("CC", "cc"))[0]
     if shutil.which(compiler) is None:
@@ -198,7 +200,7 @@ def compile_all(build: Path, place: Path) -> None:
         raise CompileError(f"the compiler failed:\n{done.stdout[-4000:]}{done.stderr[-1000:]}")
     if sources() != before:
         raise CompileError("a source file changed meanwhile")
-    install(build / "library.so", place, {"sources": before, "recipe": recipe})
+    install(build / "library.so", place, {"sources": before, "recipe": recipe()})
 
 
 def install(built: Path, place: Path, facts: dict[str, object]) -> None:
@@ -219,10 +221,12 @@ def install(built: Path, place: Path, facts: dict[str, object]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile; the argument is the scratch directory of the build."""
+    """Compile, with the argument as scratch directory; ``--check`` only says whether that is due."""
     if len(arguments) != 1:
-        print("usage: compile_modules.py BUILD_DIRECTORY", file=sys.stderr)
+        print("usage: compile_modules.py BUILD_DIRECTORY | --check", file=sys.stderr)
         return 2
+    if arguments == ["--check"]:
+        return 0 if is_current(directory()) else 1
     try:
         compile_all(Path(arguments[0]).resolve(), directory())
     except CompileError as error:

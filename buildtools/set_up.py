@@ -34,6 +34,7 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "setup-stamp.json"
 LOG = VENV / "setup.log"
 BUILD_TREE = VENV / "build"
+COMPILED = VENV / "lib" / "ros2_cosim_compiled"
 SHARE = VENV / "share" / "ros2_cosim"
 LOCK = ROOT / "requirements.lock"
 
@@ -231,6 +232,22 @@ def make_byte_code() -> None:
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
 
 
+def compile_modules() -> None:
+    """Compile the hot modules, if they are not compiled in their present form.
+
+    Without the compiled form everything runs as Python with the same results, so that a failure
+    is only said.
+    """
+    command = [venv_python(), str(ROOT / "buildtools" / "compile_modules.py")]
+    if subprocess.run([*command, "--check"], cwd=ROOT, env=environment()).returncode == 0:
+        return
+    try:
+        run_logged("compiling the hot modules", [*command, str(BUILD_TREE / "compiled")])
+    except SetUpError as error:
+        reason = str(error).splitlines()[-2:][0]
+        print(f"Not compiled, pure Python will run: {reason} (see {LOG.relative_to(ROOT)})")
+
+
 def link_data() -> None:
     """Let the ROS prefix show the launch files and configuration of the checkout.
 
@@ -278,7 +295,7 @@ def find_fault() -> str | None:
 
 def write_stamp(environment_digest: str, package_digest: str) -> None:
     """Declare the set-up finished; must come last."""
-    passing = [BUILD_TREE, LOG, *(SHARE / name for name in LINKED_DATA)]
+    passing = [BUILD_TREE, COMPILED, LOG, *(SHARE / name for name in LINKED_DATA)]
     prefixes = tuple(str(path.relative_to(VENV)) for path in passing)
     stamp = {
         "environment": environment_digest,
@@ -303,8 +320,10 @@ def exclusive() -> Iterator[None]:
         os.close(descriptor)
 
 
-def set_up() -> None:
+def set_up(*, compiled: bool) -> None:
     """Bring ``.venv`` into the state that the checkout asks for.
+
+    :param compiled: compile the hot modules, too
 
     :raises SetUpError: if that is impossible; the environment then has no stamp.
     """
@@ -324,6 +343,8 @@ def set_up() -> None:
             reason = find_fault()
             if reason is None:
                 link_data()
+                if compiled:
+                    compile_modules()
                 print("The set-up in .venv is up to date.")
                 return
     STAMP.unlink(missing_ok=True)
@@ -334,6 +355,8 @@ def set_up() -> None:
         print("Updating .venv: what the package is built from changed.", flush=True)
     install_package()
     link_data()
+    if compiled:
+        compile_modules()
     if reason is not None:
         make_byte_code()
     fault = find_fault()
@@ -344,16 +367,20 @@ def set_up() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line: nothing, or ``--missing-packages`` to list them; return the status."""
+    """Run the command line and return the status.
+
+    ``--missing-packages`` lists them; ``--python-only`` leaves the hot modules as they are, for
+    what follows an edit.
+    """
     if arguments == ["--missing-packages"]:
         print(" ".join(sorted(missing_packages())))
         return 0
-    if arguments:
-        print("usage: set_up.py [--missing-packages]", file=sys.stderr)
+    if arguments not in ([], ["--python-only"]):
+        print("usage: set_up.py [--missing-packages | --python-only]", file=sys.stderr)
         return 2
     try:
         with exclusive():
-            set_up()
+            set_up(compiled=not arguments)
     except SetUpError as error:
         print(f"set-up failed: {error}", file=sys.stderr)
         return 1

@@ -195,10 +195,12 @@ class ParticipantRuntime:
         except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
-            raise ParticipantError(
+            failure = ParticipantError(
                 f"participant '{self.name}' failed in its activation at {time} ns: "
                 f"{type(error).__name__}: {error}"
-            ) from error
+            )
+            failure.__cause__ = error  # mypyc leaves out the ``from`` of a ``raise``
+            raise failure from error
         if timer:
             self.compute_ns += timer() - started
         if self._can_choose:
@@ -291,10 +293,12 @@ class ParticipantRuntime:
             try:
                 data = sender.encode(stamp, seq, value)
             except Exception as error:
-                raise ParticipantError(
+                failure = ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
-                ) from error
+                )
+                failure.__cause__ = error
+                raise failure from error
             self.trace.output(index, stamp, seq, data)
             outputs.append((index, Sample(stamp, seq, value), data))
             sender.seq = seq + 1

@@ -15,6 +15,7 @@ from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.exactmath import PI, hypot, wrap_angle
 from ros2_cosim.models.road.elements import RoadError
+from ros2_cosim.models.road.nearest import Sample, Samples
 from ros2_cosim.models.road.opendrive import Road, read_opendrive
 from ros2_cosim.models.road.plan_view import Foot
 from ros2_cosim.models.road.stations import Stations
@@ -64,12 +65,14 @@ class RoadNetwork:
         self.source = source
         self._check_links()
         self._stations = Stations(self.roads)
-        self._samples = [
-            (point.x, point.y, road.id, s)
-            for road in roads
-            for s in _stations(road.length, _SEARCH_STEP)
-            for point in (road.line.at(s),)
-        ]
+        self._samples = Samples(
+            [
+                Sample(point.x, point.y, road.id, s)
+                for road in roads
+                for s in _stations(road.length, _SEARCH_STEP)
+                for point in (road.line.at(s),)
+            ]
+        )
 
     def _check_links(self) -> None:
         """Linked ends must meet, or distances along them would be wrong."""
@@ -205,12 +208,12 @@ class RoadNetwork:
             found = self._project_near(x, y, hint.road_id, hint.s)
             if found is not None:
                 return found
-        best = min(self._samples, key=lambda p: (p[0] - x) * (p[0] - x) + (p[1] - y) * (p[1] - y))
-        found = self._project_near(x, y, best[2], best[3], limit=1e12)
+        best = self._samples.nearest(x, y)
+        found = self._project_near(x, y, best.road_id, best.s, limit=1e12)
         if found is None:
             # Next to the centre of a curve there is no foot: take the sample.
-            road = self.roads[best[2]]
-            return _position(road, road.line.foot_at(x, y, best[3]))
+            road = self.roads[best.road_id]
+            return _position(road, road.line.foot_at(x, y, best.s))
         return found
 
     def _project_near(
