@@ -43,7 +43,7 @@ HOT = {
     "interfaces": "cdr cdr_parts raw",
     "models": ("field_of_view frames lane_frame lane_keeping leader_driver vehicle_info"),
     "models/controllers": "tracking",
-    "models/road": "cubics lanes network plan_view stations",
+    "models/road": "cubics lanes nearest network plan_view stations",
     "models/vehicle": "bicycle on_road parameters pedals vehicle",
     "carla_headless": "actors body collisions contact snapshot wire_types world",
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle simulator traffic"),

@@ -1,67 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nearest of many points in the plane, without looking at all of them."""
+"""A grid over the plane that names the roads near a point, each with a station to begin at."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import floor
-from typing import Final, NamedTuple
 
-#: Side of a cell [m]: some times the distance of neighbours, so that few cells hold the nearest.
-_CELL: Final = 20.0
-#: So many cells away all points are looked at instead: whoever asks is off the map.
-_MAX_RINGS: Final = 40
-#: Beyond this a coordinate has no cell [m].
-_MAX_COORDINATE: Final = 1.0e9
+from ros2_cosim.models.road.opendrive import Road
 
+_CELL = 25.0  # m
+_STEP = 5.0  # m, between the samples of a road
+# Lanes farther from their reference line than this are found as if they were no farther [m].
+_MAX_REACH = 200.0
+# A road is looked for in this many rings of cells around a point, then everywhere.
+MAX_RINGS = 8
 
-class Sample(NamedTuple):
-    """A point of a road's reference line: ``s`` [m] on road ``road_id``."""
-
-    x: float
-    y: float
-    road_id: int
-    s: float
+#: A sample of a reference line: x, y, road, station.
+Sample = tuple[float, float, int, float]
 
 
-class Samples:
-    """Points sorted into the cells of a grid.
+class RoadIndex:
+    """Samples of all roads, each in every cell that its piece of the road may touch."""
 
-    :param samples: at least one
-    """
+    __slots__ = ("_cells", "samples")
 
-    __slots__ = ("_all", "_cells")
+    def __init__(self, roads: Iterable[Road]) -> None:
+        self.samples: list[Sample] = []
+        self._cells: dict[tuple[int, int], list[Sample]] = {}
+        for road in roads:
+            for s in stations(road.length, _STEP):
+                x, y, _, _, _ = road.line.frame(s)
+                sample = x, y, road.id, s
+                self.samples.append(sample)
+                # From here to the samples beside, and across to the ends of the lanes.
+                right, left = road.lanes.edges(s)
+                reach = min(_STEP + max(0.0 - right, left, 0.0) + 1.0, _MAX_REACH)
+                for column in range(_cell(x - reach), _cell(x + reach) + 1):
+                    for row in range(_cell(y - reach), _cell(y + reach) + 1):
+                        self._cells.setdefault((column, row), []).append(sample)
 
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._all = list(samples)
-        self._cells: dict[tuple[int, int], list[int]] = {}
-        for index, sample in enumerate(self._all):
-            cell = floor(sample.x / _CELL), floor(sample.y / _CELL)
-            self._cells.setdefault(cell, []).append(index)
+    def ring(self, x: float, y: float, number: int) -> list[Sample]:
+        """The samples in a ring of cells around a point (ring 0 is the point's own cell).
 
-    def nearest(self, x: float, y: float) -> Sample:
-        """The sample with the smallest distance; of several the first."""
-        if not (-_MAX_COORDINATE < x < _MAX_COORDINATE and -_MAX_COORDINATE < y < _MAX_COORDINATE):
-            return self._scanned(x, y)
-        column, row = floor(x / _CELL), floor(y / _CELL)
-        best = -1
-        least = 0.0
-        for ring in range(_MAX_RINGS):
-            # What lies in this ring or outside of it is at least so far away; the share keeps
-            # rounding from hiding an equal one.
-            inner = (ring - 1) * _CELL * (1.0 - 1e-9)
-            if best >= 0 and ring > 0 and least < inner * inner:
-                return self._all[best]
-            for i in range(column - ring, column + ring + 1):
-                edge = i == column - ring or i == column + ring
-                for j in range(row - ring, row + ring + 1, 1 if edge else max(2 * ring, 1)):
-                    for index in self._cells.get((i, j), ()):
-                        sample = self._all[index]
-                        dx, dy = sample.x - x, sample.y - y
-                        square = dx * dx + dy * dy
-                        if best < 0 or square < least or (square == least and index < best):
-                            best, least = index, square
-        return self._scanned(x, y)
+        Of each road that the ring holds the sample nearest to the point, in order of the roads.
+        """
+        column, row = _cell(x), _cell(y)
+        nearest: dict[int, tuple[float, Sample]] = {}
+        for cell in _ring(column, row, number):
+            for sample in self._cells.get(cell, ()):
+                dx, dy = sample[0] - x, sample[1] - y
+                square = dx * dx + dy * dy
+                known = nearest.get(sample[2])
+                if known is None or square < known[0]:
+                    nearest[sample[2]] = square, sample
+        return [nearest[road_id][1] for road_id in sorted(nearest)]
 
-    def _scanned(self, x: float, y: float) -> Sample:
-        return min(self._all, key=lambda p: (p.x - x) * (p.x - x) + (p.y - y) * (p.y - y))
+    def all_around(self, x: float, y: float) -> Sample:
+        """The sample nearest to a point, wherever it is."""
+        return min(self.samples, key=lambda p: (p[0] - x) * (p[0] - x) + (p[1] - y) * (p[1] - y))
+
+
+def reached(x: float, y: float, number: int) -> float:
+    """Everything nearer to a point than this [m] lies in the rings up to a number."""
+    inside_x, inside_y = x - _cell(x) * _CELL, y - _cell(y) * _CELL
+    return number * _CELL + min(inside_x, _CELL - inside_x, inside_y, _CELL - inside_y)
+
+
+def stations(length: float, step: float) -> list[float]:
+    """0, step, 2 step, ... and the end."""
+    count = int(length / step)
+    found = [i * step for i in range(count + 1)]
+    if length - found[-1] > 1e-6:
+        found.append(length)
+    return found
+
+
+def _cell(coordinate: float) -> int:
+    return floor(coordinate / _CELL)
+
+
+def _ring(column: int, row: int, number: int) -> Iterable[tuple[int, int]]:
+    if number == 0:
+        yield column, row
+        return
+    for i in range(-number, number + 1):
+        yield column + i, row - number
+        yield column + i, row + number
+    for j in range(1 - number, number):
+        yield column - number, row + j
+        yield column + number, row + j
