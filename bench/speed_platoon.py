@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
-from speed_result import STEP_S, Result
+from speed_result import Result
+from speed_shapes import CpuMeter
 
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario, load_scenario, make_scenario
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -143,21 +149,50 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
     return make_scenario(data, "long platoon")
 
 
-def run_platoon(scenario: Scenario, size: int, out: Path, *, bag: bool = False) -> Result:
-    """One run in this process; ``note`` says how long the start took."""
-    import time
-
-    began, readings = time.perf_counter(), []
-    summary = run_inproc(
-        scenario,
-        out,
-        record=bag,
-        progress=lambda time_ns: readings.append((time_ns / 1e9, time.process_time())),
-    )
-    whole = time.perf_counter() - began
+def inproc(vehicles: int, sim_s: float) -> Result:
+    """A platoon in this process; its shortest one is the scenario of the package."""
+    scenario = platoon([f"duration={sim_s}s"]) if vehicles == 3 else long_platoon(vehicles, sim_s)
+    readings = []
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        summary = run_inproc(
+            scenario,
+            Path(out),
+            record=False,
+            progress=lambda time_ns: readings.append((time_ns / 1e9, time.process_time())),
+        )
+    start = time.perf_counter() - began - summary.wall_time_s
     (t0, cpu0), (t1, cpu1) = readings[0], readings[-1]
-    messages = round(summary.sim_time_s / STEP_S)
-    return Result(
-        "platoon", "inproc", size, summary.sim_time_s, summary.wall_time_s, cpu1 - cpu0, t1 - t0,
-        messages, note=f"start {whole - summary.wall_time_s:.2f} s",
-    )  # fmt: skip
+    used, during = (cpu1 - cpu0, t1 - t0) if t1 > t0 else (0.0, 0.0)
+    return _result("inproc", vehicles, summary, used, during, start)
+
+
+def composed(vehicles: int, sim_s: float) -> Result:
+    """The platoon of the package with the simulator behind its DCP slave."""
+    return _in_processes("composed", vehicles, sim_s)
+
+
+def ros(vehicles: int, sim_s: float) -> Result:
+    """The platoon of the package as ROS nodes."""
+    return _in_processes("ros", vehicles, sim_s)
+
+
+def _in_processes(shape: str, vehicles: int, sim_s: float) -> Result:
+    meter = CpuMeter(sim_s)
+    with tempfile.TemporaryDirectory() as out:
+        summary = run_request(
+            RunRequest(platoon([f"duration={sim_s}s"]), out=Path(out), shape=shape, record=False),
+            progress=meter.progress,
+            on_started=meter.started,
+        )
+    during, per_process = meter.per_process()
+    start = summary.startup_time_s
+    return _result(shape, vehicles, summary, sum(per_process.values()), during, start)
+
+
+def _result(
+    subject: str, vehicles: int, summary: Summary, cpu_s: float, cpu_sim_s: float, start: float
+) -> Result:
+    sim_s = summary.sim_time_s
+    return Result("platoon", subject, vehicles, sim_s, summary.wall_time_s, cpu_s, cpu_sim_s,
+                  note=f"start {start:.2f} s")  # fmt: skip

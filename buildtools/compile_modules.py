@@ -26,7 +26,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-os.environ["COSIM_PURE"] = "1"  # of this process, which only reads the sources
 
 from ros2_cosim.compiled import LIBRARY_MODULE, MANIFEST, digest_of, directory  # noqa: E402
 
@@ -41,11 +40,14 @@ HOT = {
         "sample sequential time time_advance trace unsynchronised"
     ),
     "interfaces": "cdr cdr_parts raw",
-    "models": ("field_of_view frames lane_frame lane_keeping leader_driver vehicle_info"),
+    "models": (
+        "field_of_view frames lane_frame lane_keeping leader_driver object_detection vehicle_info"
+    ),
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",
     "models/vehicle": "bicycle on_road parameters pedals vehicle",
     "carla_headless": "actors body collisions contact snapshot wire_types world",
+    "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle simulator traffic"),
 }
 
@@ -221,7 +223,7 @@ def install(built: Path, place: Path, facts: dict[str, object]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile, with the argument as scratch directory; ``--check`` only says whether that is due."""
+    """Compile, with the argument as scratch directory; ``--check`` only says if that is due."""
     if len(arguments) != 1:
         print("usage: compile_modules.py BUILD_DIRECTORY | --check", file=sys.stderr)
         return 2

@@ -102,20 +102,25 @@ def _load() -> tuple[CompiledFinder | None, str]:
     place = directory()
     try:
         manifest = json.loads((place / MANIFEST).read_bytes())
+        library, suffix, modules, sources = (
+            manifest[key] for key in ("library", "suffix", "modules", "sources")
+        )
     except FileNotFoundError:
         return None, "not compiled; `make setup` does it"
-    except (OSError, ValueError) as error:
-        return None, f"{place / MANIFEST} cannot be read: {error}"
-    if manifest["suffix"] != importlib.machinery.EXTENSION_SUFFIXES[0]:
-        return None, f"compiled for {manifest['suffix']}"
-    for name, digest in manifest["sources"].items():
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return None, f"{place / MANIFEST} cannot be used: {type(error).__name__}: {error}"
+    if suffix != importlib.machinery.EXTENSION_SUFFIXES[0]:
+        return None, f"compiled for {suffix}"
+    for name, digest in sources.items():
         try:
             same = digest_of(_PACKAGE / name) == digest
         except FileNotFoundError:
             same = False
         if not same:
             return None, f"{name} changed since; `make setup` compiles it again"
-    return CompiledFinder(place / manifest["library"], manifest["modules"]), ""
+    if not (place / library).is_file():
+        return None, f"{place / library} is missing; `make setup` makes it again"
+    return CompiledFinder(place / library, modules), ""
 
 
 #: Why this process runs pure Python; empty if it runs the compiled modules.

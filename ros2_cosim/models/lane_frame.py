@@ -62,7 +62,8 @@ class LaneBoxes:
     :param road: the road network
     """
 
-    MAX_KEPT = 64
+    MAX_KEPT = 4096
+    """Several times the vehicles of a large scene: those of one instant must find room."""
 
     def __init__(self, road: RoadMap) -> None:
         self.road = road

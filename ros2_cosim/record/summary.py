@@ -118,7 +118,8 @@ class Summary(Section):
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
     compiled: bool | None = Field(
-        default=None, description="whether the hot modules ran compiled; results do not depend on it"
+        default=None,
+        description="whether the hot modules ran compiled; results do not depend on it",
     )
     dcp_data: dict[str, DcpData] | None = None
     figures: dict[str, dict[str, Any]] | None = Field(
