@@ -18,7 +18,6 @@ Why no library does this:
 from __future__ import annotations
 
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -38,7 +37,7 @@ _STAMP = (Scalar("i", True), Scalar("I", True))
 _SEQ = Scalar("Q", True)
 
 
-class WireCodec(ABC):
+class WireCodec:
     """Translates between the values of a port and the messages on its topic.
 
     :ivar type_name: full ROS type name of the message between participants
@@ -50,13 +49,13 @@ class WireCodec(ABC):
     has_stamp: bool
     has_seq: bool
 
-    @abstractmethod
     def encode(self, stamp_ns: int, seq: int, record: Any) -> bytes:
         """Bytes of a message."""
+        raise NotImplementedError(type(self).__name__)
 
-    @abstractmethod
     def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
         """Stamp, sequence number (None: not carried), value and length of a message."""
+        raise NotImplementedError(type(self).__name__)
 
     def decode(self, data: Data) -> tuple[int, int | None, Any]:
         """Stamp, sequence number (None: not carried) and value of a message."""

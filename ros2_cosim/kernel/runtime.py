@@ -257,7 +257,8 @@ class ParticipantRuntime:
                     origin = index
             latest[port] = newest
             if newest is not None:
-                references.append((origin, newest.stamp, newest.seq))
+                stamp, seq, _ = newest
+                references.append((origin, stamp, seq))
         self.trace.activation(time, references)
         recorded: list[Output] = []
         for inbox in self.inboxes:

@@ -28,8 +28,8 @@ def adjusted(
         ``path/to/script.py`` or ``package/executable``
     :raises ConfigurationError: a value is not allowed
     """
-    # Without what is as by default: large systems have far more of that than of anything else.
-    data: dict[str, Any] = scenario.model_dump(by_alias=True, exclude_defaults=True)
+    # Without defaults: a large system has far more of them than of anything else.
+    data: dict[str, Any] = scenario.model_dump(by_alias=True, exclude_unset=True)
     settings = data.setdefault("simulator", {})
     if seed is not None:
         data["seed"] = seed

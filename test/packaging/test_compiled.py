@@ -117,7 +117,9 @@ def test_every_hot_module_is_there_and_has_no_schema_class() -> None:
     build = load_file("compile_modules", ROOT / "buildtools" / "compile_modules.py")
     for name in build.hot_files():
         text = (ROOT / "ros2_cosim" / name).read_text(encoding="utf-8")
-        assert "pydantic" not in text, f"{name}: pydantic reads the class, which mypyc makes its own"
+        assert "pydantic" not in text, (
+            f"{name}: pydantic reads the class, which mypyc makes its own"
+        )
 
 
 def test_the_version_says_whether_modules_are_compiled() -> None:
