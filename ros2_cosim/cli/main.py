@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ros2_cosim import __version__, compiled
 from ros2_cosim.carla_headless.__main__ import carla_headless
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
@@ -54,6 +55,27 @@ Simulator = Annotated[
 ]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cosim {__version__}, compiled: {compiled.describe()}")
+        raise typer.Exit
+
+
+@app.callback()
+def cosim(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version, and whether the hot modules run compiled.",
+        ),
+    ] = False,
+) -> None:
+    """Options of all commands."""
 
 
 @app.command()

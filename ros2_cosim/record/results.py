@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ros2_cosim
+from ros2_cosim.compiled import is_compiled
 from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import StorageError
@@ -168,6 +169,7 @@ def _write_results(
         ),
         verdicts=tuple(verdicts),
         versions=_versions(),
+        compiled=is_compiled(),
         figures=others or None,
         **figures,
     )

@@ -117,6 +117,10 @@ class Summary(Section):
     breakdown: Breakdown = Breakdown()
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
+    compiled: bool | None = Field(
+        default=None,
+        description="whether the hot modules ran compiled; results do not depend on it",
+    )
     dcp_data: dict[str, DcpData] | None = None
     figures: dict[str, dict[str, Any]] | None = Field(
         default=None, description="participant -> figures of its model beside the fields below"
