@@ -133,8 +133,8 @@ class ClockNode:
             warn=_print_line,
         )
         self._failure: ParticipantState | None = None
-        #: Whether the last message changed nothing that the clock acts on.
-        self._unchanged = False
+        #: Completions that changed nothing that the clock acts on.
+        self._unchanged = 0
         self._any_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
@@ -262,10 +262,11 @@ class ClockNode:
         patience_s = self._patience_s()
         until = self._timer() + int(patience_s * 1e9)
         while True:
-            self._unchanged = False
+            handled, unchanged = self._session.handled, self._unchanged
             self._session.wait(patience_s)
             left_ns = until - self._timer()
-            if not self._unchanged or left_ns <= 0:
+            arrived = self._session.handled - handled
+            if not arrived or arrived > self._unchanged - unchanged or left_ns <= 0:
                 return
             patience_s = left_ns / 1e9
 
@@ -464,7 +465,7 @@ class ClockNode:
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         moved = coordinator.completed(completion.participant, completion.bound_ns)
-        self._unchanged = not moved and not completion.stop_reason
+        self._unchanged += not moved and not completion.stop_reason
 
 
 def _print_line(line: str) -> None:

@@ -108,7 +108,7 @@ class ParticipantNode:
             host=host,
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
-        self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
+        self._outputs = OutputTopics(session, wiring, name, timer, for_late=True)
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.

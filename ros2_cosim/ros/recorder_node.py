@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,
@@ -28,7 +27,7 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.inputs import ChannelReader, Decode
+from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
@@ -96,7 +95,7 @@ class RecorderNode:
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
             self._outputs.setdefault(name, {})[port] = channel
-            reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
+            reader.read(name, port, [channel], self._taker(topic, channel), as_seen)
         self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
         self._states = ParticipantStateTopic(session, NAME)
         self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
@@ -226,20 +225,6 @@ class RecorderNode:
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}
-
-
-def _plain(codec: WireCodec) -> Decode:
-    """Makes samples whose value is the message as observers see it.
-
-    It is without the transport's padding: the same bytes as in every other run shape.
-    """
-    measured, plain = codec.decode_measured, codec.plain
-
-    def decode(data: bytes) -> tuple[int, int | None, bytes]:
-        stamp, seq, _, length = measured(data)
-        return stamp, seq, plain(data[:length])
-
-    return decode
 
 
 def _ignore(sample: Sample) -> None:

@@ -24,6 +24,7 @@ from typing import Any, ParamSpec, Protocol
 import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -37,9 +38,12 @@ from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
-from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError, RunError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
+from ros2_cosim.ros.ros_events import RosEvents
+from ros2_cosim.sockets.switchboard import Line
 
 _P = ParamSpec("_P")
 
@@ -116,13 +120,62 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
     return node.create_timer(period_s, until_shut_down(node, callback), clock=steady)
 
 
+class _Publisher:
+    """A publisher of bytes that knows whether there are subscriptions.
+
+    :param to_all: what is sent is published whoever reads; else if there is a subscription, or
+        later ones get it
+    """
+
+    def __init__(
+        self, node: Node, type_name: str, topic: str, qos: QoSProfile, *, to_all: bool
+    ) -> None:
+        kind = message_class(type_name)
+        self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        #: Whether there are subscriptions; kept up to date only where it matters.
+        self._heard = False
+        self._publisher: Any
+        if self._always:
+            self._publisher = node.create_publisher(kind, topic, qos)
+        else:
+            self._publisher = node.create_publisher(
+                kind, topic, qos, event_callbacks=PublisherEventCallbacks(matched=self._matched)
+            )
+
+    def _matched(self, status: Any) -> None:
+        self._heard = status.current_count > 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a message has to be published."""
+        return self._always or self._heard
+
+    @property
+    def readers(self) -> int:
+        """Subscriptions that have been found."""
+        return int(self._publisher.get_subscription_count())
+
+    def publish(self, data: bytes) -> None:
+        """Publish a message."""
+        self._publisher.publish(data)
+
+    def flush(self) -> bool:
+        """Wait until every subscription has what was published; whether they have."""
+        return bool(self._publisher.wait_for_all_acked(_FLUSH))
+
+
 class Writer:
-    """Publishes records of one topic.
+    """Publishes records of one topic: on the lane of the run, if there is one, and in DDS.
+
+    With a lane the readers of the run are there, and DDS serves all others: what is sent is
+    published if there is a subscription, or if later ones are to get it.
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
     are, on ``topic`` itself, for all other readers.
 
     :param sealer: seals what is published; None: nothing does
+    :param lane: the writing end on the lane; None: there is none
+    :param for_onlookers: no reader of the run needs DDS
     """
 
     def __init__(
@@ -132,28 +185,34 @@ class Writer:
         codec: WireCodec,
         qos: QoSProfile,
         sealer: Sealer | None = None,
+        lane: TopicWriter | None = None,
+        *,
+        for_onlookers: bool = False,
     ) -> None:
         self.topic = topic
         self._sealer = sealer
-        self._publisher = node.create_publisher(
-            message_class(codec.type_name), topics.edge(topic, codec), qos
-        )
+        self._lane = lane
+        to_all = lane is None and not for_onlookers
+        edge = topics.edge(topic, codec)
+        self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
         self._codec = codec
         self._plain_publisher = None
         if isinstance(codec, CarrierCodec):
-            inner = message_class(codec.inner.type_name)
-            self._plain_publisher = node.create_publisher(inner, topic, qos)
+            inner = codec.inner.type_name
+            self._plain_publisher = _Publisher(node, inner, topic, qos, to_all=to_all)
 
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
-        self.send_bytes(self._codec.encode(stamp_ns, seq, record))
+        self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
 
-    def send_bytes(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0) -> None:
         """Publish a message that is encoded already."""
-        if self._sealer is not None:
-            data = self._sealer.sealed(data)
-        self._publisher.publish(data)
-        if self._plain_publisher is not None:
+        if self._lane is not None:
+            self._lane.send(data, stamp_ns, seq)
+        if self._publisher.is_wanted:
+            sealed = data if self._sealer is None else self._sealer.sealed(data)
+            self._publisher.publish(sealed)
+        if self._plain_publisher is not None and self._plain_publisher.is_wanted:
             self._plain_publisher.publish(self._codec.plain(data))
 
     def plain(self, data: bytes) -> bytes:
@@ -165,35 +224,45 @@ class Writer:
 
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
-        return bool(self._publisher.wait_for_all_acked(_FLUSH))
+        given = self._lane is None or self._lane.flush()
+        if self._lane is not None and not self._publisher.readers:
+            return given
+        return self._publisher.flush() and given
 
     @property
     def readers(self) -> int:
-        """Subscriptions that this writer has found."""
-        return int(self._publisher.get_subscription_count())
+        """Readers of the run, and without a lane all others, that this writer has found."""
+        return self._publisher.readers if self._lane is None else self._lane.readers
+
+    @property
+    def onlookers(self) -> int:
+        """Subscriptions in DDS that this writer has found."""
+        return self._publisher.readers
 
 
 class ClockWriter:
     """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
 
     :param topic: ``/clock``, or what stands for it
+    :param to_all: whoever reads; else if there is a subscription
     """
 
     # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
     _LAYOUT = struct.Struct("<4siI")
 
-    def __init__(self, node: Node, topic: str = topics.CLOCK) -> None:
+    def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
         self.topic = topic
-        self._publisher = node.create_publisher(message_class(topics.CLOCK_TYPE), topic, data_qos())
+        self._publisher = _Publisher(node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all)
 
     def show(self, time_ns: int) -> None:
         """Publish a time."""
-        self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
+        if self._publisher.is_wanted:
+            self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
 
     @property
     def readers(self) -> int:
         """Subscriptions that this writer has found."""
-        return int(self._publisher.get_subscription_count())
+        return self._publisher.readers
 
 
 class Executor(Protocol):
@@ -210,6 +279,13 @@ class Executor(Protocol):
 
     def shutdown(self, timeout_sec: float | None = None) -> Any:
         """Serve no node any more."""
+
+
+class LaneExecutor(Executor, Lane, Protocol):
+    """A lane that waits, also for what nodes wait for."""
+
+    def wake(self) -> None:
+        """End a wait; any thread and any signal handler may call it."""
 
 
 class Middleware(Protocol):
@@ -230,6 +306,18 @@ class Middleware(Protocol):
 
     def make_executor(self, node: Node) -> Executor:
         """Make an executor that serves a node."""
+
+    def make_lane(
+        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> LaneExecutor:
+        """Join the lane of a run.
+
+        :param node: is served as by an executor
+        :param address: where the switchboard of the run is
+        :param secret: of the run
+        :param interrupted: called while a reader is waited for; what it raises ends that
+        :raises RunError: the switchboard cannot be reached
+        """
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Surrounds the giving up of nodes.
@@ -273,6 +361,24 @@ class Ros:
         """Make an executor that serves a node."""
         return _make_executor(node)
 
+    def make_lane(
+        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> LaneExecutor:
+        """Join the lane of a run.
+
+        :raises RunError: its switchboard cannot be reached
+        """
+        try:
+            line = Line(address, secret)
+        except OSError as error:
+            raise RunError(
+                f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
+                "--transport dds does without"
+            ) from None
+        lane = _RosLane(line, interrupted)
+        lane.add_node(node)
+        return lane
+
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Bound the time that the giving up of nodes may take."""
         return _TEARDOWN.limited(code)
@@ -280,6 +386,23 @@ class Ros:
     def end(self) -> None:
         """Give ROS up."""
         rclpy.try_shutdown()
+
+
+class _RosLane(SocketLane):
+    """The lane of a session that has services and onlookers in ROS, too."""
+
+    def __init__(self, line: Line, interrupted: Callable[[], None]) -> None:
+        super().__init__(line, interrupted)
+        self._ros = RosEvents(self.create_task)
+
+    def add_node(self, node: Node) -> None:
+        """Serve a further node."""
+        self._ros.add_node(node)
+
+    def shutdown(self, timeout_sec: float | None = None) -> None:
+        """Serve no node any more, and close all connections."""
+        self._ros.close()
+        self.close()
 
 
 #: The middleware of a process.
@@ -329,8 +452,39 @@ class Session:
         self.node = middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._executor = middleware.make_executor(self.node)
+        self._lane: LaneExecutor | None = None
+        #: Where the lane is joined that other sessions of the process join, too.
+        self.lane_address = ""
+        self._executor_made: Executor | None = None
         self._further: list[Node] = []
+        #: Messages that have been handled.
+        self.handled = 0
+        if host is not None and host.lane_address:
+            self.join_lane(host.lane_address)
+
+    @property
+    def _executor(self) -> Executor:
+        """What this session waits with, from its first wait on."""
+        if self._executor_made is None:
+            self._executor_made = self._lane or self._middleware.make_executor(self.node)
+        return self._executor_made
+
+    def join_lane(self, address: str) -> None:
+        """Exchange the messages of the run on its lane; before any writer or reader is made.
+
+        :param address: where the switchboard of the run is
+        :raises RunError: it cannot be reached
+        """
+        assert self._executor_made is None, "the lane is joined before the first wait"
+        self.lane_address = address
+        self._lane = self._middleware.make_lane(
+            self.node, address, self._secret, self._raise_pending
+        )
+
+    @property
+    def transport(self) -> str:
+        """What carries the messages of the run: ``lane`` or ``dds``."""
+        return "dds" if self._lane is None else "lane"
 
     def parameter(self, name: str, default: Any) -> Any:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
@@ -338,25 +492,69 @@ class Session:
         return value.value
 
     def writer(self, topic: str, type_name: str, qos: QoSProfile, **constants: str) -> Writer:
-        """Make a publisher of a type of the catalogue."""
-        sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
-        return Writer(self.node, topic, CATALOGUE.codec(type_name, **constants), qos, sealer)
+        """Make a writer of a type of the catalogue."""
+        return self.port_writer(topic, CATALOGUE.codec(type_name, **constants), qos)
 
-    def reader(
+    def port_writer(
+        self, topic: str, codec: WireCodec, qos: QoSProfile, *, for_onlookers: bool = False
+    ) -> Writer:
+        """Make a writer of any type.
+
+        :param for_onlookers: no reader of the run reads the topic
+        """
+        sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
+        end = None
+        if self._lane is not None and not for_onlookers:
+            latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+            end = self._lane.writer(topics.edge(topic, codec), latched=latched)
+        return Writer(self.node, topic, codec, qos, sealer, end, for_onlookers=for_onlookers)
+
+    def outside_reader(
         self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[bytes], None]
     ) -> None:
-        """Call ``receive`` with the bytes of each message of a topic.
+        """Call ``receive`` with the bytes of each message of a topic of other programs.
 
         What ``receive`` raises comes out of :meth:`wait`.
         """
+        kind = message_class(type_name)
+        self.node.create_subscription(kind, topic, self._guarded(receive), qos, raw=True)
 
-        def guarded(data: bytes) -> None:
+    def reader(
+        self,
+        topic: str,
+        type_name: str,
+        qos: QoSProfile,
+        receive: Callable[[bytes], None],
+        *,
+        numbered: Receive | None = None,
+        lazy: bool = False,
+    ) -> None:
+        """Call ``receive`` with the bytes of each message of a topic of the run.
+
+        What ``receive`` raises comes out of :meth:`wait`.
+
+        :param numbered: is called instead, also with stamp and sequence number, where the
+            transport knows them
+        :param lazy: the messages are only kept: no hurry
+        """
+        if self._lane is None:
+            self.outside_reader(topic, type_name, qos, receive)
+            return
+        latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        take = numbered or (lambda data, stamp, seq: receive(data))
+        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy)
+
+    def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
+        """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
+
+        def guarded(*message: _P.args, **nothing: _P.kwargs) -> None:
+            self.handled += 1
             try:
-                receive(data)
-            except Exception as error:  # noqa: BLE001 - an executor must not see it
+                receive(*message, **nothing)
+            except Exception as error:  # noqa: BLE001 - see above
                 self._failure = self._failure or error
 
-        self.node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
+        return guarded
 
     def record_reader(
         self,
@@ -376,7 +574,9 @@ class Session:
         :param sealed: whether the seal of such a message is checked
         """
         decode = CATALOGUE.codec(type_name).decode
-        check = SealCheck(self._secret, topic) if sealed and self._is_sealed(topic) else None
+        # On a lane there are processes of the run only.
+        checked = sealed and self._lane is None and self._is_sealed(topic)
+        check = SealCheck(self._secret, topic) if checked else None
         if not topics.is_coordination(topic):
             self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
             return
@@ -436,11 +636,26 @@ class Session:
         return node
 
     def writers(self, topic: str) -> int:
-        """Publishers of a topic that are known to be there."""
+        """Writers of a topic of the run that are known to be there."""
+        if self._lane is not None:
+            return self._lane.writers(topic)
         return int(self.node.count_publishers(topic))
 
+    def urge(self) -> None:
+        """What was sent leaves at the next wait, also for readers that are in no hurry."""
+        if self._lane is not None:
+            self._lane.urge()
+
+    def sent(self, now_ns: int) -> None:
+        """An activation has sent what it sends: others need not wait for it.
+
+        :param now_ns: the time on :attr:`timer`
+        """
+        if self._lane is not None:
+            self._lane.sent(now_ns)
+
     def wait(self, seconds: float) -> None:
-        """Handle what arrives, for at most ``seconds``; returns after each event.
+        """Handle what is there, or arrives first, for at most ``seconds``.
 
         :raises Cancelled: the process was asked to end
         """
@@ -453,6 +668,9 @@ class Session:
 
     def wake(self) -> None:
         """End a :meth:`wait` that is going on; any thread may call it."""
+        if self._lane is not None:
+            self._lane.wake()
+            return
         # An executor has no wake() of its own everywhere; a task that does nothing is one.
         self._executor.create_task(_nothing)
 
@@ -462,6 +680,8 @@ class Session:
         :param number: the signal that asked for it
         """
         self.stop_signal = number
+        if self._lane is not None:
+            self._lane.wake()
 
     def _raise_pending(self) -> None:
         if self._failure is not None:
@@ -483,7 +703,9 @@ class Session:
         whatever the middleware does.
         """
         with self._middleware.giving_up(self._exit_code):
-            self._executor.shutdown(timeout_sec=0.5)
+            waiting = self._executor_made or self._lane
+            if waiting is not None:
+                waiting.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:

@@ -34,6 +34,10 @@ class _Time(NamedTuple):
     nanoseconds: int
 
 
+class _Matched(NamedTuple):
+    current_count: int
+
+
 class _Parameter(NamedTuple):
     value: Any
 
@@ -41,8 +45,16 @@ class _Parameter(NamedTuple):
 class Publisher:
     """One writer."""
 
-    def __init__(self, node: SimulatedNode, topic: str, latched: bool, depth: int) -> None:
+    def __init__(
+        self,
+        node: SimulatedNode,
+        topic: str,
+        latched: bool,
+        depth: int,
+        matched: Callable[[Any], None] | None,
+    ) -> None:
         self.node = node
+        self._matched = matched
         self.topic = topic
         self.is_latched = latched
         #: What later readers get.
@@ -71,6 +83,11 @@ class Publisher:
     def get_subscription_count(self) -> int:
         """Readers that have been found."""
         return sum(link.writer_knows for link in self.links)
+
+    def count_changed(self) -> None:
+        """A reader has been found, or has gone."""
+        if self._matched is not None:
+            self._matched(_Matched(self.get_subscription_count()))
 
     def wait_for_all_acked(self, timeout: Any) -> bool:
         """Wait until all readers that have been found have everything."""
@@ -132,6 +149,7 @@ class Link:
             self.network.world.at(until, self._writer_finds)
             return
         self.writer_knows = True
+        self.writer.count_changed()
         if self.writer.is_latched and self.reader.is_latched:
             for data in self.writer.kept:
                 self.send(data)
@@ -170,6 +188,7 @@ class Link:
         """Both sides forget each other."""
         self.is_cut = True
         self.writer_knows = self.reader_knows = False
+        self.writer.count_changed()
         self.under_way.clear()
         self.network.acked(self.writer.node.process)
 
@@ -242,9 +261,12 @@ class SimulatedNode:
         """As rclpy's."""
         return _Parameter(self.network.parameters.get((self.process.name, name), default))
 
-    def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Publisher:
+    def create_publisher(
+        self, kind: Any, topic: str, qos: QoSProfile | int, *, event_callbacks: Any = None
+    ) -> Publisher:
         """As rclpy's."""
-        publisher = Publisher(self, topic, _is_latched(qos), _depth(qos))
+        matched = None if event_callbacks is None else event_callbacks.matched
+        publisher = Publisher(self, topic, _is_latched(qos), _depth(qos), matched)
         self._endpoints.append(publisher)
         self.network.add_writer(publisher)
         return publisher
