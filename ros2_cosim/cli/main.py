@@ -70,10 +70,10 @@ def run(
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
     controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
+    by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
     transport: Annotated[
         Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
     ] = "auto",
-    by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,

@@ -37,7 +37,7 @@ SEND_AT = 65_536
 #: A reader that lets so many bytes wait is waited for. Small messages never come near it, for the
 #: run-ahead window bounds them; large ones must not pile up.
 FULL = 4 << 20
-#: Lazy readers get what there is when their writer has been idle for so long [s].
+#: Lazy readers get what there is when their writer has been idle for so long [s], or busy.
 LAZY_S = 0.002
 #: What activations send within this time after the process woke up leaves together [ns]: longer,
 #: and others would wait for what is there.
@@ -194,6 +194,8 @@ class SocketLane:
         self._own: deque[tuple[Receive, bytes, int, int]] = deque()
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._awake_since = clock()
+        #: The first wait at which there was something for lazy readers.
+        self._lazy_since: int | None = None
         #: Why no further connections come; empty: they do.
         self.cut_off = ""
 
@@ -312,6 +314,12 @@ class SocketLane:
         """Send what waits; then handle all that is there, or arrives first within the time."""
         seconds = _LOOK_S if timeout_sec is None else timeout_sec
         self._tell()
+        if not self.lazy:
+            self._lazy_since = None
+        elif self._lazy_since is None:
+            self._lazy_since = self._clock()
+        elif self._clock() - self._lazy_since >= LAZY_S * 1e9:
+            self.urge()
         self.flush()
         if self._own or self._behind or not self._tasks.empty():
             events = self._poll.poll(0)
