@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,
@@ -201,7 +202,8 @@ class ClockNode:
             self._control.started(self._started)
             self._view.started()
             self._own.enter(State.RUNNING, "all participants are ready")
-            self._simulate()
+            with settled_memory():
+                self._simulate()
             self._control.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started

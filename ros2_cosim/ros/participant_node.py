@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
@@ -162,7 +163,8 @@ class ParticipantNode:
             life.create()
             self._connect()
             self._await_entry()
-            self._simulate()
+            with settled_memory():
+                self._simulate()
             self._report()
             self._stay()
             if self._system.repeats:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from types import FrameType
-from typing import Any, ParamSpec, Protocol
+from typing import Any, Literal, ParamSpec, Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType
@@ -482,7 +482,7 @@ class Session:
         )
 
     @property
-    def transport(self) -> str:
+    def transport(self) -> Literal["lane", "dds"]:
         """What carries the messages of the run: ``lane`` or ``dds``."""
         return "dds" if self._lane is None else "lane"
 
