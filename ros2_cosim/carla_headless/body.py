@@ -54,9 +54,9 @@ class VehicleBody:
     def place(self, pose: Transform) -> None:
         """Teleport; velocity relative to the body and actuators stay as they are."""
         vehicle = self._vehicle
-        vehicle.x, vehicle.y, _ = frames.vector_to_ros(*pose.location)
+        vehicle.x, vehicle.y, z = frames.vector_to_ros(*pose.location)
         vehicle.yaw = frames.yaw_to_ros(pose.rotation.yaw)
-        self._on_road = RoadVehicle(self._network, vehicle)
+        self._on_road = RoadVehicle(self._network, vehicle, z)
         self._turned()
 
     def set_velocity(self, velocity: Vector) -> None:

@@ -100,7 +100,7 @@ class ParticipantNode:
         self._wait_ns = 0
         self._open_step = _OpenStep(timer)
         self._begins_anew = False
-        host = Host(self._wait_in_step, session.wake, session.node)
+        host = Host(self._wait_in_step, session.wake, session.node, self._runtime.send_now)
         self._life = ParticipantLifecycle(
             name,
             model,
@@ -110,6 +110,7 @@ class ParticipantNode:
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
         self._outputs = OutputTopics(session, wiring, name, timer, for_late=True)
+        self._runtime.leave = self._outputs.publish
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.

@@ -18,7 +18,7 @@ from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
 from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
-from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.reactor import Reactor
 
 Address = tuple[str, int]
@@ -130,18 +130,13 @@ class Proxy:
             data, client = self._udp.recvfrom(65535)
             upstream = self._clients.get(client)
             if upstream is None:
-                upstream = udp_socket(self._near_slave(), 0)
+                upstream = udp_socket(address_towards(*self._target), 0)
                 self._clients[client] = upstream
                 self._watch(upstream, partial(self._from_slave, client))
             self._tell(client, self._target, "UDP", data)
             data = self._changed(data, TransportProtocol.UDP_IPv4, upstream)
             with suppress(OSError):
                 upstream.sendto(data, self._target)
-
-    def _near_slave(self) -> str:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(self._target)
-            return str(probe.getsockname()[0])
 
     def _from_slave(self, client: Address) -> None:
         with suppress(OSError):
@@ -170,7 +165,7 @@ class Proxy:
             if upstream is not None:
                 self._data_targets[data[4] | data[5] << 8] = (host, port)
                 return data[:_HEAD] + encode_address(*upstream.getsockname())
-            listener = open_listener(self._near_slave(), 0)
+            listener = open_listener(address_towards(*self._target), 0)
             self._watch(listener, partial(self._accept, listener, (host, port)))
             return data[:_HEAD] + encode_address(*listener.getsockname())
         return data
