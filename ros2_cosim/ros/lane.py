@@ -77,11 +77,15 @@ class Lane(Protocol):
         :param latched: readers that come later, and ask for it, get what was sent before
         """
 
-    def reader(self, topic: str, receive: Receive, *, latched: bool, lazy: bool) -> None:
+    def reader(
+        self, topic: str, receive: Receive, *, latched: bool, lazy: bool, alone: bool
+    ) -> None:
         """Call ``receive`` with each message of a topic.
 
         :param latched: also with those that were sent before
         :param lazy: no hurry
+        :param alone: a wait ends after such a message, so that what follows from it is done before
+            the next one
         """
 
     def writers(self, topic: str) -> int:
@@ -96,6 +100,9 @@ class Lane(Protocol):
         :param now_ns: the time on the clock of the session
         """
 
+    def flush(self) -> None:
+        """What was sent leaves, but for lazy readers."""
+
 
 class _Peer:
     """Another participant, or the clock, or the recorder, and what it has told."""
@@ -105,6 +112,8 @@ class _Peer:
         #: What it writes: number -> topic; and what is to be called.
         self.writes: dict[int, str] = {}
         self.routes: dict[int, tuple[Receive, ...]] = {}
+        #: Numbers of topics whose messages are handled alone.
+        self.alone: set[int] = set()
         #: What it reads: topic -> (latched, lazy).
         self.reads: dict[str, tuple[bool, bool]] = {}
         #: What the poll waits for.
@@ -188,6 +197,7 @@ class SocketLane:
         self._writers: list[_Writer] = []
         self._readers: dict[str, list[Receive]] = {}
         self._reads: dict[str, tuple[bool, bool]] = {}
+        self._alone: set[str] = set()
         #: What the switchboard does not know yet.
         self._untold: tuple[set[str], set[str]] = (set(), set())
         #: Messages of this session to itself.
@@ -215,7 +225,13 @@ class SocketLane:
         return writer
 
     def reader(
-        self, topic: str, receive: Receive, *, latched: bool = False, lazy: bool = False
+        self,
+        topic: str,
+        receive: Receive,
+        *,
+        latched: bool = False,
+        lazy: bool = False,
+        alone: bool = False,
     ) -> None:
         """Read a topic; see :class:`Lane`.
 
@@ -225,6 +241,8 @@ class SocketLane:
         readers.append(receive)
         before = self._reads.get(topic, (False, True))
         self._reads[topic] = (latched or before[0], lazy and before[1])
+        if alone:
+            self._alone.add(topic)
         self._untold[1].add(topic)
         for writer in self._writers:
             if writer.topic == topic:
@@ -234,7 +252,7 @@ class SocketLane:
         for peer in self._peers.values():
             for number, name in peer.writes.items():
                 if name == topic:
-                    peer.routes[number] = tuple(readers)
+                    self._route(peer, number, topic)
         self._announce(reads=[(topic, *self._reads[topic])])
 
     def writers(self, topic: str) -> int:
@@ -343,8 +361,8 @@ class SocketLane:
         while self._own:
             receive, data, stamp, seq = self._own.popleft()
             receive(data, stamp, seq)
-        while self._behind:
-            self._handle(self._behind.pop())
+        while self._behind and self._handle(self._behind.pop()):
+            pass
         self._work()
 
     def _events(self, seconds: float) -> list[tuple[int, int]]:
@@ -394,27 +412,41 @@ class SocketLane:
             elif peer.link.is_ready:
                 self._behind.add(peer)
 
-    def _handle(self, peer: _Peer) -> None:
-        for number, stamp, seq, data in peer.link.frames():
+    def _handle(self, peer: _Peer) -> bool:
+        """Handle what a peer has sent; whether more may be handled in the same wait."""
+        goes_on = True
+        frames = peer.link.frames()
+        for number, stamp, seq, data in frames:
             if number == _NEWS:
                 self._learn(peer, json.loads(data))
-            else:
-                for receive in peer.routes.get(number, ()):
-                    receive(data, stamp, seq)
+                continue
+            for receive in peer.routes.get(number, ()):
+                receive(data, stamp, seq)
+            if number in peer.alone:
+                goes_on = False
+                break
+        frames.close()
         if peer.link.is_ready:
-            self._behind.add(peer)  # it was fetched while a message was handled
+            # It is left over, or was fetched while a message was handled.
+            self._behind.add(peer)
         elif peer.link.has_ended:
             self._lose(peer)
+        return goes_on
 
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
         for number, topic in news["writes"]:
             peer.writes[number] = topic
-            peer.routes[number] = tuple(self._readers.get(topic, ()))
+            self._route(peer, number, topic)
         for topic, latched, lazy in news["reads"]:
             peer.reads[topic] = (latched, lazy)
             for writer in self._writers:
                 if writer.topic == topic:
                     writer.add(peer, latched=latched, lazy=lazy)
+
+    def _route(self, peer: _Peer, number: int, topic: str) -> None:
+        peer.routes[number] = tuple(self._readers.get(topic, ()))
+        if topic in self._alone:
+            peer.alone.add(number)
 
     def _announce(
         self,

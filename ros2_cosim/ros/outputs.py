@@ -56,6 +56,11 @@ class OutputTopics:
         self._session.sent(started)
         self.transport_ns += self._timer() - started
 
+    def send_now(self, outputs: Iterable[Output]) -> None:
+        """Publish what a step sends while it is open: others may have to answer it."""
+        self.publish(outputs)
+        self._session.flush()
+
     def flush(self) -> None:
         """Wait until every reader has what was sent."""
         for writer in self.writers:

@@ -110,7 +110,7 @@ class ParticipantNode:
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
         self._outputs = OutputTopics(session, wiring, name, timer, for_late=True)
-        self._runtime.leave = self._outputs.publish
+        self._runtime.leave = self._outputs.send_now
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.
@@ -235,7 +235,8 @@ class ParticipantNode:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
             self._session.wait(_POLL_S)
-            if self._granted >= self._end:
+            # The same wait may bring the entry and, after it, a horizon up to the end.
+            if self._runtime.spec.free_entry and self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 

@@ -528,6 +528,7 @@ class Session:
         *,
         numbered: Receive | None = None,
         lazy: bool = False,
+        alone: bool = False,
     ) -> None:
         """Call ``receive`` with the bytes of each message of a topic of the run.
 
@@ -536,13 +537,14 @@ class Session:
         :param numbered: is called instead, also with stamp and sequence number, where the
             transport knows them
         :param lazy: the messages are only kept: no hurry
+        :param alone: a wait ends after each of these messages, at the latest
         """
         if self._lane is None:
             self.outside_reader(topic, type_name, qos, receive)
             return
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         take = numbered or (lambda data, stamp, seq: receive(data))
-        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy)
+        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy, alone=alone)
 
     def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
         """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
@@ -596,7 +598,8 @@ class Session:
             if fault is not None:
                 self._refuse(topic, fault)
 
-        self.reader(topic, type_name, qos, take)
+        # States are followed one by one. Of progress only the newest counts.
+        self.reader(topic, type_name, qos, take, alone=not topics.is_progress(topic))
 
     def _is_sealed(self, topic: str) -> bool:
         return bool(self._secret) and topics.is_coordination(topic)
@@ -653,6 +656,11 @@ class Session:
         """
         if self._lane is not None:
             self._lane.sent(now_ns)
+
+    def flush(self) -> None:
+        """What was sent leaves now, but for readers that are in no hurry."""
+        if self._lane is not None:
+            self._lane.flush()
 
     def wait(self, seconds: float) -> None:
         """Handle what is there, or arrives first, for at most ``seconds``.

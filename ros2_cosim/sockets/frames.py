@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import NamedTuple
 
 #: Size of the content, number, stamp, sequence number.
@@ -114,10 +114,11 @@ class FrameLink:
         else:
             self.has_ended = True
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self) -> Generator[Frame, None, None]:
         """The complete frames that have arrived, each once.
 
-        More may be fetched while they are handled: the next call gives it.
+        More may be fetched while they are handled: the next call gives it, and what is left if this
+        one is closed early. :attr:`is_ready` says whether that may be something.
         """
         if self._have < self._need:
             return

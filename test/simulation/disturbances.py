@@ -62,6 +62,8 @@ class Disturbances:
         self.victims: list[str] = []
         #: Whether a request may have ended the run, and whether at once.
         self.may_stop = self.may_abort = False
+        #: Whether messages of the run take its lane, which nothing cuts.
+        self.on_lane = random.Random(f"lane {seed}").random() < 0.5
         self._orders: dict[str, bool] = {}
 
     @property

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, Protocol
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from simulation.world import Process, World
 
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+
 
 class Onlooker(Protocol):
     """Sees what is published."""
@@ -42,21 +44,21 @@ class _Parameter(NamedTuple):
     value: Any
 
 
+#: Topics of the lane are apart from those of DDS.
+_LANE = "lane:"
+#: How long a writer waits for its readers at its end.
+_FLUSH_NS = 2_000_000_000
+
+
 class Publisher:
     """One writer."""
 
-    def __init__(
-        self,
-        node: SimulatedNode,
-        topic: str,
-        latched: bool,
-        depth: int,
-        matched: Callable[[Any], None] | None,
-    ) -> None:
+    def __init__(self, node: SimulatedNode, topic: str, latched: bool, depth: int) -> None:
         self.node = node
-        self._matched = matched
         self.topic = topic
         self.is_latched = latched
+        #: A connection on one host is never cut, and its end is seen at once.
+        self.is_on_lane = topic.startswith(_LANE)
         #: What later readers get.
         self.kept: deque[Any] = deque(maxlen=depth)
         self.links: list[Link] = []
@@ -73,7 +75,8 @@ class Publisher:
         if process.is_dead or self.is_gone:
             return
         self.node.network.publishing(process)
-        self.node.network.onlooker.published(process.name, self.topic, data)
+        if not self.is_on_lane:  # the same is published in DDS
+            self.node.network.onlooker.published(process.name, self.topic, data)
         if self.is_latched:
             self.kept.append(data)
         for link in self.links:
@@ -83,11 +86,6 @@ class Publisher:
     def get_subscription_count(self) -> int:
         """Readers that have been found."""
         return sum(link.writer_knows for link in self.links)
-
-    def count_changed(self) -> None:
-        """A reader has been found, or has gone."""
-        if self._matched is not None:
-            self._matched(_Matched(self.get_subscription_count()))
 
     def wait_for_all_acked(self, timeout: Any) -> bool:
         """Wait until all readers that have been found have everything."""
@@ -144,12 +142,11 @@ class Link:
     def _writer_finds(self) -> None:
         if self.is_cut:
             return
-        until = self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._writer_finds)
             return
         self.writer_knows = True
-        self.writer.count_changed()
         if self.writer.is_latched and self.reader.is_latched:
             for data in self.writer.kept:
                 self.send(data)
@@ -174,8 +171,7 @@ class Link:
         """The oldest message under way arrives: reliable, in order."""
         if self.is_cut or not self.under_way:
             return
-        process = self.reader.node.process
-        until = self.network.unreachable_until(self.writer.node.process, process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._arrive)
             return
@@ -184,11 +180,15 @@ class Link:
             self.network.acked(self.writer.node.process)
         self.reader.node.executor.take(self.reader, lambda: self.reader.callback(data))
 
+    def _unreachable_until(self) -> int | None:
+        if self.writer.is_on_lane:
+            return None
+        return self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
+
     def cut(self) -> None:
         """Both sides forget each other."""
         self.is_cut = True
         self.writer_knows = self.reader_knows = False
-        self.writer.count_changed()
         self.under_way.clear()
         self.network.acked(self.writer.node.process)
 
@@ -264,12 +264,25 @@ class SimulatedNode:
     def create_publisher(
         self, kind: Any, topic: str, qos: QoSProfile | int, *, event_callbacks: Any = None
     ) -> Publisher:
-        """As rclpy's."""
-        matched = None if event_callbacks is None else event_callbacks.matched
-        publisher = Publisher(self, topic, _is_latched(qos), _depth(qos), matched)
+        """As rclpy's; there is an onlooker of everything."""
+        if event_callbacks is not None:
+            event_callbacks.matched(_Matched(1))
+        return self._add_writer(Publisher(self, topic, _is_latched(qos), _depth(qos)))
+
+    def lane_writer(self, topic: str, *, latched: bool) -> Publisher:
+        """A writer on the lane of the run."""
+        return self._add_writer(Publisher(self, _LANE + topic, latched, HISTORY_DEPTH))
+
+    def _add_writer(self, publisher: Publisher) -> Publisher:
         self._endpoints.append(publisher)
         self.network.add_writer(publisher)
         return publisher
+
+    def lane_reader(self, topic: str, callback: Callable[[Any], None], *, latched: bool) -> None:
+        """A reader on the lane of the run."""
+        subscription = Subscription(self, _LANE + topic, latched, callback)
+        self._endpoints.append(subscription)
+        self.network.add_reader(subscription)
 
     def create_subscription(
         self,
@@ -324,6 +337,7 @@ class SimulatedExecutor:
     def __init__(self, process: Process, *, ordered: bool) -> None:
         self._process = process
         self._ordered = ordered
+        self._nodes: list[SimulatedNode] = []
         self._inbox: list[tuple[object, Callable[[], None]]] = []
 
     def add_node(self, node: SimulatedNode) -> None:
@@ -350,7 +364,10 @@ class SimulatedExecutor:
         if not inbox and timeout_sec:
             process.sleep(int(timeout_sec * 1e9), wakeable=True)
         if inbox:
-            inbox.pop(self._choose())[1]()
+            self._handle()
+
+    def _handle(self) -> None:
+        self._inbox.pop(self._choose())[1]()
 
     def _choose(self) -> int:
         if self._ordered or len(self._inbox) == 1:
@@ -366,6 +383,82 @@ class SimulatedExecutor:
     def shutdown(self, timeout_sec: float | None = None) -> None:
         """Serve no node any more."""
         self._inbox.clear()
+
+
+class _LaneWriter:
+    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane.TopicWriter`."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    @property
+    def readers(self) -> int:
+        return self._publisher.get_subscription_count()
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+        self._publisher.publish((data, stamp, seq))
+
+    def flush(self) -> bool:
+        # What is in the connection outlives its writer.
+        return self._publisher.wait_for_all_acked(_Time(_FLUSH_NS))
+
+
+class SimulatedLane(SimulatedExecutor):
+    """The lane of one session; see :class:`~ros2_cosim.ros.lane.Lane`.
+
+    Topics of one connection may overtake each other here, which is more than happens there.
+    """
+
+    def add_node(self, node: SimulatedNode) -> None:
+        """Serve a node; the first one is that of the session."""
+        if not self._nodes:
+            self._node = node
+        self._nodes.append(node)
+        super().add_node(node)
+
+    def writer(self, topic: str, *, latched: bool) -> _LaneWriter:
+        """Write a topic."""
+        return _LaneWriter(self._node.lane_writer(topic, latched=latched))
+
+    def reader(
+        self,
+        topic: str,
+        receive: Callable[[bytes, int, int], None],
+        *,
+        latched: bool,
+        lazy: bool,
+        alone: bool,
+    ) -> None:
+        """Read a topic."""
+
+        def take(message: tuple[bytes, int, int]) -> None:
+            self._goes_on = not alone
+            receive(*message)
+
+        self._node.lane_reader(topic, take, latched=latched)
+
+    def writers(self, topic: str) -> int:
+        """Writers that are known to be there."""
+        return self._node.count_publishers(_LANE + topic)
+
+    def urge(self) -> None:
+        """Everything leaves at once here, and takes its time."""
+
+    def sent(self, now_ns: int) -> None:
+        """The same."""
+
+    def flush(self) -> None:
+        """The same."""
+
+    def wake(self) -> None:
+        """End a wait."""
+        self._process.wake()
+
+    def _handle(self) -> None:
+        """All that is there is handled in one go, up to a message that is handled alone."""
+        self._goes_on = True
+        while self._inbox and self._goes_on:
+            self._inbox.pop(self._choose())[1]()
 
 
 class Network:
@@ -457,7 +550,7 @@ class Network:
         for reading, writing in ((one, other), (other, one)):
             for writers in self._writers.values():
                 for writer in writers:
-                    if writer.node.process is writing:
+                    if writer.node.process is writing and not writer.is_on_lane:
                         self._known[reading.name].discard(writer)
                         self._discover(reading, writer)
                         for link in [k for k in writer.links if k.reader.node.process is reading]:
@@ -493,7 +586,7 @@ class Network:
             if writer.is_gone or process.has_ended or writer in self._known[process.name]:
                 return
             until = self.unreachable_until(process, writer.node.process)
-            if until is not None:
+            if until is not None and not writer.is_on_lane:
                 self.world.at(until, found)
                 return
             self._known[process.name].add(writer)
@@ -526,6 +619,8 @@ class Network:
                     del self.services[endpoint.name]
                 continue
             endpoint.is_gone = True
+            if endpoint.topic.startswith(_LANE):
+                delay = 0
             if isinstance(endpoint, Publisher):
                 self._writers[endpoint.topic].remove(endpoint)
                 self._known[endpoint.node.process.name].discard(endpoint)
@@ -621,6 +716,14 @@ class SimulatedMiddleware:
         executor = SimulatedExecutor(self._process, ordered=self._ordered)
         executor.add_node(node)
         return executor
+
+    def make_lane(
+        self, node: Any, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> Any:
+        """Join the lane of the run."""
+        lane = SimulatedLane(self._process, ordered=self._ordered)
+        lane.add_node(node)
+        return lane
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""
