@@ -38,6 +38,7 @@ from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_ST
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
@@ -171,6 +172,7 @@ class ClockNode:
                 topics.COMPLETION_TYPE,
                 data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 partial(self._on_completion, name),
+                short=short_completion(name),
             )
         ControlServices(
             session,
@@ -265,7 +267,9 @@ class ClockNode:
         until = self._timer() + int(patience_s * 1e9)
         while True:
             handled, unchanged = self._session.handled, self._unchanged
-            self._session.wait(patience_s)
+            # Time cannot move before the slowest participant does.
+            slowest = "" if self._control.resting else self._coordinator.slowest()
+            self._session.wait(patience_s, slowest and topics.completion(slowest))
             left_ns = until - self._timer()
             arrived = self._session.handled - handled
             if not arrived or arrived > self._unchanged - unchanged or left_ns <= 0:

@@ -23,6 +23,7 @@ from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.unsynchronised import KEPT, Inbox, received_port
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_completion
 
 
 class Reading(NamedTuple):
@@ -178,6 +179,7 @@ class ChannelReader:
             # A promise is broken by the data that it is about, which names reader and port. There
             # are many, and data wait for them: the clock alone, for which none waits, checks.
             sealed=False,
+            short=short_completion(source),
         )
 
 

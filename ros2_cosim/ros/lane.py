@@ -39,6 +39,8 @@ SEND_AT = 65_536
 FULL = 4 << 20
 #: Lazy readers get what there is when their writer has been idle for so long [s], or busy.
 LAZY_S = 0.002
+#: So long messages of others may wait for the one that is needed [ms].
+PREFER_MS = 2
 #: What activations send within this time after the process woke up leaves together [ns]: longer,
 #: and others would wait for what is there.
 TOGETHER_NS = 200_000
@@ -90,6 +92,12 @@ class Lane(Protocol):
 
     def writers(self, topic: str) -> int:
         """Writers of a topic that are known to be there."""
+
+    def prefer(self, topic: str) -> None:
+        """Nothing can be done before the writer of a topic has sent something.
+
+        The next wait lets messages of others wait for it, for a moment: one wake-up for all.
+        """
 
     def urge(self) -> None:
         """Lazy readers, too, get what there is at the next wait."""
@@ -206,6 +214,9 @@ class SocketLane:
         self._awake_since = clock()
         #: The first wait at which there was something for lazy readers.
         self._lazy_since: int | None = None
+        #: The topic that the next wait is for, and what waits for the writers of a topic.
+        self._preferred = ""
+        self._polls: dict[str, select.poll] = {}
         #: Why no further connections come; empty: they do.
         self.cut_off = ""
 
@@ -265,6 +276,10 @@ class SocketLane:
     def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
         """Hand a message of this session to a reader of its own, at the next wait."""
         self._own.append((receive, data, stamp, seq))
+
+    def prefer(self, topic: str) -> None:
+        """See :class:`Lane`."""
+        self._preferred = topic
 
     # --- sending ----------------------------------------------------------------------------
 
@@ -348,7 +363,10 @@ class SocketLane:
                 self.flush()
                 events = self._events(seconds - LAZY_S)
         else:
+            if self._preferred and seconds * 1e3 > PREFER_MS:
+                self._poll_of(self._preferred).poll(PREFER_MS)
             events = self._events(seconds)
+        self._preferred = ""
         self._awake_since = self._clock()
         for descriptor, found in events:
             peer = self._peers.get(descriptor)
@@ -364,6 +382,17 @@ class SocketLane:
         while self._behind and self._handle(self._behind.pop()):
             pass
         self._work()
+
+    def _poll_of(self, topic: str) -> select.poll:
+        """Waits for the writers of a topic, and for a wake."""
+        poll = self._polls.get(topic)
+        if poll is None:
+            poll = self._polls[topic] = select.poll()
+            poll.register(self._waker.fileno(), select.POLLIN)
+            for peer in self._peers.values():
+                if topic in peer.writes.values():
+                    poll.register(peer.link.fileno(), select.POLLIN)
+        return poll
 
     def _events(self, seconds: float) -> list[tuple[int, int]]:
         """What is there, or comes first within the time."""
@@ -434,6 +463,7 @@ class SocketLane:
         return goes_on
 
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
+        self._polls.clear()
         for number, topic in news["writes"]:
             peer.writes[number] = topic
             self._route(peer, number, topic)
@@ -493,6 +523,7 @@ class SocketLane:
 
     def _lose(self, peer: _Peer) -> None:
         """The other side has gone: with it, all that it wrote and read."""
+        self._polls.clear()
         if not peer.link.has_ended:
             self._poll.unregister(peer.link.fileno())
             peer.link.has_ended = True

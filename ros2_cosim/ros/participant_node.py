@@ -39,6 +39,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
@@ -130,7 +131,13 @@ class ParticipantNode:
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(settings.run_id),
+        )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)

@@ -30,6 +30,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
@@ -87,6 +88,7 @@ class RecorderNode:
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
+        self._topics: dict[Channel, str] = {}
         self._outputs: dict[str, dict[str, Channel]] = {}
         #: (channel, how many messages its writer has sent), of the writers that have reported.
         self._sent: list[tuple[Channel, int]] = []
@@ -94,6 +96,7 @@ class RecorderNode:
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
+            self._topics[channel] = topics.edge(topic.name, topic.codec)
             self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), as_seen)
         self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
@@ -102,7 +105,13 @@ class RecorderNode:
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(run_id),
+        )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
     def record(self) -> None:
@@ -130,7 +139,7 @@ class RecorderNode:
             if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
-            self._session.wait(_POLL_S)
+            self._session.wait(_POLL_S, self._slowest_topic() if bound < self._end else "")
             self._check()
             self._progress.beat(0, bound, self._needs)
             self._standstill.check()
@@ -163,6 +172,11 @@ class RecorderNode:
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
         return min((c.promise for c in self._channels), default=FOREVER)
+
+    def _slowest_topic(self) -> str:
+        """A topic whose next message the record waits for."""
+        slowest = min(self._channels, key=lambda channel: channel.promise)
+        return self._topics[slowest]
 
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""

@@ -43,6 +43,7 @@ from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
 from ros2_cosim.ros.ros_events import RosEvents
+from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.sockets.switchboard import Line
 
 _P = ParamSpec("_P")
@@ -175,6 +176,7 @@ class Writer:
 
     :param sealer: seals what is published; None: nothing does
     :param lane: the writing end on the lane; None: there is none
+    :param short: of records that travel without content there
     :param for_onlookers: no reader of the run needs DDS
     """
 
@@ -187,11 +189,13 @@ class Writer:
         sealer: Sealer | None = None,
         lane: TopicWriter | None = None,
         *,
+        short: ShortForm | None = None,
         for_onlookers: bool = False,
     ) -> None:
         self.topic = topic
         self._sealer = sealer
         self._lane = lane
+        self._short = short
         to_all = lane is None and not for_onlookers
         edge = topics.edge(topic, codec)
         self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
@@ -203,12 +207,23 @@ class Writer:
 
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
+        if self._lane is not None and self._short is not None:
+            numbers = self._short.pack(record)
+            if numbers is not None:
+                self._lane.send(b"", *numbers)
+                if self._publisher.is_wanted:
+                    self._publish(self._codec.encode(stamp_ns, seq, record))
+                return
         self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
 
     def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0) -> None:
         """Publish a message that is encoded already."""
         if self._lane is not None:
             self._lane.send(data, stamp_ns, seq)
+        self._publish(data)
+
+    def _publish(self, data: bytes) -> None:
+        """Publish in DDS, if there is a reason to."""
         if self._publisher.is_wanted:
             sealed = data if self._sealer is None else self._sealer.sealed(data)
             self._publisher.publish(sealed)
@@ -491,15 +506,27 @@ class Session:
         value: Parameter = self.node.declare_parameter(name, default)
         return value.value
 
-    def writer(self, topic: str, type_name: str, qos: QoSProfile, **constants: str) -> Writer:
-        """Make a writer of a type of the catalogue."""
-        return self.port_writer(topic, CATALOGUE.codec(type_name, **constants), qos)
+    def writer(
+        self, topic: str, type_name: str, qos: QoSProfile, short: ShortForm | None = None
+    ) -> Writer:
+        """Make a writer of a type of the catalogue.
+
+        :param short: of records that travel without content on a lane
+        """
+        return self.port_writer(topic, CATALOGUE.codec(type_name), qos, short=short)
 
     def port_writer(
-        self, topic: str, codec: WireCodec, qos: QoSProfile, *, for_onlookers: bool = False
+        self,
+        topic: str,
+        codec: WireCodec,
+        qos: QoSProfile,
+        *,
+        short: ShortForm | None = None,
+        for_onlookers: bool = False,
     ) -> Writer:
         """Make a writer of any type.
 
+        :param short: of records that travel without content on a lane
         :param for_onlookers: no reader of the run reads the topic
         """
         sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
@@ -507,7 +534,9 @@ class Session:
         if self._lane is not None and not for_onlookers:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
             end = self._lane.writer(topics.edge(topic, codec), latched=latched)
-        return Writer(self.node, topic, codec, qos, sealer, end, for_onlookers=for_onlookers)
+        return Writer(
+            self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
+        )
 
     def outside_reader(
         self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[bytes], None]
@@ -566,6 +595,7 @@ class Session:
         receive: Callable[[Any], None],
         *,
         sealed: bool = True,
+        short: ShortForm | None = None,
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
 
@@ -574,6 +604,7 @@ class Session:
         itself by raising ``ForeignMessageError``.
 
         :param sealed: whether the seal of such a message is checked
+        :param short: of records that travel without content on a lane
         """
         decode = CATALOGUE.codec(type_name).decode
         # On a lane there are processes of the run only.
@@ -591,15 +622,25 @@ class Session:
                 except ProtocolError as error:
                     fault = str(error)
                 else:
-                    try:
-                        receive(record)
-                    except ForeignMessageError as error:
-                        fault = str(error)
+                    take_record(record)
             if fault is not None:
                 self._refuse(topic, fault)
 
+        def take_record(record: Any) -> None:
+            try:
+                receive(record)
+            except ForeignMessageError as error:
+                self._refuse(topic, str(error))
+
+        def take_numbered(data: bytes, stamp: int, seq: int) -> None:
+            if data or short is None:
+                take(data)
+            else:
+                take_record(short.unpack(stamp, seq))
+
         # States are followed one by one. Of progress only the newest counts.
-        self.reader(topic, type_name, qos, take, alone=not topics.is_progress(topic))
+        alone = not topics.is_progress(topic)
+        self.reader(topic, type_name, qos, take, numbered=take_numbered, alone=alone)
 
     def _is_sealed(self, topic: str) -> bool:
         return bool(self._secret) and topics.is_coordination(topic)
@@ -662,12 +703,16 @@ class Session:
         if self._lane is not None:
             self._lane.flush()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, first: str = "") -> None:
         """Handle what is there, or arrives first, for at most ``seconds``.
+
+        :param first: a topic of whose writer something is needed before there is anything to do
 
         :raises Cancelled: the process was asked to end
         """
         self._raise_pending()
+        if first and self._lane is not None:
+            self._lane.prefer(first)
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:

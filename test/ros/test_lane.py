@@ -335,3 +335,48 @@ def serving(lanes: list[SocketLane]) -> Iterator[None]:
         over.set()
         for thread in threads:
             thread.join()
+
+
+def test_messages_of_others_wait_a_moment_for_the_one_that_is_needed(
+    monkeypatch: pytest.MonkeyPatch, lanes: list[SocketLane]
+) -> None:
+    got: list[str] = []
+    for topic in ("/needed", "/other"):
+        lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
+    needed = lanes[1].writer("/needed", latched=False)
+    other = lanes[2].writer("/other", latched=False)
+    until(lanes, lambda: needed.readers == other.readers == 1)
+    monkeypatch.setattr(module, "PREFER_MS", 60_000)
+    other.send(b"")
+    lanes[2].flush()
+    timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
+    timer.start()
+    lanes[0].prefer("/needed")
+    lanes[0].spin_once(100.0)
+    timer.join()
+    assert sorted(got) == ["/needed", "/other"]
+    # Only for a moment, and only in one wait.
+    monkeypatch.setattr(module, "PREFER_MS", 1)
+    other.send(b"")
+    lanes[2].flush()
+    lanes[0].prefer("/needed")
+    lanes[0].spin_once(100.0)
+    assert got.count("/other") == 2
+
+
+def test_messages_that_are_handled_alone_end_the_wait(lanes: list[SocketLane]) -> None:
+    got: list[int] = []
+    lanes[0].reader("/state", lambda data, stamp, seq: got.append(seq), alone=True)
+    lanes[0].reader("/data", lambda data, stamp, seq: got.append(seq))
+    state = lanes[1].writer("/state", latched=False)
+    data = lanes[1].writer("/data", latched=False)
+    until(lanes, lambda: state.readers == data.readers == 1)
+    for number, writer in enumerate((data, state, state, data, data)):
+        writer.send(b"", 0, number)
+    lanes[1].flush()
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1]
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1, 2]
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1, 2, 3, 4]

@@ -441,6 +441,9 @@ class SimulatedLane(SimulatedExecutor):
         """Writers that are known to be there."""
         return self._node.count_publishers(_LANE + topic)
 
+    def prefer(self, topic: str) -> None:
+        """The world decides what comes first."""
+
     def urge(self) -> None:
         """Everything leaves at once here, and takes its time."""
 
