@@ -34,6 +34,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.departures import Departures
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
@@ -134,6 +135,7 @@ class ClockNode:
             timer=timer,
             warn=_print_line,
         )
+        self._departures = Departures(session, self._readiness.states, timer)
         self._failure: ParticipantState | None = None
         #: Completions that changed nothing that the clock acts on.
         self._unchanged = 0
@@ -417,6 +419,11 @@ class ClockNode:
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
+        for name in self._departures.found():
+            if name not in self._membership.lost:
+                if not self._membership.can_spare(name):
+                    raise ParticipantError(f"{name}: its process has ended")
+                self._lose(name, "its process has ended")
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
 

@@ -93,6 +93,10 @@ class Lane(Protocol):
     def writers(self, topic: str) -> int:
         """Writers of a topic that are known to be there."""
 
+    @property
+    def departures(self) -> int:
+        """Connections that have ended."""
+
     def prefer(self, topic: str) -> None:
         """Nothing can be done before the writer of a topic has sent something.
 
@@ -214,6 +218,8 @@ class SocketLane:
         self._awake_since = clock()
         #: The first wait at which there was something for lazy readers.
         self._lazy_since: int | None = None
+        #: Connections that have ended.
+        self.departures = 0
         #: The topic that the next wait is for, and what waits for the writers of a topic.
         self._preferred = ""
         self._polls: dict[str, select.poll] = {}
@@ -524,6 +530,7 @@ class SocketLane:
     def _lose(self, peer: _Peer) -> None:
         """The other side has gone: with it, all that it wrote and read."""
         self._polls.clear()
+        self.departures += 1
         if not peer.link.has_ended:
             self._poll.unregister(peer.link.fileno())
             peer.link.has_ended = True

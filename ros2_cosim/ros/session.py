@@ -685,6 +685,11 @@ class Session:
             return self._lane.writers(topic)
         return int(self.node.count_publishers(topic))
 
+    @property
+    def departures(self) -> int:
+        """Ends of others that the lane has told; none without a lane."""
+        return 0 if self._lane is None else self._lane.departures
+
     def urge(self) -> None:
         """What was sent leaves at the next wait, also for readers that are in no hurry."""
         if self._lane is not None:

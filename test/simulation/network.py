@@ -441,6 +441,11 @@ class SimulatedLane(SimulatedExecutor):
         """Writers that are known to be there."""
         return self._node.count_publishers(_LANE + topic)
 
+    @property
+    def departures(self) -> int:
+        """Ends of others that have been seen."""
+        return self._node.network.departures
+
     def prefer(self, topic: str) -> None:
         """The world decides what comes first."""
 
@@ -494,6 +499,8 @@ class Network:
         self._processes: list[Process] = []
         self._cuts: dict[frozenset[str], int] = {}
         self._waiting_for_ack: set[Process] = set()
+        #: Ends of writers on the lane that have been seen.
+        self.departures = 0
 
     # --- processes --------------------------------------------------------------------------
 
@@ -643,6 +650,7 @@ class Network:
 
         def missed() -> None:
             self._known[process.name].discard(writer)
+            self.departures += writer.is_on_lane
             for link in [k for k in writer.links if k.reader.node.process is process]:
                 self._part(link)
 
