@@ -116,6 +116,8 @@ def _first_activations(graph: Graph) -> dict[str, _First]:
                     regular = min(regular, stamp)
                 if stamp < spec.leave_ns:
                     earliest = min(earliest, stamp)
+                if spec.dynamic_step:  # a message that it handles may bring a step about
+                    regular = earliest
                 if (regular, earliest) != first[name]:
                     first[name] = _First(regular, earliest)
                     changed = True

@@ -252,6 +252,7 @@ class ParticipantRuntime:
         for inbox in self.inboxes:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))
         self._regular += not handled
+        chosen_before = self.model.next_time if handled and self._can_choose else None
         self._now, self._sent_now = time, recorded
         timer = self._timer
         started = timer() if timer else 0
@@ -267,9 +268,10 @@ class ParticipantRuntime:
             ) from error
         if timer:
             self.compute_ns += timer() - started
-        if self._can_choose and not handled:
+        if self._can_choose:
             chosen = self.model.next_time
-            if chosen is not None:
+            # While it handles a message it may leave the choice of its last step alone.
+            if chosen is not None and not (handled and chosen == chosen_before):
                 self._choose_next(time, chosen)
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.model.stop_reason

@@ -63,6 +63,10 @@ class TopicWriter(Protocol):
     def readers(self) -> int:
         """Readers that have been found."""
 
+    @property
+    def reader_nodes(self) -> list[str]:
+        """The full name of the node of each of them."""
+
     def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
         """Send a message to all of them."""
 
@@ -93,6 +97,9 @@ class Lane(Protocol):
     def writers(self, topic: str) -> int:
         """Writers of a topic that are known to be there."""
 
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The full names of the nodes of these writers."""
+
     @property
     def departures(self) -> int:
         """Connections that have ended."""
@@ -121,6 +128,8 @@ class _Peer:
 
     def __init__(self, link: FrameLink) -> None:
         self.link = link
+        #: Full name of its node.
+        self.node = ""
         #: What it writes: number -> topic; and what is to be called.
         self.writes: dict[int, str] = {}
         self.routes: dict[int, tuple[Receive, ...]] = {}
@@ -150,6 +159,11 @@ class _Writer:
     def readers(self) -> int:
         """Readers that have been found."""
         return len(self.peers) + bool(self.own)
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        """The full name of the node of each of them."""
+        return [peer.node for peer in self.peers] + [self._lane.node] * bool(self.own)
 
     def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
         """Send a message to all of them."""
@@ -183,6 +197,7 @@ class SocketLane:
     """The lane of one session; see :class:`Lane`. Use it in one thread, but for :meth:`wake`.
 
     :param line: to the switchboard of the run
+    :param node: full name of the node of this session
     :param interrupted: called while a reader is waited for; what it raises ends that
     :param clock: monotonic [ns]
     """
@@ -190,10 +205,13 @@ class SocketLane:
     def __init__(
         self,
         line: Line,
+        node: str = "",
         interrupted: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
         self._line: Line | None = line
+        #: Full name of the node of this session.
+        self.node = node
         self._interrupted = interrupted
         self._clock = clock
         self._poll = select.epoll()
@@ -278,6 +296,11 @@ class SocketLane:
         return own + sum(
             name == topic for peer in self._peers.values() for name in peer.writes.values()
         )
+
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The full names of the nodes of these writers."""
+        own = {self.node for writer in self._writers if writer.topic == topic}
+        return own | {peer.node for peer in self._peers.values() if topic in peer.writes.values()}
 
     def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
         """Hand a message of this session to a reader of its own, at the next wait."""
@@ -470,6 +493,7 @@ class SocketLane:
 
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
         self._polls.clear()
+        peer.node = news["node"]
         for number, topic in news["writes"]:
             peer.writes[number] = topic
             self._route(peer, number, topic)
@@ -490,7 +514,8 @@ class SocketLane:
         reads: Collection[tuple[str, bool, bool]] = (),
         to: _Peer | None = None,
     ) -> None:
-        data = json.dumps({"writes": list(writes), "reads": list(reads)}).encode()
+        news = {"node": self.node, "writes": list(writes), "reads": list(reads)}
+        data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
             peer.link.put(head_of(_NEWS, 0, 0, len(data)), data)
             self.urgent.add(peer)

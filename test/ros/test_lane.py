@@ -25,7 +25,7 @@ TURNS = 10_000
 @contextmanager
 def open_lanes(count: int) -> Iterator[list[SocketLane]]:
     with Switchboard(SECRET) as board, ExitStack() as stack:
-        lanes = [SocketLane(Line(board.address, SECRET)) for _ in range(count)]
+        lanes = [SocketLane(Line(board.address, SECRET), f"/{name}") for name in range(count)]
         for lane in lanes:
             stack.callback(lane.close)
         yield lanes
@@ -53,6 +53,7 @@ def test_messages_come_with_stamp_and_number(lanes: list[SocketLane]) -> None:
     lanes[1].reader("/a", lambda *message: got.append(message))
     until(lanes, lambda: writer.readers == 1)
     assert lanes[1].writers("/a") == 1
+    assert (writer.reader_nodes, lanes[1].writer_nodes("/a")) == (["/1"], {"/0"})
     sent = [(b"x" * number, -number, number) for number in range(100)]
     for message in sent:
         writer.send(*message)
@@ -70,6 +71,7 @@ def test_a_session_reads_its_own_messages_at_its_next_wait(lanes: list[SocketLan
     lanes[0].spin_once(0)
     assert got == [b"kept", b"new"]
     assert (writer.readers, lanes[0].writers("/a")) == (1, 1)
+    assert (writer.reader_nodes, lanes[0].writer_nodes("/a")) == (["/0"], {"/0"})
 
 
 def test_one_that_comes_late_gets_what_was_kept_only_if_it_asks(lanes: list[SocketLane]) -> None:
@@ -170,7 +172,7 @@ def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
 
     monkeypatch.setattr(module, "_LOOK_S", 0.001)
     with Switchboard(SECRET) as board:
-        near = SocketLane(Line(board.address, SECRET), interrupted)
+        near = SocketLane(Line(board.address, SECRET), interrupted=interrupted)
         far = SocketLane(Line(board.address, SECRET))
         writer = near.writer("/a", latched=False)
         got: list[int] = []

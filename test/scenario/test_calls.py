@@ -99,10 +99,13 @@ def test_the_resolved_scenario_is_the_same_system(tmp_path: Path) -> None:
     assert build_graph(again).connections == build_graph(scenario).connections
 
 
-def test_without_the_caller_the_service_is_there_and_has_nothing_to_do() -> None:
+def test_either_side_of_a_call_can_be_left_out() -> None:
     scenario = make_scenario(plain(caller__required=False), "calls")
     left = leave_out(scenario, ["caller"])
     assert list(check_scenario(left).participants) == ["server"]
+    scenario = make_scenario(plain(server__required=False), "calls")
+    left = leave_out(scenario, ["server"])
+    assert list(check_scenario(left).participants) == ["caller"]
 
 
 def test_a_service_is_changed_by_its_place(tmp_path: Path) -> None:

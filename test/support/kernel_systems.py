@@ -143,11 +143,14 @@ class System:
 
 
 @st.composite
-def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System:
+def systems(
+    draw: Any, max_participants: int = 12, free: bool = False, handled: bool = True
+) -> System:
     """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in,
-    participants that enter late or leave early.
+    participants that enter late or leave early, messages that are handled, calls.
 
     :param free: some enter when they happen to come, and some may die
+    :param handled: whether there are handled messages and calls
     """
     names = [f"p{i}" for i in range(draw(st.integers(2, max_participants)))]
     plan: list[dict[str, Any]] = []
@@ -198,7 +201,7 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
                 (forward if max(writers) < position else feedback).append(port)
             entry["inputs"][port] = not trigger and draw(st.booleans())
             # One fed from behind could double the number of messages, too.
-            if not trigger and max(writers) < position and draw(st.booleans()):
+            if handled and not trigger and max(writers) < position and draw(st.booleans()):
                 entry["inputs"][port] = False
                 entry["handled"].add(port)
         triggers = forward + feedback
@@ -219,7 +222,7 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
         if not triggers or draw(st.integers(0, 3)) == 0:
             entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
             entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
-    for index in range(draw(st.integers(0, 2))):
+    for index in range(draw(st.integers(0, 2)) if handled else 0):
         _add_call(draw, plan, connections, index)
     system = System(plan, connections)
     while True:

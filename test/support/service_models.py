@@ -4,52 +4,19 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.realtime.virtual_time import VirtualTime
 
-_TYPE = "geometry_msgs/msg/AccelStamped"
-
-SCENARIO: dict[str, Any] = {
-    "name": "calls",
-    "duration": "400ms",
-    "participants": {
-        # Two callers at equal times, one of which calls from its handler, too.
-        "first": {
-            "model": "support.service_models:make_caller",
-            "period": "20ms",
-            "calls": {"sum": {"service": "adder.sum", "latency": {"uniform": ["1ms", "9ms"]}}},
-            "outputs": {"told": {"type": _TYPE, "topic": "/first/told", "schedule": "sparse"}},
-        },
-        "second": {
-            "model": "support.service_models:make_caller",
-            "period": "40ms",
-            "calls": {"sum": {"service": "adder.sum", "latency": "5ms"}},
-            "outputs": {"told": {"type": _TYPE, "topic": "/second/told", "schedule": "sparse"}},
-        },
-        "adder": {
-            "model": "support.service_models:make_adder",
-            "services": {"sum": {"request": _TYPE, "answer": _TYPE, "latency": "3ms"}},
-            "inputs": {"told": {"from": ["first.told"]}},
-        },
-        # Sends three messages within each step, before it is complete.
-        "early": {
-            "model": "support.service_models:make_early",
-            "period": "50ms",
-            "outputs": {"out": {"type": _TYPE, "topic": "/early/out", "schedule": "sparse"}},
-        },
-        "listener": {
-            "model": "support.service_models:make_listener",
-            "inputs": {
-                "early": {"from": ["early.out"], "handled": True},
-                "told": {"from": ["first.told", "second.told"], "handled": True},
-            },
-            "outputs": {"heard": {"type": _TYPE, "topic": "/heard", "schedule": "sparse"}},
-        },
-    },
-}
+#: The scenario of these models, which is one of the golden runs.
+SCENARIO: dict[str, Any] = yaml.safe_load(
+    (Path(__file__).parents[1] / "golden" / "calls.yaml").read_text(encoding="utf-8")
+)
 
 
 def _number(value: float) -> Acceleration:
