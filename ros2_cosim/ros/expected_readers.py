@@ -80,7 +80,7 @@ class ExpectedReaders:
         :param spared: participants that need not be there
         """
         away = self._membership.gone | set(spared)
-        needed = [(e.writer, (e.participants - away) | e.others) for e in expected]
+        needed = [(e.writer, sorted((e.participants - away) | e.others)) for e in expected]
         # Most often it fails here; to ask which readers they are takes longer.
         if any(writer.readers < len(names) for writer, names in needed):
             return False
