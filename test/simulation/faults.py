@@ -136,9 +136,9 @@ def _completion_before_data(patch: pytest.MonkeyPatch) -> None:
         report(self, bound)
         release()
 
-    def wait_after(self: Session, seconds: float) -> None:
+    def wait_after(self: Session, seconds: float, first: str = "") -> None:
         release()
-        wait(self, seconds)
+        wait(self, seconds, first)
 
     patch.setattr(OutputTopics, "publish", hold)
     patch.setattr(ParticipantNode, "_report_progress", report_first)

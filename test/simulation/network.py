@@ -214,7 +214,7 @@ class Link:
         data = self.under_way.popleft()
         if not self.under_way:
             self.network.acked(self.writer.node.process)
-        self.reader.node.executor.take(self.reader, lambda: self.reader.callback(data))
+        self.reader.node.take(self.reader, lambda: self.reader.callback(data))
 
     def _unreachable_until(self) -> int | None:
         if self.writer.is_on_lane:
@@ -269,9 +269,24 @@ class SimulatedNode:
     def __init__(self, network: Network, process: Process, name: str) -> None:
         self.network = network
         self.process = process
-        self.executor: SimulatedExecutor
+        self._executor: SimulatedExecutor | None = None
+        #: What arrives before it is served.
+        self._early: list[tuple[object, Callable[[], None]]] = []
         self._name = name
         self._endpoints: list[Publisher | Subscription | Service] = []
+
+    def serve_by(self, executor: SimulatedExecutor) -> None:
+        """Hand over to an executor what arrives, and what has arrived."""
+        self._executor = executor
+        for source, event in self._early:
+            executor.take(source, event)
+
+    def take(self, source: object, event: Callable[[], None]) -> None:
+        """Something has arrived; see :meth:`SimulatedExecutor.take`."""
+        if self._executor is None:
+            self._early.append((source, event))
+        else:
+            self._executor.take(source, event)
 
     def get_name(self) -> str:
         """As rclpy's."""
@@ -382,7 +397,7 @@ class SimulatedExecutor:
 
     def add_node(self, node: SimulatedNode) -> None:
         """Serve a node."""
-        node.executor = self
+        node.serve_by(self)
 
     def take(self, source: object, event: Callable[[], None]) -> None:
         """Something has arrived.
@@ -790,7 +805,7 @@ class Network:
 
         def arrive() -> None:
             if self.services.get(name) is service and not process.has_ended:
-                service.node.executor.take(service, lambda: service.take(request, back))
+                service.node.take(service, lambda: service.take(request, back))
 
         self.world.after(self.world.draw(self.world.pace.message), arrive)
         return True
