@@ -65,6 +65,7 @@ _UNNAMED = "a node whose name is not known yet"
 _LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
 _NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
 
+_POLL_S = 0.02
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 #: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
@@ -762,6 +763,19 @@ class Session:
         except ExternalShutdownException:
             raise Cancelled("shutdown") from None
         self._raise_pending()
+
+    def deliver(self, writer: Writer, readers: int) -> None:
+        """Wait until the readers of a latched topic have what was sent, or seem to have gone.
+
+        Also of a process that has not waited so far: on a lane its readers find it only now.
+
+        :param readers: so many there are on a lane
+        """
+        if self._lane is not None:
+            deadline = self.timer() + _FLUSH.nanoseconds
+            while writer.readers < readers and self.timer() < deadline:
+                self.wait(_POLL_S)
+        writer.flush()
 
     def wake(self) -> None:
         """End a :meth:`wait` that is going on; any thread may call it."""
