@@ -94,6 +94,9 @@ def run(
     controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
+    transport: Annotated[
+        Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
+    ] = "auto",
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -121,6 +124,7 @@ def run(
             seed=seed,
             controllers=controllers,
             without=tuple(without or ()),
+            transport=transport,
             by_hand=tuple(by_hand or ()),
             record=bag,
             visualise=visualise,

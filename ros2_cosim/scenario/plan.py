@@ -94,6 +94,8 @@ class RunOptions:
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
     repeat: int = 1
+    #: What carries messages between processes: a lane where it reaches all, or DDS.
+    transport: str = "auto"
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
 
