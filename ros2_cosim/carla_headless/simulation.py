@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,8 @@ from ros2_cosim.kernel.errors import CosimError
 
 DEFAULT_STEP_S = 0.05
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
+
+_logger = logging.getLogger(__name__)
 
 Publish = Callable[[int, bytes], None]
 Wanted = Callable[[int], bool]
@@ -56,6 +59,7 @@ class Simulation:
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
         self.world = World(text, DEFAULT_STEP_S)
+        self._tell_notes()
 
     def token(self, stream_id: int) -> bytes:
         """Token of a stream of this server."""
@@ -137,8 +141,14 @@ class Simulation:
             raise CallError(str(error)) from None
         self.map_name = map_name
         self._map_changed = True
+        self._tell_notes()
         if reset_settings:
             self.apply_settings(EpisodeSettings())
+
+    def _tell_notes(self) -> None:
+        """Name what of the map was passed over, once for each load."""
+        for note in self.world.network.notes:
+            _logger.warning("%s: %s", self.map_name, note)
 
     def _snapshot(self) -> bytes:
         world = self.world

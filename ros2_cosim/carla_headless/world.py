@@ -25,6 +25,7 @@ from ros2_cosim.carla_headless.wire_types import (
     VehicleControl,
 )
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.exactmath import atan, degrees
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
 
@@ -285,15 +286,16 @@ class World:
     def spawn_points(self) -> list[Transform]:
         """Recommended spawn points: on every driving lane, slightly above the road."""
         points = []
-        for x, y, z, heading in self.network.spawn_points(_SPAWN_POINT_SPACING):
+        for x, y, z, heading, slope in self.network.spawn_points(_SPAWN_POINT_SPACING):
             location = Vector(*frames.vector_to_carla(x, y, z + _SPAWN_POINT_HEIGHT))
-            points.append(Transform(location, Rotation(yaw=frames.yaw_to_carla(heading))))
+            rotation = Rotation(degrees(atan(slope)), frames.yaw_to_carla(heading))
+            points.append(Transform(location, rotation))
         return points
 
     def ground_below(self, start: Vector, distance: float) -> Vector | None:
         """Point of the road at most ``distance`` below ``start``, None if there is none."""
         x, y, _ = frames.vector_to_ros(*start)
-        place = self.network.project(x, y)
+        place = self.network.project(x, y, z=start.z)
         if place.lane_id == 0:
             return None
         z = self.network.pose(place.road_id, place.s, place.t)[2]

@@ -60,6 +60,16 @@ class LanePoint(NamedTuple):
     heading: float
 
 
+class SpawnPoint(NamedTuple):
+    """A place for a vehicle: point of a lane, driving direction, and dz per metre along it."""
+
+    x: float
+    y: float
+    z: float
+    heading: float
+    slope: float
+
+
 def driving_direction(lane_id: int) -> int:
     """+1 for lanes driven towards larger s (negative ids), -1 for the others."""
     return 1 if lane_id < 0 else -1
@@ -403,7 +413,7 @@ class RoadNetwork:
                 points.append(self.pose(road_id, s, t)[:3])
         return points
 
-    def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[LanePoint]:
+    def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[SpawnPoint]:
         """Poses on all driving lanes outside junctions, road by road, lane by lane.
 
         On roads that are shorter than two margins in their middle.
@@ -418,7 +428,10 @@ class RoadNetwork:
             places = places or [0.5 * road.length]
             ids = sorted({i for section in road.lanes.sections for i in section.lanes})
             points += [
-                self.lane_pose(road.id, lane_id, s)
+                SpawnPoint(
+                    *self.lane_pose(road.id, lane_id, s),
+                    driving_direction(lane_id) * self.slope(road.id, s),
+                )
                 for lane_id in ids
                 for s in places
                 if self._is_spacious(road, lane_id, s)
