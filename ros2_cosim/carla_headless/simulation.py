@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.sensors import sensor_messages
+from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_MAP_CHANGE,
     STATE_NONE,
@@ -76,7 +77,7 @@ class Simulation:
             actor.id,
             actor.parent,
             actor.description,
-            actor.bounding_box,
+            actor.trigger if isinstance(actor, SignActor) else actor.bounding_box,
             bytes((actor.blueprint.semantic_tag,)) if actor.blueprint.semantic_tag else b"",
             self.token(actor.id + _STREAM_OFFSET) if streams else b"",
         )
