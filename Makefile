@@ -3,7 +3,8 @@
 # make setup     make or repair the virtual environment .venv
 # make platoon   the main scenario, every real part in the chain; results in out/platoon
 # make quick     the fast tests, in less than 90 s
-# make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them
+# make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them,
+#                WORKERS=0 runs them in one process, one after the other
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
 # make lock      resolve requirements.lock again (for maintainers; needs uv)
@@ -11,6 +12,10 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# Tests of processes wait for half of their time, so there is one worker more than processors. The
+# tests of one file share what they set up: they stay together.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 LOCK_ARGS ?=
 
 .PHONY: setup platoon quick test lint reference lock clean
@@ -22,10 +27,10 @@ platoon: setup
 	.venv/bin/cosim run config/platoon.yaml --shape ros --out out/platoon
 
 quick: setup
-	.venv/bin/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test: setup
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 lint: setup
 	.venv/bin/ruff check .

@@ -11,7 +11,7 @@ simulated: no session waits for a clock. Checked is that
 - what the master keeps stays within bounds;
 - without faults, a session succeeds.
 
-    python bench/dcp_master_soak.py [--sessions 20000] [--seed 1]
+    python bench/dcp_master_soak.py [--sessions 20000] [--seed 1] [--first 0]
 
 A session that fails tells its number; ``--only N`` repeats it alone.
 """
@@ -23,14 +23,15 @@ import logging
 import random
 import time as wall_time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
+from bench.dcp_engine import Engine, Target
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
@@ -38,15 +39,7 @@ from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import MAX_LOG_ENTRIES, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
-from ros2_cosim.dcp.slave.model import (
-    Input,
-    Output,
-    Parameter,
-    SlaveModel,
-    StepInfo,
-    StructuralParameter,
-)
-from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import LogMode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
@@ -66,33 +59,19 @@ _MAX_TIME_S = 400.0
 """Simulated time of one session: the timeouts of all its calls, one after the other."""
 
 
-class Target(SlaveModel):
-    """All kinds of variables; outputs repeat the inputs."""
-
-    n = StructuralParameter("uint8", start=3)
-    m = StructuralParameter("uint8", start=2, variability="tunable")
-    in_u8 = Input("uint8")
-    in_f64 = Input("float64")
-    in_text = Input("string", max_size=40)
-    in_array = Input("float64", shape=("n",))
-    in_matrix = Input("int32", shape=(2, "m"))
-    out_u8 = Output("uint8")
-    out_f64 = Output("float64")
-    out_text = Output("string")
-    out_array = Output("float64", shape=("n",))
-    out_matrix = Output("int32", shape=(2, "m"))
-    gain = Parameter("float64", start=1.0, variability="tunable")
+class LoggingTarget(Target):
+    """It has something to say."""
 
     def do_step(self, step: StepInfo) -> None:
-        """Copy inputs to outputs; now and then write a log entry."""
-        self.outputs[:] = self.inputs
+        """Copy inputs to outputs, and write a log entry."""
+        super().do_step(step)
         self.log(3, "stepped", step.ticks)
 
 
 @cache
 def _description(heartbeat: Fraction | None) -> SlaveDescription:
     return describe(
-        Target,
+        LoggingTarget,
         op_modes=(OpMode.NRT, OpMode.SRT),
         resolutions=(Fraction(1, 100),),
         heartbeat=heartbeat,
@@ -179,20 +158,14 @@ class Faults:
         return data
 
 
-class Peer:
-    """One slave without sockets: its ``SlaveTransport`` and its ``SlaveHost``."""
+class Peer(Engine):
+    """One slave in the network."""
 
     def __init__(
         self, network: Network, port: int, model: SlaveModel, description: SlaveDescription
     ) -> None:
+        super().__init__(model, description, port, network.options)
         self._network = network
-        self.port = port
-        self.control_ports = {int(protocol): port for protocol in (_TCP, _UDP)}
-        self.slave = Slave(model, description, self, self, network.options)
-
-    def can_listen(self, host: str) -> bool:
-        """Every address is here."""
-        return True
 
     def send(self, peer: Any, data: bytes) -> None:
         """A control PDU to the master."""
@@ -203,28 +176,8 @@ class Peer:
         """A data PDU, to the master or to another slave."""
         self._network.send_data(self.port, target.port, data)
 
-    def listen(self, endpoints: list[Endpoint]) -> None:
-        """Nothing has to be opened."""
-
-    def connect(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint is its own target."""
-        return endpoint
-
-    def close_data(self) -> None:
-        """Nothing was opened."""
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a callback at once."""
-        return function(*arguments)
-
-    def await_input(self, fresh: Callable[[], bool]) -> None:
-        """Nothing more will come."""
-
-    def deregistered(self) -> None:
-        """It goes on."""
-
     def now(self) -> float:
-        """UNIX time in seconds."""
+        """The simulated time."""
         return self._network.time
 
     def monotonic(self) -> float:
@@ -243,6 +196,8 @@ class Network:
         self.under_way: deque[tuple[int, bytes]] = deque()
         self.lost_peers: set[int] = set()
         self.pumps = 0
+        #: PDUs that have reached the master.
+        self.arrived = 0
         self.most_pumps = _MAX_PUMPS
 
     def add(self, model: SlaveModel, description: SlaveDescription) -> int:
@@ -385,6 +340,7 @@ class Sockets:
             if not network.under_way:  # taking one may make the master look for more
                 return
             port, data = network.under_way.popleft()
+            network.arrived += 1
             slave = next((s for s in self._slaves.values() if s.port == port), None)
             if slave is None:
                 continue
@@ -418,10 +374,13 @@ def simulated(network: Network) -> Iterator[None]:
 
 
 class Session:
-    """One life of a master with its slaves, all of it drawn from a seed."""
+    """One life of a master with its slaves.
 
-    def __init__(self, seed: int) -> None:
-        rng = self._rng = random.Random(seed)
+    :param rng: decides about everything
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
         rate = rng.choice((0.0, 0.001, 0.005, 0.02, 0.1, 0.4))
         self.clean = rate == 0.0
         self._by_data = rng.random() < 0.25
@@ -470,7 +429,7 @@ class Session:
         for number in range(rng.randrange(1, 4)):
             beat = rng.choice((None, Fraction(1), Fraction(60)))
             description = _description(beat)
-            port = self.network.add(Target(), description)
+            port = self.network.add(LoggingTarget(), description)
             protocol = rng.choice((_TCP, _UDP))
             slaves.append(
                 master.add_slave(description, "127.0.0.1", port, name=f"s{number}",
@@ -519,15 +478,29 @@ class Session:
             assert all(slave.state is State.ALIVE for slave in slaves)
 
 
-def soak(sessions: int, seed: int) -> Counter[str]:
-    """Run sessions; how often each way of ending came.
+def session_of(seed: int, number: int) -> Session:
+    """A session by its seed and number."""
+    return Session(random.Random(seed * 1_000_003 + number))
 
+
+class Found(NamedTuple):
+    """How often sessions ended in each way, and how many PDUs have reached the master."""
+
+    ends: Counter[str]
+    pdus: int
+
+
+def soak(sessions: Iterable[int], seed: int) -> Found:
+    """Run sessions.
+
+    :param sessions: their numbers
     :raises SystemExit: one did what it must not; the text says which and what
     """
     logging.getLogger("ros2_cosim.dcp").setLevel(logging.CRITICAL)  # faults are wanted here
     ends: Counter[str] = Counter()
-    for number in range(sessions):
-        session = Session(seed * 1_000_003 + number)
+    pdus = 0
+    for number in sessions:
+        session = session_of(seed, number)
         try:
             ends[session.run()] += 1
         except Exception as error:
@@ -535,7 +508,8 @@ def soak(sessions: int, seed: int) -> Counter[str]:
                 f"session {number} of seed {seed}, in {session.phase}: "
                 f"{type(error).__name__}: {error}"
             ) from error
-    return ends
+        pdus += session.network.arrived
+    return Found(ends, pdus)
 
 
 def main() -> None:
@@ -543,15 +517,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first session")
     parser.add_argument("--only", type=int, help="repeat this session alone")
     chosen = parser.parse_args()
     if chosen.only is not None:
-        print(Session(chosen.seed * 1_000_003 + chosen.only).run())
+        print(session_of(chosen.seed, chosen.only).run())
         return
     began = wall_time.perf_counter()
-    for end, count in sorted(soak(chosen.sessions, chosen.seed).items()):
+    found = soak(range(chosen.first, chosen.first + chosen.sessions), chosen.seed)
+    for end, count in sorted(found.ends.items()):
         print(f"{count:10d}  {end}")
-    print(f"{chosen.sessions} sessions in {wall_time.perf_counter() - began:.1f} s")
+    print(
+        f"{chosen.sessions} sessions, {found.pdus} PDUs to the master in "
+        f"{wall_time.perf_counter() - began:.1f} s"
+    )
 
 
 if __name__ == "__main__":

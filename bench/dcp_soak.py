@@ -19,23 +19,14 @@ import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from bench.dcp_engine import Engine, Target
 from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import (
-    Input,
-    Output,
-    Parameter,
-    SlaveModel,
-    StepInfo,
-    StructuralParameter,
-)
 from ros2_cosim.dcp.slave.server import serve
-from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode, encode_address
 from ros2_cosim.dcp.wire.states import is_transition
@@ -52,29 +43,6 @@ _ANSWER_S = 20.0
 """Longest wait for an answer; only a slave that hangs needs it."""
 
 
-class Target(SlaveModel):
-    """All kinds of variables; outputs repeat the inputs."""
-
-    n = StructuralParameter("uint8", start=3)
-    m = StructuralParameter("uint8", start=2, variability="tunable")
-    in_u8 = Input("uint8")
-    in_f64 = Input("float64")
-    in_text = Input("string", max_size=40)
-    in_array = Input("float64", shape=("n",))
-    in_matrix = Input("int32", shape=(2, "m"))
-    out_u8 = Output("uint8")
-    out_f64 = Output("float64")
-    out_text = Output("string")
-    out_array = Output("float64", shape=("n",))
-    out_matrix = Output("int32", shape=(2, "m"))
-    text = Parameter("string", start="abc", max_size=8)
-    gain = Parameter("float32", start=1.0, variability="tunable")
-
-    def do_step(self, step: StepInfo) -> None:
-        """Copy inputs to outputs."""
-        self.outputs[:] = self.inputs
-
-
 DESCRIPTION = describe(
     Target,
     op_modes=tuple(OpMode),
@@ -83,56 +51,18 @@ DESCRIPTION = describe(
 )
 
 
-class Shadow:
-    """The engine without sockets; what it sends is kept."""
+class Shadow(Engine):
+    """The engine without sockets, beside the slave that has them."""
 
     def __init__(self, port: int) -> None:
-        self.sent: list[bytes] = []
-        self.control_ports = {_TCP: port, _UDP: port}
-        self.slave = Slave(Target(), DESCRIPTION, self, self)
-
-    def ask(self, data: bytes) -> list[bytes]:
-        """Give one PDU to the engine; its answers."""
-        self.sent = []
-        self.slave.receive(data, "master")
-        return self.sent
-
-    def can_listen(self, host: str) -> bool:
-        """Every address will do."""
-        return True
-
-    def send(self, peer: Any, data: bytes) -> None:
-        """Keep an answer."""
-        self.sent.append(data)
-
-    def send_data(self, target: Any, data: bytes) -> None:
-        """Data go nowhere."""
-
-    def listen(self, endpoints: Any) -> None:
-        """Nothing is opened."""
-
-    def connect(self, endpoint: Any) -> None:
-        """Nothing is opened."""
-
-    def close_data(self) -> None:
-        """Nothing is open."""
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a callback here."""
-        return function(*arguments)
-
-    def await_input(self, fresh: Callable[[], bool]) -> None:
-        """Nothing more will come."""
-
-    def deregistered(self) -> None:
-        """The engine goes on."""
+        super().__init__(Target(), DESCRIPTION, port)
 
     def now(self) -> float:
-        """UNIX time."""
+        """That of the slave with sockets."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds."""
+        """That of the slave with sockets."""
         return time.monotonic()
 
 

@@ -43,7 +43,6 @@ SLOW_PLACES = (
     "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
-    "packaging/test_metadata.py::test_python_requirements_are_declared_on_both_sides",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",

@@ -9,6 +9,7 @@ the definition of the result; the conservative engine must give the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from heapq import heappop, heappush
 
 from ros2_cosim.kernel.graph import Graph
@@ -68,10 +69,12 @@ class SequentialScheduler:
                         reader = self.runtimes[connection.target]
                         channel = reader.channels.index(connection)
                         receivers.append(reader.receiver(channel))
-                        if connection.target_port in reader.spec.trigger_ports:
+                        if connection.target_port in reader.spec.event_ports:
                             triggered.append(position[reader.name])
                 routes.append((receivers, triggered))
             self._routes.append(routes)
+        for index, runtime in enumerate(self._ordered):
+            runtime.leave = partial(self._deliver, index, runtime)
         self._agenda: list[tuple[int, int]] = []
         self._scheduled = [FOREVER] * len(self._ordered)
         for index, runtime in enumerate(self._ordered):
@@ -102,16 +105,16 @@ class SequentialScheduler:
             self.now = time
             runtime = self._ordered[index]
             self.active = runtime.name
-            tso = runtime.tso
-            if tso is not None:
+            has_events = runtime.has_events
+            if has_events:
                 # Everything stamped up to now is here, so LBTS is just after now.
-                while tso.determine(time + 1) is not None:
+                while runtime.determine(time + 1) is not None:
                     self._deliver(index, runtime, runtime.activate_data())
             if runtime.next_time == time:
                 self._deliver(index, runtime, runtime.activate_time())
             if runtime.next_time is not None:
                 self._schedule(index, runtime.next_time)
-            if tso is not None and (stamp := tso.next_stamp()) is not None:
+            if has_events and (stamp := runtime.next_stamp()) is not None:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
                 self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"

@@ -143,6 +143,8 @@ class ClockNode:
             self._system.require(control.required)
         self._created = timer()
         self._started = 0
+        #: Wall time [ns] of the run; None: it goes on.
+        self._wall_ns: int | None = None
         self._time = TimeTopics(
             session,
             coordinator,
@@ -208,7 +210,8 @@ class ClockNode:
             limit_ns = max(self._watchdog_ns, _END_NS)
             self._wait_for(lambda: self._readiness.all_reported, TO_REPORT, limit_ns)
             finishing = {*self._readiness.stepping, *self._readiness.observers}
-            self._send_report(wall_ns)
+            self._wall_ns = wall_ns
+            self._send_report()
             self._wait_for(
                 lambda: self._readiness.all_in(State.STOPPED, finishing), TO_STOP, limit_ns
             )
@@ -371,6 +374,8 @@ class ClockNode:
             self._any_paused = self._readiness.any_paused
             self._update(f"the run goes on without {name}")
             self._time.publish_horizon()
+            # Its own report may have reached this process, and not the recorder.
+            self._send_report()
 
     def _wait_for(self, condition: Callable[[], bool], what: str, limit_ns: int) -> None:
         since = self._timer()
@@ -413,7 +418,11 @@ class ClockNode:
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
 
-    def _send_report(self, wall_ns: int) -> None:
+    def _send_report(self) -> None:
+        """Report how the run went, once it is over; again if something changes after that."""
+        wall_ns = self._wall_ns
+        if wall_ns is None:
+            return
         coordinator = self._coordinator
         details: dict[str, object] = {
             "end_ns": coordinator.end,

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output ports of a participant as topics, and the readers that these must have."""
+"""The output ports of a participant as topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from rclpy.node import Node
 
 from ros2_cosim.interfaces.wiring import Wiring
-from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.ros.session import Writer, data_qos
 
@@ -56,54 +53,3 @@ class OutputTopics:
         """Wait until every reader has what was sent."""
         for writer in self.writers:
             writer.flush()
-
-
-class _Expected(NamedTuple):
-    writer: Writer
-    readers: frozenset[str]
-    others: int
-    at_start: bool
-
-
-class ExpectedReaders:
-    """The readers of one participant's topics.
-
-    Those that may connect late are not awaited at the start: what is sent before is kept for
-    them. Nor are those awaited that are gone.
-
-    :param graph: the checked system
-    :param membership: which participants are gone
-    """
-
-    def __init__(self, graph: Graph, membership: MembershipView) -> None:
-        self._late = {name for name, spec in graph.participants.items() if spec.is_late}
-        self._membership = membership
-        self._expected: list[_Expected] = []
-
-    def add(
-        self, writer: Writer, readers: Collection[str], others: int, *, at_start: bool = True
-    ) -> None:
-        """Expect participants, and a number of others (clock, recorder), as readers of a topic.
-
-        :param at_start: nothing may be sent before they are there
-        """
-        self._expected.append(_Expected(writer, frozenset(readers), int(others), at_start))
-
-    def missing(self) -> list[str]:
-        """Topics that have not all the readers that they need before the start."""
-        return [
-            f"{e.writer.topic} ({e.writer.readers} of {self._count(e, self._late)})"
-            for e in self._expected
-            if e.at_start and e.writer.readers < self._count(e, self._late)
-        ]
-
-    def have_all(self) -> bool:
-        """Whether all readers, the late ones too, are there and have what was sent."""
-        none: set[str] = set()
-        return all(e.writer.readers >= self._count(e, none) for e in self._expected) and all(
-            e.writer.flush() for e in self._expected
-        )
-
-    def _count(self, expected: _Expected, late: Collection[str]) -> int:
-        present = expected.readers - self._membership.gone - set(late)
-        return len(present) + expected.others

@@ -32,10 +32,11 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
@@ -99,7 +100,7 @@ class ParticipantNode:
         self._wait_ns = 0
         self._open_step = _OpenStep(timer)
         self._begins_anew = False
-        host = Host(self._wait_in_step, session.wake, session.node)
+        host = Host(self._wait_in_step, session.wake, session.node, self._runtime.send_now)
         self._life = ParticipantLifecycle(
             name,
             model,
@@ -109,6 +110,7 @@ class ParticipantNode:
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
         self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
+        self._runtime.leave = self._outputs.publish
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.
@@ -135,19 +137,21 @@ class ParticipantNode:
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
         graph, name = wiring.graph, self._name
-        readers = ExpectedReaders(graph, self._membership)
+        recorder = {RECORDER} if recorded else set()
+        readers = ExpectedReaders(self._session, graph, self._membership)
         for port, writer in zip(self._spec.outputs, self._outputs.writers, strict=True):
             targets = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
-            readers.add(writer, targets, recorded)
+            readers.add(writer, targets, recorder)
         targets = {
             c.target
             for c in graph.outgoing(name)
             if lookahead.needs_promises(graph, name, c.source_port)
         }
-        readers.add(self._progress.completions, targets, 1 + (self._explicit and recorded))
-        # A participant that leaves early waits for these readers, too: the clock, the recorder.
-        readers.add(self._states.writer, (), 1, at_start=False)
-        readers.add(self._reports, (), 1 + recorded, at_start=False)
+        promised = recorder if self._explicit else set()
+        readers.add(self._progress.completions, targets, {CLOCK, *promised})
+        # A participant that leaves early waits for these readers, too.
+        readers.add(self._states.writer, (), {CLOCK}, at_start=False)
+        readers.add(self._reports, (), {CLOCK, *recorder}, at_start=False)
         return readers
 
     def run(self) -> bool:
@@ -213,7 +217,7 @@ class ParticipantNode:
         found = False
         life = self._life
         while True:
-            found = found or not self._readers.missing()
+            found = found or self._readers.may_start()
             life.follow(self._system.state, connected=found)
             if life.state is State.RUNNING:
                 return

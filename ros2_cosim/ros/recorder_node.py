@@ -28,14 +28,13 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import ChannelReader, Decode
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
-NAME = "recorder"
-CLOCK = "clock"
 _POLL_S = 0.1
 
 
@@ -89,17 +88,19 @@ class RecorderNode:
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
         self._outputs: dict[str, dict[str, Channel]] = {}
-        #: (channel, how many messages its writer has sent), of the writers that have reported.
-        self._sent: list[tuple[Channel, int]] = []
+        #: Of the writers that have reported: (channel, how many messages it has sent).
+        self._sent: dict[str, list[tuple[Channel, int]]] = {}
         reader = ChannelReader(session, wiring, self._membership)
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
             self._outputs.setdefault(name, {})[port] = channel
             reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
-        self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
-        self._states = ParticipantStateTopic(session, NAME)
-        self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
+        self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)
+        self._readers = ExpectedReaders(session, graph, self._membership)
+        self._readers.add(self._progress.completions, (), {CLOCK})
+        self._states = ParticipantStateTopic(session, RECORDER)
+        self._life = ParticipantLifecycle(RECORDER, Onlooker(), on_change=self._states.changed)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
@@ -113,11 +114,12 @@ class RecorderNode:
         :raises Cancelled: the process was asked to end
         """
         self._life.create()
+        found = False
         while self._life.state is not State.RUNNING:
             self._session.wait(0.02)
             self._check()
-            connected = self._progress.completions.readers >= 1
-            self._life.follow(self._system.state, connected=connected)
+            found = found or self._readers.may_start()
+            self._life.follow(self._system.state, connected=found)
         self._standstill.advanced()
         reached = NEVER
         while True:
@@ -127,7 +129,7 @@ class RecorderNode:
                 reached = bound
                 self._standstill.advanced()
             if self._progress.is_news(bound, self._horizon, self._end):
-                self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
+                self._progress.report(Completion(RECORDER, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
@@ -157,9 +159,17 @@ class RecorderNode:
         The bound does not tell that: the last activations may send messages stamped at or after
         the end of the run.
         """
-        return self.reports.keys() >= self._expected and all(
-            channel.has_all(sent) for channel, sent in self._sent
-        )
+        return self.reports.keys() >= self._expected and not self._late()
+
+    def _late(self) -> list[str]:
+        """Ports whose last messages are not here; what is gone with its writer will never be."""
+        return [
+            channel.name
+            for name, channels in self._sent.items()
+            if name not in self._membership.gone
+            for channel, sent in channels
+            if not channel.has_all(sent)
+        ]
 
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
@@ -178,8 +188,7 @@ class RecorderNode:
         if bound >= self._end and (missing := sorted(self._expected - self.reports.keys())):
             return f"waits for the reports of {', '.join(missing)}"
         if bound >= self._end:
-            late = [channel.name for channel, sent in self._sent if not channel.has_all(sent)]
-            return f"waits for the last data of {', '.join(late)}"
+            return f"waits for the last data of {', '.join(self._late())}"
         late = [c.name for c in self._channels if c.promise == bound]
         return f"waits for data of {', '.join(late)} (promised up to {format_ns(max(bound, 0))})"
 
@@ -194,7 +203,7 @@ class RecorderNode:
         sink, counts = self._sink, self._counts
 
         def take(sample: Sample) -> None:
-            channel.push(sample, NAME, counts)
+            channel.push(sample, RECORDER, counts)
             sink.write(topic.name, sample.stamp, sample.seq, sample.value)
 
         return take
@@ -220,8 +229,9 @@ class RecorderNode:
             outputs = self._outputs[report.participant]
             if not isinstance(sent, dict) or not sent.keys() >= outputs.keys():
                 raise ForeignMessageError(f"report of '{report.participant}' lacks 'sent'")
-            for port, channel in outputs.items():
-                self._sent.append((channel, sent[port]))
+            self._sent[report.participant] = [
+                (channel, sent[port]) for port, channel in outputs.items()
+            ]
         self.reports[report.participant] = report
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:

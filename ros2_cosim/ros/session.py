@@ -23,13 +23,22 @@ from typing import Any, ParamSpec, Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
+from rclpy.duration import Duration, Infinite
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    LivelinessPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
@@ -70,6 +79,10 @@ def data_qos(*, latched: bool = False) -> QoSProfile:
         depth=HISTORY_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE,
         durability=durability,
+        # The defaults in so many words: as other profiles tell them, which this one is compared to.
+        deadline=Infinite,
+        liveliness=LivelinessPolicy.AUTOMATIC,
+        liveliness_lease_duration=Infinite,
     )
 
 
@@ -135,6 +148,8 @@ class Writer:
     ) -> None:
         self.topic = topic
         self._sealer = sealer
+        self._node = node
+        self._qos = qos
         self._publisher = node.create_publisher(
             message_class(codec.type_name), topics.edge(topic, codec), qos
         )
@@ -171,6 +186,20 @@ class Writer:
     def readers(self) -> int:
         """Subscriptions that this writer has found."""
         return int(self._publisher.get_subscription_count())
+
+    def reader_nodes(self) -> list[str]:
+        """The node of each subscription that this writer can serve and that is known in the system.
+
+        Full names; empty: of this subscription the node is not known yet.
+        """
+        found = self._node.get_subscriptions_info_by_topic(self._publisher.topic_name)
+        return [_node_of(info) for info in found if self._serves(info)]
+
+    def _serves(self, reader: TopicEndpointInfo) -> bool:
+        if reader.topic_type != self._codec.type_name:
+            return False
+        fits, _ = qos_check_compatible(self._qos, reader.qos_profile)
+        return fits != QoSCompatibility.ERROR
 
 
 class ClockWriter:
@@ -299,7 +328,7 @@ class Session:
         its node has its name whatever that of the process is
     :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
         those of a run do without, which makes the start of a large run quicker
-    :param middleware: what it stands on
+    :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
     def __init__(
@@ -309,11 +338,12 @@ class Session:
         *,
         host: Session | None = None,
         standard: bool = False,
-        middleware: Middleware = ROS,
+        middleware: Middleware | None = None,
     ) -> None:
-        self._middleware = middleware
+        inherited = host._middleware if host else ROS
+        self._middleware: Middleware = middleware or inherited
         #: Monotonic wall clock [ns].
-        self.timer: Callable[[], int] = middleware.now
+        self.timer: Callable[[], int] = self._middleware.now
         #: How often this process has taken part in the run before.
         self.repetition: int = host.repetition if host else 0
         #: The signal that asked the process to end.
@@ -325,11 +355,11 @@ class Session:
         self._secret = secret_of()
         self._refused: dict[str, int] = {}
         if host is None:
-            middleware.begin(arguments, self.stop)
-        self.node = middleware.make_node(
+            self._middleware.begin(arguments, self.stop)
+        self.node = self._middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._executor = middleware.make_executor(self.node)
+        self._executor = self._middleware.make_executor(self.node)
         self._further: list[Node] = []
 
     def parameter(self, name: str, default: Any) -> Any:
@@ -409,12 +439,7 @@ class Session:
         count = self._refused[topic] = self._refused.get(topic, 0) + 1
         if count not in _TOLD:
             return
-        publishers = {
-            _UNNAMED
-            if "UNKNOWN" in info.node_name
-            else f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-            for info in self.node.get_publishers_info_by_topic(topic)
-        }
+        publishers = {name or _UNNAMED for name in self.publishing_nodes(topic)}
         print(
             f"{self.node.get_name()}: {topic}: refused a message ({count} so far): {fault}; "
             f"publishers there: {', '.join(sorted(publishers)) or 'none that is still known'}",
@@ -438,6 +463,10 @@ class Session:
     def writers(self, topic: str) -> int:
         """Publishers of a topic that are known to be there."""
         return int(self.node.count_publishers(topic))
+
+    def publishing_nodes(self, topic: str) -> set[str]:
+        """Full names of the nodes that are known to publish a topic; empty: not known yet."""
+        return {_node_of(info) for info in self.node.get_publishers_info_by_topic(topic)}
 
     def wait(self, seconds: float) -> None:
         """Handle what arrives, for at most ``seconds``; returns after each event.
@@ -548,6 +577,13 @@ class _Teardown:
 
 
 _TEARDOWN = _Teardown()
+
+
+def _node_of(endpoint: TopicEndpointInfo) -> str:
+    """The full name of an endpoint's node; empty while it is not known."""
+    if "UNKNOWN" in endpoint.node_name:
+        return ""
+    return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"
 
 
 def _nothing() -> None:

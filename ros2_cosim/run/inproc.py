@@ -17,6 +17,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
+from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
     Answer,
@@ -106,7 +107,12 @@ class InprocRun:
             observer=self._observe if record or watch else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
-        self._lifecycles = LifecycleGroup(self._behaviours, operations=operations)
+        runtimes = self._scheduler.runtimes
+        self._lifecycles = LifecycleGroup(
+            self._behaviours,
+            operations=operations,
+            host=lambda name: local_host(runtimes[name].send_now),
+        )
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )

@@ -128,7 +128,8 @@ def adapted_participant(scenario: Scenario, name: str) -> AdaptedParticipant:
     return AdaptedParticipant(
         name=name,
         period_ns=settings.period,
-        is_triggered=settings.activation is not None,
+        is_triggered=settings.activation is not None
+        or any(port.handled for port in settings.inputs.values()),
         dynamic_step=settings.dynamic_step,
         outputs={port: (o.schedule, o.type) for port, o in settings.outputs.items()},
         inputs={port: i.estimate for port, i in settings.inputs.items()},
@@ -157,7 +158,14 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             lambda port: _record_of(scenario, name, port),
         ),
         inputs=tuple(
-            InputPort(port, i.delayed, i.unfed, i.unsynchronised is not None)
+            InputPort(
+                port,
+                i.delayed,
+                i.unfed,
+                i.unsynchronised is not None,
+                i.handled,
+                i.service or "",
+            )
             for port, i in settings.inputs.items()
         ),
         outputs=tuple(

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
@@ -135,6 +136,12 @@ class FreeRunning:
         end_ns: int = FOREVER,
         timer: Callable[[], int] | None = None,
     ) -> None:
+        handled = sorted(graph.participants[name].handled_ports)
+        if handled:
+            raise ConfigurationError(
+                f"participant '{name}': input '{handled[0]}' is handled, each message at its "
+                "stamp; without synchronisation allowed are triggering and latched inputs"
+            )
         self.counts = FreeRunningCounts()
         self.runtime = _FreeRuntime(graph, name, model, timer, self.counts)
         self.end_ns = end_ns

@@ -28,7 +28,7 @@ def test_a_live_slave_survives_fuzzing_and_answers_as_the_engine() -> None:
 
 def test_a_master_survives_slaves_that_send_anything() -> None:
     """Its calls return or say what is wrong, and without faults every session succeeds."""
-    ends = soak_master(sessions=400, seed=7)
+    ends = soak_master(range(400), seed=7).ends
     assert 100 < ends["complete"] < 350
     phases = {end.split(" in ")[1] for end in ends if end != "complete"}
     assert {"configure", "initialise", "do_step"} <= phases
@@ -39,11 +39,11 @@ def test_the_soak_finds_a_master_that_breaks_or_never_ends(monkeypatch: pytest.M
     with monkeypatch.context() as planted:
         planted.setattr("ros2_cosim.dcp.master.remote.STATES", {})
         with pytest.raises(SystemExit, match="session"):
-            soak_master(sessions=50, seed=7)
+            soak_master(range(50), seed=7)
     with monkeypatch.context() as planted:
         planted.setattr(Requests, "_timeout", lambda *ignored: None)
         with pytest.raises(SystemExit, match="session"):
-            soak_master(sessions=50, seed=7)
+            soak_master(range(50), seed=7)
 
 
 def test_a_run_over_a_network_that_loses_differs_by_what_was_lost() -> None:

@@ -100,7 +100,7 @@ def example(page: str, name: str) -> str:
 
 
 #: Commands with subcommands.
-GROUPS = ("dcp", "vds")
+GROUPS = ("dcp", "fmu", "vds")
 
 
 def sub_options(group: str, name: str) -> set[str]:
