@@ -16,7 +16,7 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.kernel.exactmath import degrees, sincos
 from ros2_cosim.models import frames
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
     SEDAN,
     RoadVehicle,
@@ -172,10 +172,14 @@ class VehicleBody:
         """Angle of the front wheels, positive to the right."""
         return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
 
+    def place_on_road(self) -> RoadPosition:
+        """Where on the road the vehicle is."""
+        return self._on_road.position
+
     def speed_limit_kmh(self) -> float:
         """Speed limit of the road below [km/h]."""
         place = self._on_road.position
-        limit = self._network.speed_limit(place.road_id, place.s)
+        limit = self._network.speed_limit(place.road_id, place.s, place.lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
 
     def _hold(self) -> None:
