@@ -104,13 +104,12 @@ def run_master(duration: str, transport: str) -> None:
         reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
     finally:
         for behaviour in behaviours.values():
-            close = getattr(behaviour, "close", None)
-            if close:
-                close()
+            behaviour.close()
+    figures = behaviours["world"].report().figures
     facts = RunFacts("inproc", end, "end", time.perf_counter_ns() - began, 0)
     with tempfile.TemporaryDirectory() as directory:
         summary = write_results(Path(directory), scenario, reports, facts)
-    print(f"{summary.trace_sha256} {summary.wall_time_s:.1f} {behaviours['world'].figures()}")
+    print(f"{summary.trace_sha256} {summary.wall_time_s:.1f} {figures}")
 
 
 # -- between the hosts -----------------------------------------------------------------------

@@ -14,6 +14,7 @@ lock of its own. An extra that is there stays there, in an environment made anew
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import json
@@ -37,6 +38,7 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "setup-stamp.json"
 LOG = VENV / "setup.log"
 BUILD_TREE = VENV / "build"
+COMPILED = VENV / "lib" / "ros2_cosim_compiled"
 SHARE = VENV / "share" / "ros2_cosim"
 LOCK = ROOT / "requirements.lock"
 EXTRA_LOCKS = {p.stem.split("-", 1)[1]: p for p in sorted(ROOT.glob("requirements-*.lock"))}
@@ -257,6 +259,22 @@ def make_byte_code() -> None:
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
 
 
+def compile_modules() -> None:
+    """Compile the hot modules, if they are not compiled in their present form.
+
+    Without the compiled form everything runs as Python with the same results, so that a failure
+    is only said.
+    """
+    command = [venv_python(), str(ROOT / "buildtools" / "compile_modules.py")]
+    if subprocess.run([*command, "--check"], cwd=ROOT, env=environment()).returncode == 0:
+        return
+    try:
+        run_logged("compiling the hot modules", [*command, str(BUILD_TREE / "compiled")])
+    except SetUpError as error:
+        reason = str(error).splitlines()[-2:][0]
+        print(f"Not compiled, pure Python will run: {reason} (see {LOG.relative_to(ROOT)})")
+
+
 def link_data() -> None:
     """Let the ROS prefix show the launch files and configuration of the checkout.
 
@@ -304,7 +322,7 @@ def find_fault() -> str | None:
 
 def write_stamp(environment_digest: str, package_digest: str, extras: dict[str, str]) -> None:
     """Declare the set-up finished; must come last."""
-    passing = [BUILD_TREE, LOG, *(SHARE / name for name in LINKED_DATA)]
+    passing = [BUILD_TREE, COMPILED, LOG, *(SHARE / name for name in LINKED_DATA)]
     prefixes = tuple(str(path.relative_to(VENV)) for path in passing)
     stamp = {
         "environment": environment_digest,
@@ -330,10 +348,11 @@ def exclusive() -> Iterator[None]:
         os.close(descriptor)
 
 
-def set_up(extras: str = "") -> None:
+def set_up(extras: str, *, keep_compiled: bool = False) -> None:
     """Bring ``.venv`` into the state that the checkout asks for.
 
     :param extras: names of extras that are to be there, besides those that are, or ``all``
+    :param keep_compiled: compile the hot modules only if there are no compiled ones
     :raises SetUpError: if that is impossible; the environment then has no stamp.
     """
     problem = unsuitable_platform(ROOT)
@@ -357,6 +376,8 @@ def set_up(extras: str = "") -> None:
             reason = find_fault()
             if reason is None:
                 link_data()
+                if not (keep_compiled and COMPILED.exists()):
+                    compile_modules()
                 print("The set-up in .venv is up to date.")
                 return
     STAMP.unlink(missing_ok=True)
@@ -372,6 +393,8 @@ def set_up(extras: str = "") -> None:
             print("Updating .venv: what the package is built from changed.", flush=True)
         install_package()
     link_data()
+    if not (keep_compiled and COMPILED.exists()):
+        compile_modules()
     if reason is not None:
         make_byte_code()
     fault = find_fault()
@@ -382,19 +405,24 @@ def set_up(extras: str = "") -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line: ``--extras NAMES``, or ``--missing-packages`` to list them.
-
-    :returns: the exit status
-    """
-    if arguments == ["--missing-packages"]:
+    """Run the command line and return the status."""
+    parser = argparse.ArgumentParser(prog="set_up.py", description="Make or repair .venv.")
+    parser.add_argument("--extras", default="", help="names of extras to add, or all")
+    parser.add_argument(
+        "--keep-compiled",
+        action="store_true",
+        help="leave compiled modules that are there as they are, for what follows an edit",
+    )
+    parser.add_argument(
+        "--missing-packages", action="store_true", help="list them, and do nothing else"
+    )
+    options = parser.parse_args(arguments)
+    if options.missing_packages:
         print(" ".join(sorted(missing_packages())))
         return 0
-    if arguments and (len(arguments) != 2 or arguments[0] != "--extras"):
-        print("usage: set_up.py [--missing-packages | --extras NAMES]", file=sys.stderr)
-        return 2
     try:
         with exclusive():
-            set_up(*arguments[1:])
+            set_up(options.extras, keep_compiled=options.keep_compiled)
     except SetUpError as error:
         print(f"set-up failed: {error}", file=sys.stderr)
         return 1

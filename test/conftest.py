@@ -29,6 +29,7 @@ SLOW_PLACES = (
     "tutorials",
     "carla_bridge/test_client_world.py",
     "carla_headless/test_client.py",
+    "carla_headless/test_client_town.py",
     "carla_headless/test_garbage.py",
     "carla_headless/test_server_process.py",
     "carla_headless/test_slow_reader.py",
@@ -42,7 +43,6 @@ SLOW_PLACES = (
     "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
-    "packaging/test_metadata.py::test_python_requirements_are_declared_on_both_sides",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",

@@ -87,6 +87,8 @@ def _places(network: RoadNetwork, parameters: SceneParameters) -> list[_Place]:
     }
     places = []
     for road in sorted(network.roads):
+        if network.roads[road].junction is not None:
+            continue
         length = network.length(road)
         count = int((length - 2.0 * _MARGIN) / SPACING) + 1 if length > 2.0 * _MARGIN else 0
         for index in range(count):

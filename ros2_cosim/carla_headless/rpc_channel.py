@@ -22,7 +22,7 @@ _RESPONSE = 1
 
 
 class RpcRequest(NamedTuple):
-    """One remote call; an ``asynchronous`` one gets no answer."""
+    """One remote call; the caller of an ``asynchronous`` one ignores what the answer says."""
 
     id: int
     method: str

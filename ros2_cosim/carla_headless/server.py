@@ -69,8 +69,9 @@ class _RpcClient:
         except Exception as error:  # a fault of this server must not end the world of all clients
             _logger.exception("fault in '%s'", request.method)
             answer = encode_error(request.id, f"fault in the server: {error!r}")
-        if not request.asynchronous:
-            self.connection.send(answer)
+        # A client keeps a record of each call until its answer comes, also of an asynchronous one,
+        # whose answer it then ignores: without answers its memory would grow with every call.
+        self.connection.send(answer)
 
     def _closed(self) -> None:
         if self.connection.overrun:

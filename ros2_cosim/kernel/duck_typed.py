@@ -143,11 +143,18 @@ class DuckTyped(Model):
         if self.sets_stop_reason:
             self._made.stop_reason = None
 
-    def answer_service(self, name: str, request: Any) -> Any:
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        """Pass on, to an object that handles messages."""
+        if "handle_message" in self._bound:
+            found: Mapping[str, Any] = self._call("handle_message", port, step)
+            return found
+        return super().handle_message(port, step)
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
         """Pass on, to an object that answers services."""
         if "answer_service" in self._bound:
-            return self._call("answer_service", name, request)
-        return super().answer_service(name, request)
+            return self._call("answer_service", name, request, step)
+        return super().answer_service(name, request, step)
 
     def save_state(self) -> Any:
         """Pass on."""

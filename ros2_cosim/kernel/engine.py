@@ -9,7 +9,7 @@ promises in, calls :meth:`Engine.advance`, and sends on what comes out.
 Decision, in words (``lbts`` of a port is the smallest promise of its connections):
 
 1. data: alpha over the queued samples stamped before the smallest lbts of the triggering
-   ports gives the data activation ta, if any;
+   ports gives the data activation ta, if any; so does the oldest message to be handled;
 2. time: the next multiple of the period gives tt. It may run only when no data activation
    at or before tt can still appear, that is when the triggering lbts is beyond tt;
 3. the earlier one (data first at equal times) is the candidate c. It may run when every
@@ -61,7 +61,7 @@ class Engine:
         self._delayed: list[Channel] = []
         for connection, channel in zip(runtime.channels, self.channels, strict=True):
             port = connection.target_port
-            if port in runtime.spec.trigger_ports:
+            if port in runtime.spec.event_ports:
                 self._trigger.append(channel)
             elif graph.input(runtime.name, port).delayed:
                 self._delayed.append(channel)
@@ -118,9 +118,9 @@ class Engine:
         """No further activation happens before this time."""
         runtime = self.runtime
         candidate = runtime.next_time if runtime.next_time is not None else FOREVER
-        if runtime.tso is not None:
+        if runtime.has_events:
             lbts = self.trigger_lbts()
-            ready = runtime.tso.determine(lbts)
+            ready = runtime.determine(lbts)
             candidate = min(candidate, lbts if ready is None else ready)
         candidate = max(candidate, self.last_time, runtime.spec.enter_ns)
         return candidate if candidate < runtime.spec.leave_ns else FOREVER
@@ -164,10 +164,10 @@ class Engine:
         """(time of the next activation, whether it is data-triggered), None if unknown."""
         runtime = self.runtime
         time = runtime.next_time
-        if runtime.tso is None:
+        if not runtime.has_events:
             return time, False
         lbts = self.trigger_lbts()
-        ready = runtime.tso.determine(lbts)
+        ready = runtime.determine(lbts)
         if ready is not None and (time is None or ready <= time):
             return ready, True
         if time is not None and lbts > time:

@@ -51,13 +51,18 @@ class InputPort:
     (zero-order hold): an activation at t reads the newest value stamped <= t, or < t if
     the port is ``delayed``. A port that nothing writes to is an error unless it is declared
     ``unfed``: what would feed it has been left out on purpose. An ``unsynchronised`` port has
-    none either: it shows what arrives from outside of the simulated time.
+    none either: it shows what arrives from outside of the simulated time. Each message of a
+    ``handled`` port is an activation of its own, at its stamp; with ``service`` it is a request
+    to that service of the participant, and the answer goes out on the output port of the same
+    name.
     """
 
     name: str
     delayed: bool = False
     unfed: bool = False
     unsynchronised: bool = False
+    handled: bool = False
+    service: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,10 @@ class ParticipantSpec:
 
     def __post_init__(self) -> None:
         label = f"participant '{self.name}'"
-        if self.period_ns is None and self.activation is None:
+        if self.period_ns is None and not self.event_ports:
             raise ConfigurationError(
-                f"{label} has neither a period nor an activation; it would never run"
+                f"{label} has neither a period nor an activation nor a handled input; it would "
+                "never run"
             )
         if self.period_ns is not None and self.period_ns <= 0:
             raise ConfigurationError(f"{label}: period is {self.period_ns} ns; it must be positive")
@@ -146,6 +152,7 @@ class ParticipantSpec:
                 f"{', '.join(sorted(known)) or 'none'}"
             )
         for input_port in self.inputs:
+            self._check_handled(input_port, label)
             if input_port.unsynchronised and (
                 input_port.delayed or input_port.name in self.trigger_ports
             ):
@@ -163,6 +170,34 @@ class ParticipantSpec:
     def trigger_ports(self) -> frozenset[str]:
         """The ports that the activation function looks at."""
         return self.activation.ports if self.activation else frozenset()
+
+    @property
+    def handled_ports(self) -> frozenset[str]:
+        """The ports on which each message is an activation of its own."""
+        return frozenset(port.name for port in self.inputs if port.handled)
+
+    @property
+    def event_ports(self) -> frozenset[str]:
+        """All ports whose messages can activate it."""
+        return self.trigger_ports | self.handled_ports
+
+    def _check_handled(self, port: InputPort, label: str) -> None:
+        """Refuse a handled port that is something else, too, or cannot be answered."""
+        if port.handled and (
+            port.delayed or port.unsynchronised or port.name in self.trigger_ports
+        ):
+            raise ConfigurationError(
+                f"{label}: port '{port.name}' is handled, each message at its stamp; it can be "
+                "neither delayed nor unsynchronised nor part of the activation"
+            )
+        if not port.service:
+            return
+        answers = {output.name: output.schedule for output in self.outputs}
+        if not port.handled or answers.get(port.name) != "sparse":
+            raise ConfigurationError(
+                f"{label}: port '{port.name}' takes requests to service '{port.service}'; it must "
+                "be handled, and the answers need a sparse output port of the same name"
+            )
 
     @property
     def first_time(self) -> int | None:
@@ -186,7 +221,7 @@ class ParticipantSpec:
         """Whether it can be activated before it leaves if it enters at this time [ns]."""
         if enter_ns >= self.leave_ns:
             return False
-        return self.activation is not None or self.first_periodic(enter_ns) is not None
+        return bool(self.event_ports) or self.first_periodic(enter_ns) is not None
 
     def describe_membership(self) -> list[str]:
         """In words, when it takes part; nothing for one that is required from start to end."""
@@ -356,8 +391,8 @@ class Graph:
                         f"connection {connection}: there is no participant '{end}'; "
                         f"participants are {', '.join(sorted(self.participants))}"
                     )
-                names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
-                if port not in names:
+                if (end, port) not in (self._outputs if kind == "output" else self._inputs):
+                    names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
                     raise ConfigurationError(
                         f"connection {connection}: participant '{end}' has no {kind} port "
                         f"'{port}'; it has {', '.join(names) or 'none'}"
@@ -425,9 +460,7 @@ class Graph:
             more = {
                 name
                 for name, spec in self.participants.items()
-                if name not in runs
-                and spec.activation is not None
-                and spec.activation.can_hold(self._fed_ports(name, runs))
+                if name not in runs and _can_be_activated(spec, self._fed_ports(name, runs))
             }
             if not more:
                 break
@@ -450,7 +483,7 @@ class Graph:
         path = [min(dead)]
         edges: list[str] = []
         while True:
-            triggers = self.participants[path[-1]].trigger_ports
+            triggers = self.participants[path[-1]].event_ports
             connection = min(
                 (
                     c
@@ -468,6 +501,13 @@ class Graph:
             f"participants that can never run: {', '.join(sorted(dead))}; {', '.join(edges)}. "
             "One of them needs a period, or a trigger from a participant that runs"
         )
+
+
+def _can_be_activated(spec: ParticipantSpec, fed: frozenset[str]) -> bool:
+    """Whether messages on these ports can activate a participant."""
+    if spec.handled_ports & fed:
+        return True
+    return spec.activation is not None and spec.activation.can_hold(fed)
 
 
 _Item = TypeVar("_Item", bound=Hashable)

@@ -7,13 +7,30 @@ comes. Such a reader needs no explicit promise (null message) of its writer.
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ros2_cosim.kernel.graph import Connection, Graph, ParticipantSpec
 from ros2_cosim.kernel.time import FOREVER, saturating_add
 
-#: Graph -> participant -> lower bound of its first activation [ns]; a graph never changes.
-_FIRST_ACTIVATIONS: WeakKeyDictionary[Graph, dict[str, int]] = WeakKeyDictionary()
+
+class _First(NamedTuple):
+    """Lower bounds [ns] of the first activation of a participant.
+
+    ``regular``: by its period or its activation function, where it sends on every port;
+    ``any``: also by a message that it handles, where it may send on sparse ports only.
+    """
+
+    regular: int
+    any: int
+
+    def of(self, schedule: str) -> int:
+        """That of an activation which may send on a port."""
+        return self.any if schedule == "sparse" else self.regular
+
+
+#: Graph -> participant -> its first activation; a graph never changes.
+_FIRST_ACTIVATIONS: WeakKeyDictionary[Graph, dict[str, _First]] = WeakKeyDictionary()
 
 
 def separation(graph: Graph, participant: str, port: str) -> int | None:
@@ -41,7 +58,8 @@ def first_stamp(graph: Graph, participant: str, port: str) -> int:
     first = _FIRST_ACTIVATIONS.get(graph)
     if first is None:
         first = _FIRST_ACTIVATIONS[graph] = _first_activations(graph)
-    return saturating_add(first[participant], graph.output(participant, port).latency.minimum_ns)
+    output = graph.output(participant, port)
+    return saturating_add(first[participant].of(output.schedule), output.latency.minimum_ns)
 
 
 def silent_from(graph: Graph, participant: str, port: str) -> int:
@@ -74,25 +92,34 @@ def _separation(graph: Graph, participant: str, port: str, visited: frozenset[st
     return None if inherited is None else inherited * samples
 
 
-def _first_activations(graph: Graph) -> dict[str, int]:
+def _first_activations(graph: Graph) -> dict[str, _First]:
     """Lower bounds of the first activations: shortest paths from the periodic participants.
 
     They are exact wherever a port of the participant has a separation.
     """
-    first: dict[str, int] = {}
+    first: dict[str, _First] = {}
     for name, spec in graph.participants.items():
-        time = spec.first_time
-        first[name] = FOREVER if time is None else time
+        time = FOREVER if spec.first_time is None else spec.first_time
+        first[name] = _First(time, time)
     changed = True
     while changed:
         changed = False
         for name, spec in graph.participants.items():
             for connection in graph.incoming(name):
-                if connection.target_port not in spec.trigger_ports:
+                if connection.target_port not in spec.event_ports:
                     continue
-                stamp = _first_trigger(graph, spec, connection, first[connection.source])
-                if stamp < min(first[name], spec.leave_ns):
-                    first[name] = stamp
+                output = graph.output(connection.source, connection.source_port)
+                starts = first[connection.source].of(output.schedule)
+                stamp = _first_trigger(graph, spec, connection, starts)
+                regular, earliest = first[name]
+                if connection.target_port in spec.trigger_ports and stamp < spec.leave_ns:
+                    regular = min(regular, stamp)
+                if stamp < spec.leave_ns:
+                    earliest = min(earliest, stamp)
+                if spec.dynamic_step:  # a message that it handles may bring a step about
+                    regular = earliest
+                if (regular, earliest) != first[name]:
+                    first[name] = _First(regular, earliest)
                     changed = True
     return first
 
@@ -113,6 +140,8 @@ def _first_trigger(
 
 def _lead_in(graph: Graph, spec: ParticipantSpec, connection: Connection, distance: int) -> int:
     """How long an every-n-th participant counts before its first activation."""
+    if connection.target_port not in spec.trigger_ports:
+        return 0
     writers = _writers(graph, connection.target, connection.target_port)
     if spec.activation is None or len(spec.trigger_ports) > 1 or len(writers) > 1:
         return 0

@@ -71,13 +71,14 @@ class Port:
 
 @dataclass(frozen=True)
 class Service:
-    """One declared service of a model: requests that it answers between two activations.
+    """One declared service of a model: requests that it answers, each at its stamp.
 
-    ``type`` is the service type (``package/srv/Name``).
+    ``request`` and ``answer`` are message types (``package/msg/Name``).
     """
 
     name: str
-    type: str
+    request: str
+    answer: str
     description: str = ""
 
 
@@ -343,9 +344,26 @@ class Model(ABC):
     def reset(self) -> None:
         """Forget everything, for a run that begins anew in the same process."""
 
-    def answer_service(self, name: str, request: Any) -> Any:
-        """Answer a request to one of ``offered_services``; comes between two activations.
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        """Handle one message of a handled input port; an activation of its own at its stamp.
 
+        The answers to a call arrive in this way, on the port of the call's name.
+
+        :param step: ``samples[port]`` has the message alone, ``latest`` all inputs at that time
+        :returns: sparse output port -> record; a call's name -> request
+        :raises ConfigurationError: the model handles no messages
+        """
+        raise ConfigurationError(
+            f"found a message to be handled on port '{port}'; the model has no method "
+            "handle_message(port, step)"
+        )
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
+        """Answer a request to a service, at its stamp; exactly once.
+
+        :param name: of the service
+        :param step: the time, and all inputs at that time
+        :returns: the answer
         :raises ConfigurationError: it offers no such service
         """
         offered = ", ".join(service.name for service in self.offered_services) or "none"
@@ -459,9 +477,13 @@ class Wrapper(Model):
         """Pass on."""
         self._inner.reset()
 
-    def answer_service(self, name: str, request: Any) -> Any:
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
         """Pass on."""
-        return self._inner.answer_service(name, request)
+        return self._inner.handle_message(port, step)
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
+        """Pass on."""
+        return self._inner.answer_service(name, request, step)
 
     def save_state(self) -> Any:
         """What the inner model saves."""

@@ -16,8 +16,8 @@ class Step(NamedTuple):
     """One activation of a participant.
 
     ``time`` is the activation time in integer nanoseconds. ``samples`` holds, for each
-    data-triggering input port, the samples delivered by this activation (oldest first,
-    possibly none). ``latest`` holds, for every input port, the newest sample visible at
+    data-triggering or handled input port, the samples delivered by this activation (oldest
+    first, possibly none). ``latest`` holds, for every input port, the newest sample visible at
     ``time``, or None if there has been none yet.
     """
 
@@ -31,11 +31,15 @@ class Host(NamedTuple):
 
     ``wait(seconds)`` handles what arrives, for at most so long; ``wake()`` ends such a wait and
     may be called by any thread; ``node`` is the participant's rclpy node, None without ROS.
+    ``send(port, record)`` sends at once, within an activation and on its thread, as
+    :meth:`~.runtime.ParticipantRuntime.send_now` says; None where messages of an activation can
+    only leave together.
     """
 
     wait: Callable[[float], None]
     wake: Callable[[], None]
     node: Any = None
+    send: Callable[[str, Any], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ros2_cosim.kernel.activation import any_of
 from ros2_cosim.kernel.errors import Aborted, Cancelled, ParticipantError
 from ros2_cosim.kernel.graph import Connection, Graph, OutputPort
 from ros2_cosim.kernel.model import Model
@@ -27,12 +28,14 @@ Output = tuple[int, Sample, bytes]
 
 
 class LatchedChannel:
-    """Zero-order hold over the samples of one connection."""
+    """Zero-order hold over the samples of one output port.
 
-    __slots__ = ("_current", "_pending", "delayed", "index", "push")
+    Several readers may share one if what they read as time never decreases among them.
+    """
 
-    def __init__(self, index: int, delayed: bool) -> None:
-        self.index = index
+    __slots__ = ("_current", "_pending", "delayed", "push")
+
+    def __init__(self, delayed: bool) -> None:
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
@@ -73,6 +76,8 @@ class ParticipantRuntime:
     :param model: what it computes
     :param timer: optional monotonic time source [ns] for compute times (never used for
         results)
+    :param shared: what output ports hold for all readers, by participant, port and whether the
+        reader is delayed; for a scheduler under which time never decreases
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class ParticipantRuntime:
         name: str,
         model: Model,
         timer: Callable[[], int] | None = None,
+        shared: dict[tuple[str, str, bool], LatchedChannel] | None = None,
     ) -> None:
         spec = graph.participants[name]
         self.name = name
@@ -96,6 +102,15 @@ class ParticipantRuntime:
             # Where the function can never hold, samples need not be kept.
             end = spec.leave_ns if graph.can_trigger(name) else NEVER
             self.tso = TimeAdvance(spec.activation, spec.enter_ns, end)
+        handled = tuple(p.name for p in spec.inputs if p.handled)
+        self.handled: TimeAdvance | None = None
+        if handled:
+            # Each message activates alone: an activation function that one message satisfies.
+            self.handled = TimeAdvance(any_of(handled), spec.enter_ns, spec.leave_ns)
+        #: Whether messages can activate it at all.
+        self.has_events = self.tso is not None or self.handled is not None
+        #: Takes what is sent within an activation at once; None: it leaves with the rest.
+        self.leave: Callable[[list[Output]], None] | None = None
         self.next_time: int | None = spec.first_time
         self._timer = timer
         self._period_ns = spec.period_ns
@@ -105,24 +120,38 @@ class ParticipantRuntime:
         self._senders = {port.name: (i, _Sender(port)) for i, port in enumerate(spec.outputs)}
         self._every = tuple(p.name for p in spec.outputs if p.schedule == "every")
         self._once = tuple(p.name for p in spec.outputs if p.schedule == "once")
-        triggers = spec.trigger_ports
+        self._services = {p.name: p.service for p in spec.inputs if p.service}
+        #: Activations by period or activation function, which send on every port.
+        self._regular = 0
+        #: Time of the activation that is going on, what it has sent so far, and where.
+        self._now: int | None = None
+        self._sent_now: list[Output] = []
+        self._ports_now: set[str] = set()
+        triggers = spec.event_ports
         self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
-        self._latched: list[tuple[str, list[LatchedChannel]]] = []
         self._receivers: list[Callable[[Sample], None]] = []
         # An input without a writer (it has been left out) holds no value.
-        by_port: dict[str, list[LatchedChannel]] = {
+        by_port: dict[str, list[tuple[int, LatchedChannel]]] = {
             p.name: [] for p in spec.inputs if p.name not in triggers and not p.unsynchronised
         }
         for index, channel in enumerate(self.channels):
             port = channel.target_port
             if port in triggers:
-                self._receivers.append(self._trigger_receiver(index, port))
+                queue = self.tso if port in spec.trigger_ports else self.handled
+                assert queue is not None
+                self._receivers.append(self._trigger_receiver(queue, index, port))
             else:
                 delayed = graph.input(name, port).delayed
-                latched = LatchedChannel(index, delayed)
-                by_port[port].append(latched)
+                key = channel.source, channel.source_port, delayed
+                latched = None if shared is None else shared.get(key)
+                if latched is None:
+                    latched = LatchedChannel(delayed)
+                    if shared is not None:
+                        shared[key] = latched
+                by_port[port].append((index, latched))
                 self._receivers.append(latched.push)
+        #: Input port -> number of each connection, and what it holds.
         self._latched = list(by_port.items())
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
@@ -131,11 +160,35 @@ class ParticipantRuntime:
         """The function that takes the samples of one incoming connection."""
         return self._receivers[channel]
 
+    def determine(self, lbts: int) -> int | None:
+        """The next activation by messages; of equal times that by one to be handled is first.
+
+        :param lbts: nothing stamped before this can still arrive on any port with events
+        :returns: its time [ns], or None if none is known
+        """
+        return self._next_by_messages(lbts)[0]
+
+    def next_stamp(self) -> int | None:
+        """Stamp of the oldest message that may still activate it."""
+        queues = (self.handled, self.tso)
+        stamps = [s for q in queues if q is not None and (s := q.next_stamp()) is not None]
+        return min(stamps, default=None)
+
     def activate_data(self) -> list[Output]:
-        """Run the data-triggered activation that the TSO queue is ready for."""
-        assert self.tso is not None
-        prefix = self.tso.take()
-        return self._run(prefix[-1].stamp, prefix)
+        """Run the activation that :meth:`determine` has found."""
+        _, queue = self._next_by_messages(NEVER)  # no further message is looked at
+        assert queue is not None
+        prefix = queue.take()
+        return self._run(prefix[-1].stamp, prefix, handled=queue is self.handled)
+
+    def _next_by_messages(self, lbts: int) -> tuple[int | None, TimeAdvance | None]:
+        """Time of the next activation by messages, and the queue that it takes them from."""
+        ready = None if self.tso is None else self.tso.determine(lbts)
+        if self.handled is not None:
+            single = self.handled.determine(lbts)
+            if single is not None and (ready is None or single <= ready):
+                return single, self.handled
+        return ready, self.tso
 
     def activate_time(self) -> list[Output]:
         """Run the next time-triggered activation."""
@@ -149,19 +202,39 @@ class ParticipantRuntime:
         """Take part from this time on; for a participant with free entry, once."""
         self.spec = replace(self.spec, enter_ns=time, free_entry=False)
         self.next_time = self.spec.first_time
-        if self.tso is not None:
-            self.tso.first = time
+        for queue in (self.tso, self.handled):
+            if queue is not None:
+                queue.first = time
 
-    def _trigger_receiver(self, index: int, port: str) -> Callable[[Sample], None]:
-        assert self.tso is not None
-        push = self.tso.push
+    def send_now(self, port: str, value: Any) -> None:
+        """Send a message of the activation that is going on, before it is complete.
+
+        It has the stamp that it would have at the end. A port that sends once in each activation
+        has then sent; on a sparse one any number of messages may follow each other.
+
+        :raises ParticipantError: no activation is going on, or the port may not send now
+        """
+        if self._now is None:
+            raise ParticipantError(
+                f"participant '{self.name}' sent on port '{port}' outside of an activation"
+            )
+        outputs = self._emit(self._now, {port: value})
+        self._ports_now.add(port)
+        if self.leave is None:
+            self._sent_now += outputs
+        else:
+            self.leave(outputs)
+
+    @staticmethod
+    def _trigger_receiver(queue: TimeAdvance, index: int, port: str) -> Callable[[Sample], None]:
+        push = queue.push
 
         def receive(sample: Sample) -> None:
             push(QueuedSample(sample.stamp, index, sample.seq, port, sample))
 
         return receive
 
-    def _run(self, time: int, prefix: Any) -> list[Output]:
+    def _run(self, time: int, prefix: Any, *, handled: bool = False) -> list[Output]:
         latest: dict[str, Sample | None] = {}
         references: list[tuple[int, int, int]] = []
         samples: dict[str, tuple[Sample, ...]] = {}
@@ -175,42 +248,67 @@ class ParticipantRuntime:
             references = [(entry.channel, entry.stamp, entry.seq) for entry in prefix]
         for port, channels in self._latched:
             newest: Sample | None = None
-            for channel in channels:
+            origin = 0
+            for index, channel in channels:
                 sample = channel.read(time)
                 # Later channels win ties: one fixed order for equal stamps.
                 if sample is not None and (newest is None or sample.stamp >= newest.stamp):
                     newest = sample
-                    origin = channel.index
+                    origin = index
             latest[port] = newest
             if newest is not None:
-                references.append((origin, newest.stamp, newest.seq))
+                stamp, seq, _ = newest
+                references.append((origin, stamp, seq))
         self.trace.activation(time, references)
         recorded: list[Output] = []
         for inbox in self.inboxes:
             inbox.read(time, samples, latest, partial(self._record, recorded, time))
+        self._regular += not handled
+        chosen_before = self.model.next_time if handled and self._can_choose else None
+        self._now, self._sent_now = time, recorded
         timer = self._timer
         started = timer() if timer else 0
         try:
-            values = self._activate(Step(time, samples, latest))
+            step = Step(time, samples, latest)
+            values = self._handle(prefix[0], step) if handled else self._activate(step)
         except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
-            raise ParticipantError(
+            failure = ParticipantError(
                 f"participant '{self.name}' failed in its activation at {time} ns: "
                 f"{type(error).__name__}: {error}"
-            ) from error
+            )
+            failure.__cause__ = error  # mypyc leaves out the ``from`` of a ``raise``
+            raise failure from error
         if timer:
             self.compute_ns += timer() - started
         if self._can_choose:
             chosen = self.model.next_time
-            if chosen is not None:
+            # While it handles a message it may leave the choice of its last step alone.
+            if chosen is not None and not (handled and chosen == chosen_before):
                 self._choose_next(time, chosen)
         if self._can_stop and self.stop_reason is None:
             self.stop_reason = self.model.stop_reason
             if self.stop_reason is not None:
                 self.stop_time = time
-        outputs = self._send(time, values)
+        outputs = self._send(time, values, handled=handled)
+        self._now = None
+        if self._ports_now:
+            self._ports_now.clear()
         return recorded + outputs if recorded else outputs
+
+    def _handle(self, entry: QueuedSample, step: Step) -> Any:
+        """Let the model handle one message: as a request to a service, or as it is."""
+        service = self._services.get(entry.port)
+        if service is None:
+            return self.model.handle_message(entry.port, step)
+        answer = self.model.answer_service(service, entry.sample.value, step)
+        if answer is None:
+            raise ParticipantError(
+                f"participant '{self.name}' gave no answer to a request to service '{service}' at "
+                f"{step.time} ns; each request is answered once"
+            )
+        return {entry.port: answer}
 
     def _record(self, recorded: list[Output], time: int, port: str, value: Any) -> Sample:
         """Send on what an activation has read from outside of the simulated time."""
@@ -237,27 +335,38 @@ class ParticipantRuntime:
             )
         self.next_time = chosen if chosen < self.spec.leave_ns else None
 
-    def _send(self, time: int, values: Any) -> list[Output]:
-        outputs: list[Output] = []
+    def _send(self, time: int, values: Any, *, handled: bool) -> list[Output]:
         if type(values) is not dict and not isinstance(values, Mapping):
             raise ParticipantError(
                 f"participant '{self.name}' returned {type(values).__name__} from its activation "
                 f"at {time} ns; allowed is a mapping of output port to record (empty: silent)"
             )
+        if handled:
+            return self._emit(time, values, sparse_only=True)
         for port in self._every:
-            if values.get(port) is None:
+            if values.get(port) is None and port not in self._ports_now:
                 raise ParticipantError(
                     f"participant '{self.name}' sent nothing on port '{port}' at {time} ns; the "
                     "port is declared to send at every activation (declare it 'sparse' if it "
                     "may stay silent)"
                 )
-        if self._once and self.trace.activations == 1:
+        if self._once and self._regular == 1:
             for port in self._once:
-                if values.get(port) is None:
+                if values.get(port) is None and port not in self._ports_now:
                     raise ParticipantError(
                         f"participant '{self.name}' sent nothing on port '{port}' at its first "
                         f"activation ({time} ns), where a port declared 'once' sends"
                     )
+        return self._emit(time, values)
+
+    def _emit(
+        self, time: int, values: Mapping[str, Any], *, sparse_only: bool = False
+    ) -> list[Output]:
+        """Stamp, number and encode messages of an activation.
+
+        :param sparse_only: the activation handles a message: ports with a schedule stay silent
+        """
+        outputs: list[Output] = []
         for port, value in values.items():
             if value is None:
                 continue
@@ -268,7 +377,13 @@ class ParticipantRuntime:
                     f"ports are {', '.join(self._senders) or 'none'}"
                 )
             index, sender = entry
-            if sender.schedule == "once" and self.trace.activations > 1:
+            if sender.schedule != "sparse" and (sparse_only or port in self._ports_now):
+                when = "while it handled a message" if sparse_only else "a second time"
+                raise ParticipantError(
+                    f"participant '{self.name}' sent on port '{port}' at {time} ns {when}; the "
+                    f"port is declared '{sender.schedule}', allowed is that on 'sparse' ports"
+                )
+            if sender.schedule == "once" and self._regular > 1:
                 raise ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns; the port is "
                     "declared to send once, at the first activation"
@@ -291,10 +406,12 @@ class ParticipantRuntime:
             try:
                 data = sender.encode(stamp, seq, value)
             except Exception as error:
-                raise ParticipantError(
+                failure = ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
-                ) from error
+                )
+                failure.__cause__ = error
+                raise failure from error
             self.trace.output(index, stamp, seq, data)
             outputs.append((index, Sample(stamp, seq, value), data))
             sender.seq = seq + 1

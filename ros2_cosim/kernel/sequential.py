@@ -9,12 +9,13 @@ the definition of the result; the conservative engine must give the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from heapq import heappop, heappush
 
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
+from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, saturating_add
 
 #: Called for each message: (participant, index of the output port, sample, encoded bytes).
@@ -41,8 +42,11 @@ class SequentialScheduler:
         observer: MessageObserver | None = None,
     ) -> None:
         self.graph = graph
+        # Activations run in the order of their times: all readers of a port share what it holds.
+        latched: dict[tuple[str, str, bool], LatchedChannel] = {}
         self.runtimes = {
-            name: ParticipantRuntime(graph, name, models[name], timer) for name in graph.order
+            name: ParticipantRuntime(graph, name, models[name], timer, latched)
+            for name in graph.order
         }
         self.stop_reason: str | None = None
         self.now = 0
@@ -58,20 +62,28 @@ class SequentialScheduler:
         position = {name: i for i, name in enumerate(graph.order)}
         # For each participant and output port: the receivers, and positions of those it triggers.
         self._routes: list[list[tuple[list[Callable[[Sample], None]], list[int]]]] = []
+        numbers = {
+            runtime.name: {connection: i for i, connection in enumerate(runtime.channels)}
+            for runtime in self._ordered
+        }
         for runtime in self._ordered:
-            routes: list[tuple[list[Callable[[Sample], None]], list[int]]] = []
-            for port in runtime.spec.outputs:
-                receivers: list[Callable[[Sample], None]] = []
-                triggered: list[int] = []
-                for connection in graph.outgoing(runtime.name):
-                    if connection.source_port == port.name:
-                        reader = self.runtimes[connection.target]
-                        channel = reader.channels.index(connection)
-                        receivers.append(reader.receiver(channel))
-                        if connection.target_port in reader.spec.trigger_ports:
-                            triggered.append(position[reader.name])
-                routes.append((receivers, triggered))
-            self._routes.append(routes)
+            # Readers that share what a port holds take it once.
+            receivers: dict[str, dict[int, Callable[[Sample], None]]] = {}
+            triggered: dict[str, list[int]] = {}
+            for connection in graph.outgoing(runtime.name):
+                reader = self.runtimes[connection.target]
+                receive = reader.receiver(numbers[reader.name][connection])
+                receivers.setdefault(connection.source_port, {})[id(receive)] = receive
+                if connection.target_port in reader.spec.event_ports:
+                    triggered.setdefault(connection.source_port, []).append(position[reader.name])
+            self._routes.append(
+                [
+                    (list(receivers.get(port.name, {}).values()), triggered.get(port.name, []))
+                    for port in runtime.spec.outputs
+                ]
+            )
+        for index, runtime in enumerate(self._ordered):
+            runtime.leave = partial(self._deliver, index, runtime)
         self._agenda: list[tuple[int, int]] = []
         self._scheduled = [FOREVER] * len(self._ordered)
         for index, runtime in enumerate(self._ordered):
@@ -102,16 +114,16 @@ class SequentialScheduler:
             self.now = time
             runtime = self._ordered[index]
             self.active = runtime.name
-            tso = runtime.tso
-            if tso is not None:
+            has_events = runtime.has_events
+            if has_events:
                 # Everything stamped up to now is here, so LBTS is just after now.
-                while tso.determine(time + 1) is not None:
+                while runtime.determine(time + 1) is not None:
                     self._deliver(index, runtime, runtime.activate_data())
             if runtime.next_time == time:
                 self._deliver(index, runtime, runtime.activate_time())
             if runtime.next_time is not None:
                 self._schedule(index, runtime.next_time)
-            if tso is not None and (stamp := tso.next_stamp()) is not None:
+            if has_events and (stamp := runtime.next_stamp()) is not None:
                 self._schedule(index, stamp)
             if runtime.stop_reason is not None and self.stop_reason is None:
                 self.stop_reason = f"{runtime.name}: {runtime.stop_reason}"

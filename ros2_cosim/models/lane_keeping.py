@@ -8,11 +8,15 @@ angle for the wanted curvature comes from the vehicle's understeer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan
 from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.models.road import (
+    OFF_ROAD,
+    RoadError,
     RoadNetwork,
     RoadPosition,
     driving_direction,
@@ -20,10 +24,10 @@ from ros2_cosim.models.road import (
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 
-MIN_LOOKAHEAD = 6.0
-LOOKAHEAD_TIME = 0.8
+MIN_LOOKAHEAD: Final = 6.0
+LOOKAHEAD_TIME: Final = 0.8
 # Below this speed the course is too noisy to be told from the heading [m/s].
-_COURSE_SPEED = 1.0
+_COURSE_SPEED: Final = 1.0
 
 
 def understeer_gradient(p: VehicleParameters) -> float:
@@ -91,11 +95,24 @@ class LaneKeeper:
         if here.road_id != before.road_id or (
             len(lanes.sections) > 1 and lanes.index(here.s) != lanes.index(before.s)
         ):
-            way = network.distance(before, here) * driving_direction(self.lane_id)
-            _, self.lane_id, _ = network.advance(
-                before.road_id, self.lane_id, before.s, max(way, 0.0)
-            )
+            self.lane_id = self._lane_behind(before, here)
         return here
+
+    def _lane_behind(self, before: RoadPosition, here: RoadPosition) -> int:
+        """The id of the lane on another road or section, the lane there where it does not go on.
+
+        In a junction a vehicle that is pushed off its way is taken where it is.
+        """
+        network = self.network
+        lane_id = self.lane_id
+        try:
+            way = network.distance(before, here) * driving_direction(lane_id)
+            _, lane_id, _ = network.advance(before.road_id, lane_id, before.s, max(way, 0.0))
+        except RoadError:
+            if not network.junctions:
+                raise
+        known = network.roads[here.road_id].lanes.section(here.s).lanes
+        return lane_id if lane_id in known or here.lane_id == OFF_ROAD else here.lane_id
 
     @staticmethod
     def _pursue(odometry: Odometry, dx: float, dy: float) -> float:

@@ -11,7 +11,7 @@ from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
-from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.ros.expected_readers import RECORDER
 
 
 def main() -> int:

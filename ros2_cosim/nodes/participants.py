@@ -19,7 +19,7 @@ from ros2_cosim.nodes._start import (
     run_node,
 )
 from ros2_cosim.realtime.renewal import renewed
-from ros2_cosim.ros.hosting import Member, run_members
+from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
 from ros2_cosim.scenario.hosting import hosted
@@ -28,13 +28,15 @@ from ros2_cosim.scenario.system import bare_model, with_adapters
 
 def main() -> int:
     """Run the node; the ROS parameter ``process`` names the process."""
-    return run_node("participants", partial(_host, {}))
+    return run_node("participants", partial(host, {}, SystemThreads()))
 
 
-def _host(models: dict[str, Model], started: Started) -> bool:
+def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     """Run all participants of the process.
 
     :param models: of those that take part again; changed to those that will
+    :param threads: in which they run
+    :returns: whether the run begins anew
     """
     session, scenario = started.session, started.scenario
     process = session.parameter("process", session.node.get_name())
@@ -48,7 +50,7 @@ def _host(models: dict[str, Model], started: Started) -> bool:
         names = [name for name in names if name in models]
     failures = _Failures(session, started.starter)
     members = _members(started, names, models, failures)
-    endings = run_members(session, members, failures.report)
+    endings = run_members(session, members, failures.report, threads)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
         del models[name]

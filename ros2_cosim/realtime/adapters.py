@@ -38,8 +38,8 @@ class Participant(NamedTuple):
     """What the adapters need to know of a participant.
 
     ``outputs`` maps a port to its schedule and message type; ``period_ns`` is None where it has
-    none, ``is_triggered`` tells whether it has an activation function, ``dynamic_step`` whether its
-    model chooses its steps.
+    none, ``is_triggered`` tells whether messages activate it, ``dynamic_step`` whether its model
+    chooses its steps.
     """
 
     name: str
@@ -80,7 +80,7 @@ def effective_coupling(participant: Participant) -> CouplingSettings | None:
     if participant.period_ns is None or participant.is_triggered or participant.dynamic_step:
         raise ConfigurationError(
             f"{where}: estimates take the place of periodic results; '{participant.name}' needs "
-            "a period, and neither an activation function nor a dynamic step"
+            "a period, and neither an activation function nor a dynamic step nor handled inputs"
         )
     _check_ports(participant, coupling, where)
     CheckPattern(_distances(coupling), f"{where}.check")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.model import Model, Report, Wrapper
-from ros2_cosim.kernel.participant import Step
+from ros2_cosim.kernel.participant import Host, Step
 from ros2_cosim.realtime.arrivals import ArrivalLog, Arrivals
 from ros2_cosim.realtime.check_pattern import CheckPattern
 from ros2_cosim.realtime.computation import Computation, Result
@@ -90,6 +90,10 @@ class CoupledParticipant(Wrapper):
         #: Sparse messages that wait for their turn: a port sends one at a time.
         self._events: dict[str, deque[Any]] = {}
         self._drained = False
+
+    def attach(self, host: Host) -> None:
+        """Pass on; what a macro step sends is due when the coupling says, not at once."""
+        super().attach(host._replace(send=None))
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Exchange data, or carry on between two exchanges; never waits beyond its deadline."""

@@ -15,12 +15,16 @@ the participant::
 
 A *blocking* handler is the whole step: when it returns, the step is complete. An *asynchronous*
 one only begins the step and returns; the step goes on, while the host keeps handling events,
-until :meth:`VirtualTime.complete_step` is called, by any thread.
+until :meth:`VirtualTime.complete_step` is called, by any thread. Within it
+:meth:`VirtualTime.send_now` sends at once.
+
+Messages of handled inputs, and requests to services, have handlers of their own.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,6 +43,8 @@ _POLL_S = 0.05
 
 BlockingHandler = Callable[[Step], Mapping[str, Any] | None]
 AsyncHandler = Callable[[Step], None]
+MessageHandler = Callable[[Step], Mapping[str, Any] | None]
+ServiceHandler = Callable[[Any, Step], Any]
 
 
 class VirtualTime(Model):
@@ -58,6 +64,10 @@ class VirtualTime(Model):
         self._open = False
         self._now: int | None = None
         self._outputs: dict[str, Any] = {}
+        #: What is to leave at once, in its order.
+        self._urgent: deque[tuple[str, Any]] = deque()
+        self._message_handlers: dict[str, MessageHandler] = {}
+        self._service_handlers: dict[str, ServiceHandler] = {}
         self._fault: Exception | None = None
         self._handlers: dict[str, Callable[..., None]] = {}
         #: Set by :meth:`stop`; read by the kernel after each step.
@@ -82,6 +92,22 @@ class VirtualTime(Model):
         """
         self._refuse_second()
         self._async_handler = handler
+
+    def set_message_handler(self, port: str, handler: MessageHandler) -> None:
+        """Set what handles the messages of a handled input port, one by one, at their stamps.
+
+        It may send on sparse ports, by its return value or :meth:`send`.
+
+        :param port: name of the port, or of the call whose answers it handles
+        """
+        self._message_handlers[port] = handler
+
+    def set_service_handler(self, name: str, handler: ServiceHandler) -> None:
+        """Set what answers the requests to a service, one by one, at their stamps.
+
+        :param handler: gets the request and the step, and returns the answer
+        """
+        self._service_handlers[name] = handler
 
     def set_handlers(self, **handlers: Callable[..., None]) -> None:
         """Set handlers of ``kernel/participant_lifecycle.py`` by name, such as ``on_stop``.
@@ -136,6 +162,29 @@ class VirtualTime(Model):
         with self._lock:
             self._require_open("send")
             self._outputs[port] = record
+
+    def send_now(self, port: str, record: Any) -> None:
+        """Send a record within an asynchronous step, before it is complete; any thread may call.
+
+        Its stamp is that of the step, as it is for what is sent at the end; readers have it
+        earlier on the wall clock. A sparse port may send several.
+
+        :raises LifecycleError: no asynchronous step is open, or its messages leave together
+        """
+        with self._lock:
+            self._require_open("send_now")
+            if self._async_handler is None:
+                raise LifecycleError(
+                    f"participant '{self._name}': send_now in a blocking step, whose messages "
+                    "leave when it returns; allowed is an asynchronous step"
+                )
+            if self._host is None or self._host.send is None:
+                raise LifecycleError(
+                    f"participant '{self._name}': send_now where the messages of a step leave "
+                    "together (it has a coupling); allowed is send"
+                )
+            self._urgent.append((port, record))
+        self._wake()
 
     def set_next_step(self, time: int) -> None:
         """Decide when the next step takes place [ns]; counts for the one after this only.
@@ -233,12 +282,51 @@ class VirtualTime(Model):
             self._async_handler(step)
             while not self._completed.is_set() and self._fault is None:
                 self._handle_events()
+                self._send_urgent()
+            self._send_urgent()
         else:
             raise ParticipantError(f"participant '{self._name}' has no step handler")
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
         return self._outputs
+
+    def handle_message(self, port: str, step: Step) -> Mapping[str, Any]:
+        """Call the handler that is set for a port."""
+        handler = self._message_handlers.get(port)
+        if handler is None:
+            return super().handle_message(port, step)
+        self._begin(step.time)
+        returned = handler(step)
+        return self._end_handling(returned or {})
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
+        """Call the handler that is set for a service."""
+        handler = self._service_handlers.get(name)
+        if handler is None:
+            return super().answer_service(name, request, step)
+        with self._lock:
+            self._now = step.time
+        return handler(request, step)
+
+    def _end_handling(self, returned: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a message handler sends.
+
+        :raises Exception: what it reported meanwhile
+        """
+        with self._lock:
+            self._outputs.update(returned)
+            self._open = False
+            fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+        return self._outputs
+
+    def _send_urgent(self) -> None:
+        """Send what was to leave at once; on the thread of the activation."""
+        while self._urgent:
+            assert self._host is not None and self._host.send is not None
+            self._host.send(*self._urgent.popleft())
 
     def _begin(self, time: int) -> None:
         with self._lock:

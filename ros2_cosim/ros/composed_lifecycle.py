@@ -54,7 +54,9 @@ class RosLifecycle(LifecycleGroup):
             operations=operations,
             on_change=self._publish_change,
             on_system=self._publish_system,
-            host=lambda name: Host(wait, session.wake, nodes[name]),
+            host=lambda name: Host(
+                wait, session.wake, nodes[name], scheduler.runtimes[name].send_now
+            ),
         )
         self._services = {
             name: LifecycleServices(node, self._state_of(name), self._wish(name))

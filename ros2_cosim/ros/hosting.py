@@ -8,17 +8,17 @@ thread has the signals and learns how each of them ended.
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import RunError, begun_elsewhere
 from ros2_cosim.ros.session import Session
 
-#: So long [s] the others may take to learn from the clock that one of them has failed.
-_AFTERMATH_S = 5.0
+#: So long [ns] the others may take to learn from the clock that one of them has failed.
+_AFTERMATH_NS = 5_000_000_000
 _POLL_S = 0.1
 
 
@@ -42,10 +42,39 @@ class Ending(NamedTuple):
     error: BaseException | None = None
 
 
+class Threads(Protocol):
+    """The threads of the participants of a process."""
+
+    def start(self, name: str, body: Callable[[], Ending]) -> None:
+        """Run ``body`` in a thread of its own."""
+
+    def next_ending(self, seconds: float) -> Ending | None:
+        """What the next thread gives that ends; None: none does within ``seconds``."""
+
+
+class SystemThreads:
+    """Threads of the operating system."""
+
+    def __init__(self) -> None:
+        self._done: SimpleQueue[Ending] = SimpleQueue()
+
+    def start(self, name: str, body: Callable[[], Ending]) -> None:
+        """Run ``body``, which raises nothing, in a thread of its own."""
+        Thread(target=lambda: self._done.put(body()), name=name).start()
+
+    def next_ending(self, seconds: float) -> Ending | None:
+        """What the next thread gives that ends; None: none does within ``seconds``."""
+        try:
+            return self._done.get(timeout=seconds)
+        except Empty:
+            return None
+
+
 def run_members(
     process: Session,
     members: Sequence[Member],
     on_failure: Callable[[str, bool, BaseException], None],
+    threads: Threads,
 ) -> list[Ending]:
     """Run all participants of a process to their ends; each closes its session itself.
 
@@ -55,19 +84,16 @@ def run_members(
     :param process: the session that gets the signals
     :param on_failure: called in this thread when a participant has failed on its own account:
         its name, whether it is required, and the error
+    :param threads: in which they run
     :returns: how they ended, in this order
     """
-    done: SimpleQueue[Ending] = SimpleQueue()
     for member in members:
-        Thread(target=_run, args=(member, done), name=member.name).start()
+        threads.start(member.name, partial(_run, member))
     endings: list[Ending] = []
-    deadline: float | None = None
+    deadline: int | None = None
     while len(endings) < len(members):
-        try:
-            ending = done.get(timeout=_POLL_S)
-        except Empty:
-            pass
-        else:
+        ending = threads.next_ending(_POLL_S)
+        if ending is not None:
             endings.append(ending)
             error, member = ending.error, ending.member
             if error is not None and not begun_elsewhere(error):
@@ -75,10 +101,10 @@ def run_members(
                 on_failure(member.name, required, error)
                 if required and deadline is None:
                     # Of any other error the clock knows nothing.
-                    patience = _AFTERMATH_S if isinstance(error, RunError) else 0.0
-                    deadline = time.monotonic() + patience
+                    patience = _AFTERMATH_NS if isinstance(error, RunError) else 0
+                    deadline = process.timer() + patience
         number = process.stop_signal
-        if number is None and deadline is not None and time.monotonic() > deadline:
+        if number is None and deadline is not None and process.timer() > deadline:
             number = signal.SIGTERM
         if number is not None:
             for member in members:
@@ -86,10 +112,9 @@ def run_members(
     return endings
 
 
-def _run(member: Member, done: SimpleQueue[Ending]) -> None:
+def _run(member: Member) -> Ending:
     try:
         with member.session:
-            ending = Ending(member, again=member.run())
+            return Ending(member, again=member.run())
     except BaseException as error:  # noqa: BLE001 - an error ends the participant alone
-        ending = Ending(member, error=error)
-    done.put(ending)
+        return Ending(member, error=error)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
@@ -32,12 +33,14 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.outputs import ExpectedReaders, OutputTopics
+from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
@@ -99,7 +102,7 @@ class ParticipantNode:
         self._wait_ns = 0
         self._open_step = _OpenStep(timer)
         self._begins_anew = False
-        host = Host(self._wait_in_step, session.wake, session.node)
+        host = Host(self._wait_in_step, session.wake, session.node, self._runtime.send_now)
         self._life = ParticipantLifecycle(
             name,
             model,
@@ -108,7 +111,8 @@ class ParticipantNode:
             host=host,
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
-        self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
+        self._outputs = OutputTopics(session, wiring, name, timer, for_late=True)
+        self._runtime.leave = self._outputs.send_now
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.
@@ -128,26 +132,34 @@ class ParticipantNode:
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(settings.run_id),
+        )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
 
     def _expected_readers(self, wiring: Wiring, *, recorded: bool) -> ExpectedReaders:
         graph, name = wiring.graph, self._name
-        readers = ExpectedReaders(graph, self._membership)
+        recorder = {RECORDER} if recorded else set()
+        readers = ExpectedReaders(self._session, graph, self._membership)
         for port, writer in zip(self._spec.outputs, self._outputs.writers, strict=True):
             targets = {c.target for c in graph.outgoing(name) if c.source_port == port.name}
-            readers.add(writer, targets, recorded)
+            readers.add(writer, targets, recorder)
         targets = {
             c.target
             for c in graph.outgoing(name)
             if lookahead.needs_promises(graph, name, c.source_port)
         }
-        readers.add(self._progress.completions, targets, 1 + (self._explicit and recorded))
-        # A participant that leaves early waits for these readers, too: the clock, the recorder.
-        readers.add(self._states.writer, (), 1, at_start=False)
-        readers.add(self._reports, (), 1 + recorded, at_start=False)
+        promised = recorder if self._explicit else set()
+        readers.add(self._progress.completions, targets, {CLOCK, *promised})
+        # A participant that leaves early waits for these readers, too.
+        readers.add(self._states.writer, (), {CLOCK}, at_start=False)
+        readers.add(self._reports, (), {CLOCK, *recorder}, at_start=False)
         return readers
 
     def run(self) -> bool:
@@ -162,7 +174,8 @@ class ParticipantNode:
             life.create()
             self._connect()
             self._await_entry()
-            self._simulate()
+            with settled_memory():
+                self._simulate()
             self._report()
             self._stay()
             if self._system.repeats:
@@ -213,7 +226,7 @@ class ParticipantNode:
         found = False
         life = self._life
         while True:
-            found = found or not self._readers.missing()
+            found = found or self._readers.may_start()
             life.follow(self._system.state, connected=found)
             if life.state is State.RUNNING:
                 return
@@ -232,7 +245,8 @@ class ParticipantNode:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
             self._session.wait(_POLL_S)
-            if self._granted >= self._end:
+            # The same wait may bring the entry and, after it, a horizon up to the end.
+            if self._runtime.spec.free_entry and self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 

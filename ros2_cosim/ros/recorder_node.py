@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,
@@ -28,14 +27,14 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.inputs import ChannelReader, Decode
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
+from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
-NAME = "recorder"
-CLOCK = "clock"
 _POLL_S = 0.1
 
 
@@ -88,6 +87,7 @@ class RecorderNode:
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
+        self._topics: dict[Channel, str] = {}
         self._outputs: dict[str, dict[str, Channel]] = {}
         #: (channel, how many messages its writer has sent), of the writers that have reported.
         self._sent: list[tuple[Channel, int]] = []
@@ -95,15 +95,24 @@ class RecorderNode:
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
+            self._topics[channel] = topics.edge(topic.name, topic.codec)
             self._outputs.setdefault(name, {})[port] = channel
-            reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
-        self._progress = ProgressTopics(session, NAME, timer, quantum_ns=quantum_ns)
-        self._states = ParticipantStateTopic(session, NAME)
-        self._life = ParticipantLifecycle(NAME, Onlooker(), on_change=self._states.changed)
+            reader.read(name, port, [channel], self._taker(topic, channel), as_seen)
+        self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)
+        self._readers = ExpectedReaders(session, graph, self._membership)
+        self._readers.add(self._progress.completions, (), {CLOCK})
+        self._states = ParticipantStateTopic(session, RECORDER)
+        self._life = ParticipantLifecycle(RECORDER, Onlooker(), on_change=self._states.changed)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(run_id),
+        )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
     def record(self) -> None:
@@ -113,11 +122,12 @@ class RecorderNode:
         :raises Cancelled: the process was asked to end
         """
         self._life.create()
+        found = False
         while self._life.state is not State.RUNNING:
             self._session.wait(0.02)
             self._check()
-            connected = self._progress.completions.readers >= 1
-            self._life.follow(self._system.state, connected=connected)
+            found = found or self._readers.may_start()
+            self._life.follow(self._system.state, connected=found)
         self._standstill.advanced()
         reached = NEVER
         while True:
@@ -127,11 +137,11 @@ class RecorderNode:
                 reached = bound
                 self._standstill.advanced()
             if self._progress.is_news(bound, self._horizon, self._end):
-                self._progress.report(Completion(NAME, 0, bound, FOREVER, "", ()))
+                self._progress.report(Completion(RECORDER, 0, bound, FOREVER, "", ()))
             if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
-            self._session.wait(_POLL_S)
+            self._session.wait(_POLL_S, self._slowest_topic() if bound < self._end else "")
             self._check()
             self._progress.beat(0, bound, self._needs)
             self._standstill.check()
@@ -165,6 +175,11 @@ class RecorderNode:
         """Every message stamped before this time is here."""
         return min((c.promise for c in self._channels), default=FOREVER)
 
+    def _slowest_topic(self) -> str:
+        """A topic whose next message the record waits for."""
+        slowest = min(self._channels, key=lambda channel: channel.promise)
+        return self._topics[slowest]
+
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""
         bound = self._bound()
@@ -194,7 +209,7 @@ class RecorderNode:
         sink, counts = self._sink, self._counts
 
         def take(sample: Sample) -> None:
-            channel.push(sample, NAME, counts)
+            channel.push(sample, RECORDER, counts)
             sink.write(topic.name, sample.stamp, sample.seq, sample.value)
 
         return take
@@ -226,20 +241,6 @@ class RecorderNode:
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}
-
-
-def _plain(codec: WireCodec) -> Decode:
-    """Makes samples whose value is the message as observers see it.
-
-    It is without the transport's padding: the same bytes as in every other run shape.
-    """
-    measured, plain = codec.decode_measured, codec.plain
-
-    def decode(data: bytes) -> tuple[int, int | None, bytes]:
-        stamp, seq, _, length = measured(data)
-        return stamp, seq, plain(data[:length])
-
-    return decode
 
 
 def _ignore(sample: Sample) -> None:

@@ -37,7 +37,10 @@ class Roads(Protocol):
 
     @property
     def roads(self) -> Mapping[int, Any]:
-        """Road id -> road; its ``lanes.sections`` have ``start``, ``end`` and ``lanes``."""
+        """Road id -> road with its ``junction`` or None.
+
+        Its ``lanes.sections`` have ``start``, ``end`` and ``lanes``.
+        """
 
     def lane_ids(self, road_id: int, s: float) -> list[int]:
         """Lanes at a station."""
@@ -57,8 +60,11 @@ def road_markers(network: Roads) -> list[MarkerData]:
     markers: list[MarkerData] = []
     number = 0
     for road_id in sorted(network.roads):
+        in_junction = network.roads[road_id].junction is not None
         for section in network.roads[road_id].lanes.sections:
             types = {lane.id: lane.type for lane in section.lanes.values()}
+            if not types:
+                continue
             markers.append(
                 MarkerData(
                     "road surface",
@@ -69,7 +75,8 @@ def road_markers(network: Roads) -> list[MarkerData]:
                     points=_surface(network, road_id, section.start, section.end),
                 )
             )
-            for lane_id in sorted(types):
+            # Roads of a junction cross each other: their borders are no lines on the ground.
+            for lane_id in () if in_junction else sorted(types):
                 outwards = lane_id + (1 if lane_id > 0 else -1)
                 dashed = types[lane_id] == types.get(outwards) == _DRIVING
                 span = (road_id, lane_id, section.start, section.end)

@@ -113,15 +113,12 @@ class SystemStateReader:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._last: SystemState | None = None
+        #: The state of the system; INVALID before the clock has published one.
+        self.state = State.INVALID
         self._stops = False
         session.record_reader(
             topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, data_qos(latched=True), self._take
         )
-
-    @property
-    def state(self) -> State:
-        """The state of the system; INVALID before the clock has published one."""
-        return State.INVALID if self._last is None else State(self._last.state)
 
     @property
     def reason(self) -> str:
@@ -170,4 +167,5 @@ class SystemStateReader:
         if known_state(state.state) is None:
             raise ForeignMessageError(f"system state {state.state} does not exist")
         self._last = state
+        self.state = State(state.state)
         self._stops = self._stops or state.state == State.STOPPING

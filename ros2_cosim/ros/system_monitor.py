@@ -106,7 +106,11 @@ class SystemMonitor:
         """See which participants have gone; called regularly while the node is spun."""
         if not self._present:
             return
-        there = set(self._node.get_node_names())
+        there: set[str] = set()
+        # A name may stay for ever: what says which nodes a process has can arrive after the news
+        # that it has ended. Topics end with the process.
+        if self._node.count_publishers(topics.PARTICIPANT_STATE):
+            there.update(self._node.get_node_names())
         for name in sorted(self._present):
             looks = self._present[name]
             if name in there:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
+from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
     Answer,
@@ -106,7 +108,12 @@ class InprocRun:
             observer=self._observe if record or watch else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
-        self._lifecycles = LifecycleGroup(self._behaviours, operations=operations)
+        runtimes = self._scheduler.runtimes
+        self._lifecycles = LifecycleGroup(
+            self._behaviours,
+            operations=operations,
+            host=lambda name: local_host(runtimes[name].send_now),
+        )
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
@@ -189,14 +196,19 @@ class InprocRun:
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
-        # In slices, so that a long run neither fills the memory nor hides its progress.
-        while not self.finished and self._loop.advance():
-            if self._bag is not None:
-                for message in self._messages:
-                    self._bag.write(*message)
-                self._messages.clear()
-                self._bag.advance(self._loop.reached)
-            self._progress(self._loop.reached)
+        # What is there stays until the end: the garbage collector need not look at it again.
+        gc.freeze()
+        try:
+            # In slices, so that a long run neither fills the memory nor hides its progress.
+            while not self.finished and self._loop.advance():
+                if self._bag is not None:
+                    for message in self._messages:
+                        self._bag.write(*message)
+                    self._messages.clear()
+                    self._bag.advance(self._loop.reached)
+                self._progress(self._loop.reached)
+        finally:
+            gc.unfreeze()
         if self.finished:
             self.control.over("the run is over")
 

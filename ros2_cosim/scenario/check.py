@@ -19,7 +19,7 @@ from ros2_cosim.documents.settings import fault_texts, in_one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.loading import refuse_code
-from ros2_cosim.kernel.model import Onlooker, Port
+from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import Declaration, declare
@@ -27,7 +27,7 @@ from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import Seam
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.plan import check_history
-from ros2_cosim.scenario.schema import RESERVED_NAMES, Scenario
+from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, Scenario
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
 
 
@@ -63,7 +63,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         if declaration is not None:
             declared[name] = declaration
     for declaration in declared.values():
-        for check in (_check_parameters, _check_node, check_hosting, _check_unsynchronised):
+        for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
             found(partial(check, declaration))
         found(partial(check_shape, declaration, shape))
         found(partial(_check_adapters, scenario, declaration))
@@ -122,13 +122,39 @@ def _check_node(declaration: Declaration) -> None:
     find_node(node, Path(declaration.context.base_directory), where)
 
 
-def _check_unsynchronised(declaration: Declaration) -> None:
+def _check_inputs(declaration: Declaration) -> None:
+    place = f"participants.{declaration.name}"
     if declaration.traits.foreign:
         for port in declaration.settings.unsynchronised:
             raise ConfigurationError(
-                f"participants.{declaration.name}.inputs.{port}: a foreign node reads "
-                "unsynchronised topics by itself; name them in allow_topics"
+                f"{place}.inputs.{port}: a foreign node reads unsynchronised topics by itself; "
+                "name them in allow_topics"
             )
+    for port, settings in declaration.settings.inputs.items():
+        if settings.handled:
+            _check_handler(declaration, port, settings, place)
+
+
+def _check_handler(
+    declaration: Declaration, port: str, settings: InputSettings, place: str
+) -> None:
+    """See whether the model can handle single messages; what a factory makes is not known."""
+    kind = declaration.model.kind
+    model = declaration.model.name
+    if declaration.model.factory is not None:
+        return
+    if settings.service is not None:
+        if kind.answer_service is Model.answer_service:
+            raise ConfigurationError(
+                f"{place}.services.{settings.service}: model {model} answers no services; allowed "
+                "is one with a method answer_service(name, request, step)"
+            )
+    elif kind.handle_message is Model.handle_message:
+        what = f"calls.{settings.call}" if settings.call else f"inputs.{port}"
+        raise ConfigurationError(
+            f"{place}.{what}: model {model} handles no messages; allowed is one with a method "
+            "handle_message(port, step)"
+        )
 
 
 def _check_adapters(scenario: Scenario, declaration: Declaration) -> None:
@@ -165,8 +191,9 @@ def _port_faults(
     ):
         known = {port.name: port for port in declared}
         place = f"participants.{name}.{kind}"
-        for port in given:
-            if port not in known and not ports.others:
+        for port, settings_of_port in given.items():
+            by_call = settings_of_port.service is not None or settings_of_port.call is not None
+            if port not in known and not ports.others and not by_call:
                 yield f"{place}.{port}: {_unknown(port, known, model)}"
         for port in declared:
             if port.required and port.name not in given:
@@ -174,6 +201,7 @@ def _port_faults(
                     f"{place}: '{port.name}' is missing; model {model} "
                     f"{'reads' if kind == 'inputs' else 'sends'} it{_of_type(port)}"
                 )
+    yield from _service_faults(declaration)
     for port in ports.inputs:
         there = types.get(port.name)
         if there is not None and port.type is not None and there != port.type:
@@ -195,6 +223,31 @@ def _port_faults(
                 f"{place}.schedule: found {output.schedule}; model {model} sends "
                 f"{_SENDS[port.schedule]}: allowed is {allowed}"
             )
+
+
+def _service_faults(declaration: Declaration) -> Iterator[str]:
+    """What is wrong with the services of a model that declares its services."""
+    offered = {service.name: service for service in declaration.model.kind.offered_services}
+    if not offered:
+        return
+    settings, types = declaration.settings, declaration.context.input_types
+    for port, given in settings.inputs.items():
+        if given.service is None:
+            continue
+        place = f"participants.{declaration.name}.services.{given.service}"
+        service = offered.get(given.service)
+        if service is None:
+            yield (
+                f"{place}: model {declaration.model.name} does not answer it; allowed are "
+                f"{', '.join(offered)}"
+            )
+            continue
+        for key, found, allowed in (
+            ("request", types.get(port), service.request),
+            ("answer", settings.outputs[port].type, service.answer),
+        ):
+            if found is not None and found != allowed:
+                yield f"{place}.{key}: found {found}; allowed is {allowed}"
 
 
 _SENDS = {

@@ -85,7 +85,7 @@ def model_page(name: str) -> ModelPage:
         tuple(ports),
         # A model with a method of its own for its ports takes them from its parameters.
         kind.other_ports or "declared_ports" in vars(kind),
-        tuple((s.name, s.type, s.description) for s in kind.offered_services),
+        tuple((s.name, f"{s.request} -> {s.answer}", s.description) for s in kind.offered_services),
     )
 
 

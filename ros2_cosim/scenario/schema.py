@@ -33,6 +33,7 @@ from ros2_cosim.realtime.settings import (
     InputEstimateSettings,
     OverrunSettings,
 )
+from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -61,6 +62,12 @@ class InputSettings(Section):
 
     source: tuple[str, ...] = Field(default=(), alias="from")
     delayed: bool = False
+    #: Each message is an activation of its own, which the model handles by ``handle_message``.
+    handled: bool = False
+    #: Its messages are requests to this service, or the answers to this call; written by
+    #: ``services`` and ``calls``.
+    service: str | None = None
+    call: str | None = None
     estimate: InputEstimateSettings | None = None
     #: Its writers have been left out: nothing feeds it, which is otherwise an error.
     unfed: bool = False
@@ -71,6 +78,11 @@ class InputSettings(Section):
 
     @model_validator(mode="after")
     def _check(self) -> InputSettings:
+        if self.handled and (self.delayed or self.estimate is not None or self.unsynchronised):
+            raise ValueError(
+                "a handled input takes each message at its stamp; it cannot be delayed, estimated "
+                "or unsynchronised"
+            )
         if self.unsynchronised is None:
             if "source" not in self.model_fields_set:
                 raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
@@ -90,6 +102,9 @@ class OutputSettings(Section):
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: As for inputs: its messages answer this service, or are the requests of this call.
+    service: str | None = None
+    call: str | None = None
     #: Whether messages are passed on whole, and stamped by their header; None: as the model
     #: declares. A resolved scenario says it, so that no process has to load all models.
     whole: bool | None = None
@@ -111,6 +126,9 @@ class ParticipantSettings(Section):
     activation: Any = None
     inputs: dict[str, InputSettings] = Field(default_factory=dict)
     outputs: dict[str, OutputSettings] = Field(default_factory=dict)
+    #: What it answers, and what it asks others; a loaded scenario has their ports instead.
+    services: dict[Name, ServiceSettings] = Field(default_factory=dict)
+    calls: dict[Name, CallSettings] = Field(default_factory=dict)
     #: From when on it takes part; an autonomous one without: from when on it is ready.
     enter: Duration | None = None
     #: From this time on it takes part no more.
@@ -305,8 +323,31 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
             for name, settings in participants.items()
         }
     scenario = read_section(Scenario, data, origin=f"scenario {origin}")
+    try:
+        scenario = _with_call_ports(scenario)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"scenario {origin}: {error}") from None
     _check(scenario, origin)
     return scenario
+
+
+def _with_call_ports(scenario: Scenario) -> Scenario:
+    """The scenario with the ports of its calls in the place of ``services`` and ``calls``."""
+    participants = {
+        name: settings.model_copy(
+            update={
+                "inputs": dict(settings.inputs),
+                "outputs": dict(settings.outputs),
+                "services": {},
+                "calls": {},
+            }
+        )
+        for name, settings in scenario.participants.items()
+    }
+    for name, port, given, sent in ports_of_calls(scenario.participants):
+        participants[name].inputs[port] = InputSettings.model_validate(given)
+        participants[name].outputs[port] = OutputSettings.model_validate(sent)
+    return scenario.model_copy(update={"participants": participants})
 
 
 def save_scenario(scenario: Scenario, path: Path) -> None:

@@ -47,6 +47,16 @@ def open_udp(host: str, port: int, receive_buffer: int | None = None) -> socket.
     return sock
 
 
+def address_towards(host: str, port: int) -> str:
+    """The IPv4 address of this machine from which it sends to a host.
+
+    :raises OSError: no way leads there
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, port))  # sends nothing
+        return str(probe.getsockname()[0])
+
+
 def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     name = "tcp" if kind == socket.SOCK_STREAM else "udp"
     inherited = INHERITED.take(name, host, port)

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
@@ -57,8 +58,8 @@ class ArrivalChannel(LatchedChannel):
 
     __slots__ = ("_counts", "_early", "newest")
 
-    def __init__(self, index: int, delayed: bool, counts: FreeRunningCounts) -> None:
-        super().__init__(index, delayed)
+    def __init__(self, delayed: bool, counts: FreeRunningCounts) -> None:
+        super().__init__(delayed)
         self.newest: Sample | None = None
         self._counts = counts
         self._early = -1
@@ -93,8 +94,8 @@ class _FreeRuntime(ParticipantRuntime):
         super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
         for port, channels in self._latched:
-            mine = [ArrivalChannel(c.index, c.delayed, counts) for c in channels]
-            self.arrivals.update((channel.index, channel) for channel in mine)
+            mine = [(index, ArrivalChannel(c.delayed, counts)) for index, c in channels]
+            self.arrivals.update(mine)
             channels[:] = mine
             assert port not in self.spec.trigger_ports
 
@@ -135,6 +136,12 @@ class FreeRunning:
         end_ns: int = FOREVER,
         timer: Callable[[], int] | None = None,
     ) -> None:
+        handled = sorted(graph.participants[name].handled_ports)
+        if handled:
+            raise ConfigurationError(
+                f"participant '{name}': input '{handled[0]}' is handled, each message at its "
+                "stamp; without synchronisation allowed are triggering and latched inputs"
+            )
         self.counts = FreeRunningCounts()
         self.runtime = _FreeRuntime(graph, name, model, timer, self.counts)
         self.end_ns = end_ns

@@ -47,3 +47,28 @@ def test_a_node_without_a_known_name_has_not_gone(ros_domain: int) -> None:
         assert told == ["early has come", "early has gone"]
         hear(State.SHUT_DOWN)
         assert told == ["early has come", "early has gone"]
+
+
+def test_a_name_that_stays_when_all_have_ended_is_not_there(ros_domain: int) -> None:
+    """The middleware can keep the name of a node whose process has ended."""
+    pytest.importorskip("rclpy")
+    from ros2_cosim.kernel.lifecycle import State
+    from ros2_cosim.ros import topics
+    from ros2_cosim.ros.session import Session, data_qos, message_class
+    from ros2_cosim.ros.system_monitor import SystemMonitor
+
+    message = message_class(topics.PARTICIPANT_STATE_TYPE)
+    with Session("stays", []) as session:
+        monitor = SystemMonitor(session.node)
+        publisher = session.node.create_publisher(
+            message, topics.PARTICIPANT_STATE, data_qos(latched=True)
+        )
+        publisher.publish(message(participant="stays", state=int(State.RUNNING)))
+        while not monitor.connected:
+            session.wait(0.1)
+        monitor.look()
+        assert monitor.connected == {"stays"}
+        session.node.destroy_publisher(publisher)
+        while monitor.connected:
+            session.wait(0.1)
+        assert "stays" in session.node.get_node_names()

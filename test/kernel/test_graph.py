@@ -46,7 +46,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "never runs": (
         lambda: ParticipantSpec("a"),
-        "participant 'a' has neither a period nor an activation; it would never run",
+        "participant 'a' has neither a period nor an activation nor a handled input; it "
+        "would never run",
     ),
     "period of zero": (
         lambda: ParticipantSpec("a", period_ns=0),
@@ -85,6 +86,21 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ParticipantSpec("a", None, 0, Count("in"), (InputPort("in", delayed=True),)),
         "participant 'a': port 'in' is both delayed and part of the activation; "
         "a sample cannot activate at its own stamp and be hidden then",
+    ),
+    "delayed handled port": (
+        lambda: ParticipantSpec("a", inputs=(InputPort("in", delayed=True, handled=True),)),
+        "participant 'a': port 'in' is handled, each message at its stamp; it can be neither "
+        "delayed nor unsynchronised nor part of the activation",
+    ),
+    "handled trigger": (
+        lambda: ParticipantSpec("a", None, 0, Count("in"), (InputPort("in", handled=True),)),
+        "participant 'a': port 'in' is handled, each message at its stamp; it can be neither "
+        "delayed nor unsynchronised nor part of the activation",
+    ),
+    "service without answers": (
+        lambda: ParticipantSpec("a", inputs=(InputPort("in", handled=True, service="s"),)),
+        "participant 'a': port 'in' takes requests to service 's'; it must be handled, and the "
+        "answers need a sparse output port of the same name",
     ),
     "no participants": (lambda: Graph([], []), "the scenario has no participants"),
     "participant twice": (

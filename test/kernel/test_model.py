@@ -259,12 +259,17 @@ def test_edits_between_two_names(one: str, other: str, far: int) -> None:
 
 def test_a_service_that_is_not_offered_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="service 'tune'; it offers none"):
-        Plain().answer_service("tune", {})
+        Plain().answer_service("tune", {}, Step(0, {}, {}))
+    with pytest.raises(
+        ConfigurationError, match="port 'in'; the model has no method handle_message"
+    ):
+        Plain().handle_message("in", Step(0, {}, {}))
 
     class Tuned(Plain):
-        offered_services = (Service("tune", "std_srvs/srv/SetBool"),)
+        offered_services = (Service("tune", "std_msgs/msg/Bool", "std_msgs/msg/String"),)
 
-        def answer_service(self, name: str, request: Any) -> Any:
-            return (name, request)
+        def answer_service(self, name: str, request: Any, step: Step) -> Any:
+            return (name, request, step.time)
 
-    assert Wrapper(Tuned()).answer_service("tune", 1) == ("tune", 1)
+    step = Step(7, {}, {})
+    assert Wrapper(Tuned()).answer_service("tune", 1, step) == ("tune", 1, 7)

@@ -136,10 +136,11 @@ def test_python_requirements_are_declared_on_both_sides(pyproject, package_xml):
         if not name.startswith("ros-"):
             module = MODULES.get(name, name)
             assert {f"python3-{module}", module} & declared, f"{requirement}: not in package.xml"
+    imported = imported_by(ROOT / "ros2_cosim")
     for name in declared:
         if name.startswith("python3-") and not name.endswith("-pip"):
             module = name.removeprefix("python3-")
-            assert module in imported_by(ROOT / "ros2_cosim"), f"{name}: nothing imports it"
+            assert module in imported, f"{name}: nothing imports it"
 
 
 def test_lock_has_hashes_and_no_addresses():

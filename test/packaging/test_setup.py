@@ -178,6 +178,7 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
     monkeypatch.setattr(set_up, "find_fault", lambda: None)
     monkeypatch.setattr(set_up, "link_data", lambda: None)
     monkeypatch.setattr(set_up, "make_byte_code", lambda: None)
+    monkeypatch.setattr(set_up, "compile_modules", lambda: None)
     monkeypatch.setattr(set_up, "make_environment", lambda: done.append("environment"))
     monkeypatch.setattr(set_up, "install_package", lambda: done.append("package"))
     monkeypatch.setattr(set_up, "install_extra", lambda name: done.append(name))

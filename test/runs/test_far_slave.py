@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.dcp_models import Sine, running, sine_description
 
+from ros2_cosim.dcp.description.write import description_bytes
+from ros2_cosim.dcp.master.master import Master
+from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
 
@@ -93,3 +97,42 @@ def test_the_world_on_another_host_gives_the_same_trace(
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     assert summary["trace_sha256"] == expected.trace_sha256
     assert summary["repeatable"] is True
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_master_has_slaves_here_and_on_another_host_over_udp(
+    far_host: list[str], tmp_path: Path
+) -> None:
+    udp = TransportProtocol.UDP_IPv4
+    description = sine_description(name="sine")
+    (tmp_path / "sine.dcpx").write_bytes(description_bytes(description))
+    (tmp_path / "far.py").write_text("from support.dcp_models import Sine  # noqa: F401\n")
+    serve = ["dcp", "serve", str(tmp_path / "far.py:Sine"), "--description"]
+    far = subprocess.Popen(
+        [*far_host, *COSIM, *serve, str(tmp_path / "sine.dcpx"), "--host", FAR, "--port", "9000"],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert far.stdout is not None
+        assert f"{FAR}:9000" in (line := far.stdout.readline()), line + far.stdout.read()
+        with running(Sine(), description) as near, Master(timeout_s=30) as master:
+            master.add_slave(description, port=near.port, name="near", transport=udp)
+            master.add_slave(description, FAR, 9000, name="far", transport=udp)
+            master.connect("near.y", "far.a")
+            master.connect("far.y", "near.a")
+            master.configure()
+            master.initialise()
+            master.run()
+            for _ in range(5):
+                master.do_step()
+            one, two = master.slaves.values()
+            # Addresses of the loopback say nothing on the other host: the master passes data on.
+            assert one.input_names and two.input_names
+            assert one.outputs[0] == two.outputs[0] != 0
+            master.stop()
+    finally:
+        far.kill()
+        far.communicate()

@@ -25,7 +25,7 @@ MS = 1_000_000
 _NUDGE_NS = SECOND // 2
 
 #: Kinds of disturbances that are harmless: the run is complete whatever happens.
-HARMLESS = ("calm", "stumbling", "control", "repeat")
+HARMLESS = ("calm", "stumbling", "control", "repeat", "require")
 HARMFUL = ("kill", "frozen", "cut", "end")
 #: As often as they are drawn.
 KINDS = (*HARMLESS, "calm", "stumbling", "control", "kill", *HARMFUL)
@@ -37,9 +37,12 @@ class Disturbances:
     :param seed: decides about everything
     :param system: what is run
     :param kind: one of ``KINDS``; None: drawn
+    :param on_lane: whether messages of the run take its lane, which nothing cuts; None: drawn
     """
 
-    def __init__(self, seed: int, system: System, kind: str | None = None) -> None:
+    def __init__(
+        self, seed: int, system: System, kind: str | None = None, on_lane: bool | None = None
+    ) -> None:
         self.seed = seed
         self._dice = dice = random.Random(f"disturbances {seed}")
         drawn = dice.choice(KINDS)
@@ -48,10 +51,10 @@ class Disturbances:
         self._late = system.late
         self._connected = system.connected
         self.pace = Pace(
-            step=dice.choice((20_000, 100_000, MS, 2 * MS)),
-            message=dice.choice((30_000, 300_000, 3 * MS, 8 * MS)),
-            discovery=dice.choice((2 * MS, 20 * MS, 80 * MS)),
-            spike=dice.choice((20 * MS, 200 * MS)),
+            step=dice.choice((10_000, 50_000, MS // 2, MS)),
+            message=dice.choice((20_000, 200_000, MS, 4 * MS)),
+            discovery=dice.choice((MS, 8 * MS, 30 * MS)),
+            spike=dice.choice((10 * MS, 150 * MS)),
             spikes=dice.choice((0.0, 0.002, 0.02)),
         )
         #: A process that cannot be reached for so long is forgotten by the others.
@@ -62,7 +65,24 @@ class Disturbances:
         self.victims: list[str] = []
         #: Whether a request may have ended the run, and whether at once.
         self.may_stop = self.may_abort = False
+        drawn_lane = random.Random(f"lane {seed}").random() < 0.5
+        #: Whether messages of the run take its lane.
+        self.on_lane = drawn_lane if on_lane is None else on_lane
         self._orders: dict[str, bool] = {}
+        more = random.Random(f"more disturbances {seed}")
+        names = list(system.scenario.participants)
+        places = sorted({p.process or name for name, p in system.scenario.participants.items()})
+        #: The process of participants that the user starts, at any time; empty: none.
+        self.by_hand = ""
+        if self.is_harmless and more.random() < 0.3:
+            self.by_hand = more.choice(places)
+        #: What a system controller requires.
+        self.named: tuple[str, ...] = ()
+        #: Whether it was told that the run requires these.
+        self.is_required = False
+        if self.kind == "require":
+            self.named = tuple(more.sample(names, more.randrange(1, len(names) + 1)))
+        self._late = self._late | {self.by_hand}
 
     @property
     def is_harmless(self) -> bool:
@@ -76,10 +96,10 @@ class Disturbances:
     def start_delay(self, name: str) -> int:
         """How late a process starts [ns]; one that may come late often does."""
         if name in self._late and self._dice.random() < 0.5:
+            return self._dice.randrange(SECOND // 2)
+        if self._dice.random() < (0.3 if self.named and name not in self.named else 0.04):
             return self._dice.randrange(SECOND)
-        if self._dice.random() < 0.04:
-            return self._dice.randrange(3 * SECOND)
-        return self._dice.randrange(100 * MS)
+        return self._dice.randrange(40 * MS)
 
     def begin(self, run: SimulatedRun) -> None:
         """Arrange all that will happen."""
@@ -89,13 +109,15 @@ class Disturbances:
                 self._stumble(run)
         if self.kind in ("control", "end"):
             self._control(run)
+        if self.named:
+            run.world.after(dice.randrange(100 * MS), partial(self._require, run))
         victim = dice.choice(list(run.processes))
         if self.kind in ("kill", "frozen"):
             self.victims.append(victim)
         if self.kind == "kill":
             self._kill(run, run.processes[victim])
         elif self.kind == "frozen":
-            self._later(run, partial(self._freeze, run, victim, dice.randrange(3, 30) * SECOND))
+            self._later(run, partial(self._freeze, run, victim, dice.randrange(3, 15) * SECOND))
         elif self.kind == "cut":
             other = dice.choice([name for name in run.processes if name != victim])
             if self._connected and dice.random() < 0.6:
@@ -105,14 +127,14 @@ class Disturbances:
             self._later(run, partial(self._cut, run, victim, other, duration))
 
     def _later(self, run: SimulatedRun, action: Callable[[], None]) -> None:
-        """At any time of the run, which lasts a second or so."""
-        run.world.after(self._dice.randrange(self._dice.choice((300 * MS, 2 * SECOND))), action)
+        """At any time of the run, which lasts half a second or so."""
+        run.world.after(self._dice.randrange(self._dice.choice((150 * MS, SECOND))), action)
 
     def _stumble(self, run: SimulatedRun) -> None:
         """A process stands, or a connection, for less than a lease."""
         dice = self._dice
         one, other = dice.sample(list(run.processes), 2)
-        duration = dice.randrange(dice.choice((50 * MS, 2 * SECOND)))
+        duration = dice.randrange(dice.choice((50 * MS, SECOND)))
         if dice.random() < 0.5:
             self._later(run, partial(self._freeze, run, one, duration))
         else:
@@ -120,6 +142,8 @@ class Disturbances:
 
     @staticmethod
     def _freeze(run: SimulatedRun, name: str, duration: int) -> None:
+        if run.is_ending:
+            return  # one that does not come back from this is killed, whatever it would do
         process = run.processes[name]
         process.freeze(duration)
         run.network.frozen(process, duration)
@@ -175,6 +199,17 @@ class Disturbances:
             rate=dice.choice((0.0, 0.1, 1.0)) if command is Command.RATE else 0.0,
         )
         _call(run, CONTROL, request)
+
+    def _require(self, run: SimulatedRun) -> None:
+        """Name the required participants, as soon as there is a clock."""
+        request = ControlRun.Request(command=int(Command.REQUIRE), participants=list(self.named))
+
+        def answered(response: ControlRun.Response) -> None:
+            run.world.note("required", str(response))
+            self.is_required = response.success
+
+        if not run.network.call(CONTROL, request, answered):
+            run.world.after(5 * MS, partial(self._require, run))
 
     def _nudge(self, run: SimulatedRun) -> None:
         """A run that was asked to stand is asked to go on."""

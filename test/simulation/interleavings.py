@@ -5,12 +5,20 @@ A participant takes one message, runs what it may run and reports, as the loop o
 so does the clock. Each queue between two of them keeps its order, and nothing else is fixed. All
 orders are explored, depth first. What a participant does is a function of what it has taken, so
 each of its states is computed once and has a number; a state of the whole is a tuple of numbers.
+
+Orders that differ only in which of two parts takes its message first are one: neither sees the
+other. So in each state it is enough to let some of the parts go on (a stubborn set), see
+:meth:`Explorer._moving`. Every part still gets its messages in every order that is possible, and
+therefore into every state that it can reach; that is why only states of single parts, and the end
+of the whole, are judged. No run repeats a state, for each step takes a message: nothing is put off
+for ever.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from support.behaviours import Plain
@@ -126,36 +134,43 @@ class SmallSystem(NamedTuple):
         }
 
     @property
+    def has_silence(self) -> bool:
+        """Whether a participant does not send at each activation."""
+        return any(shape.schedule == "sparse" for shape in self.shapes)
+
+    @property
     def stop_latency(self) -> int:
         """From a request to the end of the run."""
         return max(self.window, 5)
 
 
-def small_systems(size: int) -> Iterator[SmallSystem]:
-    """All systems of so many participants, the senseless ones left out."""
+def small_systems(size: int, every: int = 1) -> Iterator[SmallSystem]:
+    """All systems of so many participants, the senseless ones left out.
+
+    Each participant reads any one of them, itself too, in each way, or none; with and without
+    latency and silence, in lockstep and ahead of the clock, with and without a stop. Those without
+    silence come first.
+
+    :param every: only each so many-th of these, counted before the senseless ones are left out
+    """
     names = NAMES[:size]
-    choices = []
+    inputs = []
     for name in names:
         reads: list[tuple[str | None, str]] = [(None, "")]
         reads += [(source, "delayed") for source in names]
         others = [source for source in names if source != name]
         reads += [(source, kind) for source in others for kind in ("latched", "trigger")]
-        choices.append(
-            [
-                Shape(source, kind, latency, schedule)
-                for source, kind in reads
-                for latency in (0, 4)
-                for schedule in ("every", "sparse")
-            ]
-        )
-    for shapes in itertools.product(*choices):
-        for window, stops in itertools.product((0, 15), (False, True)):
-            system = SmallSystem(shapes, 2 * PERIOD + 1, window, stops)
-            try:
-                system.graph()
-            except ConfigurationError:
-                continue
-            yield system
+        inputs.append([(*read, latency) for read in reads for latency in (0, 4)])
+    schedules = itertools.product(("every", "sparse"), repeat=size)
+    choices = itertools.product(schedules, (0, 15), (False, True), itertools.product(*inputs))
+    for schedule, window, stops, chosen in itertools.islice(choices, 0, None, every):
+        shapes = tuple(Shape(*read, silent) for read, silent in zip(chosen, schedule, strict=True))
+        system = SmallSystem(shapes, 2 * PERIOD + 1, window, stops)
+        try:
+            system.graph()
+        except ConfigurationError:
+            continue
+        yield system
 
 
 class _Stub:
@@ -169,9 +184,13 @@ class _Stub:
         """Itself is the writer."""
         return self
 
-    def create_publisher(self, *_: Any) -> Any:
-        """Itself is the publisher of ``/clock``."""
+    def create_publisher(self, *_: Any, event_callbacks: Any) -> Any:
+        """Itself is the publisher of ``/clock``, which has a subscription."""
+        event_callbacks.matched(SimpleNamespace(current_count=1))
         return self
+
+    def urge(self) -> None:
+        """Everything leaves at once."""
 
     def send(self, record: Any) -> None:
         """Keep a record."""
@@ -260,6 +279,8 @@ class _Clock:
             run_ahead_ns=system.window,
             stop_latency_ns=system.stop_latency,
         )
+        #: Participant -> activations that it has reported complete.
+        self.told = dict.fromkeys(graph.order, 0)
         self._stub = _Stub()
         session: Any = self._stub
         self.time = TimeTopics(
@@ -274,6 +295,7 @@ class _Clock:
     def take(self, item: Any) -> list[Any]:
         """Take one completion, None at the start; what is published because of it."""
         if item is not None:
+            self.told[item.participant] = item.activations
             if item.stop_reason:
                 self.coordinator.stop_requested(item.participant, item.stop_ns, item.stop_reason)
             self.coordinator.completed(item.participant, item.bound_ns)
@@ -286,7 +308,9 @@ class _Clock:
         """All that its further course depends on."""
         coordinator = self.coordinator
         bounds = tuple(coordinator._bounds.values())
-        return bounds, coordinator.end, coordinator._stop, self.time.horizon, self.time._shown
+        told = tuple(self.told.values())
+        time = self.time
+        return told, bounds, coordinator.end, coordinator._stop, time.horizon, time._shown
 
 
 class _State(NamedTuple):
@@ -294,7 +318,8 @@ class _State(NamedTuple):
 
     :ivar taken: the messages that lead there, in one of the possible orders
     :ivar facts: what is judged: of a participant (times of its activations, whether it is
-        complete, its trace), of the clock (time shown, whether it has finished)
+        complete, its trace), of the clock (time shown, activations reported by then, whether it
+        has finished)
     """
 
     taken: tuple[Any, ...]
@@ -310,6 +335,11 @@ class _Part:
         self._numbers: dict[Any, int] = {}
         self.states: list[_State] = []
         self._steps: dict[tuple[int, int], tuple[int, list[Any]]] = {}
+
+    @property
+    def reached(self) -> Collection[Any]:
+        """What tells the states apart."""
+        return self._numbers.keys()
 
     def begin(self) -> tuple[int, list[Any]]:
         """The first state, and what is sent there."""
@@ -366,12 +396,13 @@ class Explorer:
         self._parts.append(
             _Part(
                 lambda: _Clock(system, graph),
-                lambda part: (part.time._shown, part.coordinator.finished),
+                lambda part: (part.time._shown, dict(part.told), part.coordinator.finished),
             )
         )
         self._expected = _sequential(system)
         #: Where the messages of a part go: kind -> queues; and who reads a queue.
         self._readers: list[int] = []
+        self._writers: list[int] = []
         self._routes: list[dict[type, list[int]]] = [{} for _ in self._parts]
         clock = len(self._names)
         for place, name in enumerate(self._names):
@@ -384,14 +415,20 @@ class Explorer:
                     self._route(place, Completion, reader)
         self._items: dict[Any, int] = {}
         self._contents: list[Any] = []
+        #: Part -> (queue, part that writes it) of the queues that it reads.
+        self._inputs: list[list[tuple[int, int]]] = [[] for _ in self._parts]
+        for queue, (writer, reader) in enumerate(zip(self._writers, self._readers, strict=True)):
+            self._inputs[reader].append((queue, writer))
 
     def _route(self, writer: int, kind: type, reader: int) -> None:
         self._routes[writer].setdefault(kind, []).append(len(self._readers))
         self._readers.append(reader)
+        self._writers.append(writer)
 
-    def explore(self, most_states: int = 1_000_000) -> Explored:
-        """Visit every state.
+    def explore(self, most_states: int = 10_000_000, *, reduced: bool = True) -> Explored:
+        """Visit every state, or enough of them.
 
+        :param reduced: leave out orders that no part can tell from others
         :raises AssertionError: one breaks a rule; the message says which
         """
         locals_, queues = [], [()] * len(self._readers)
@@ -406,30 +443,58 @@ class Explorer:
         count = len(self._parts)
         while pending:
             state = pending.pop()
-            busy = False
-            for queue, reader in enumerate(self._readers):
-                waiting = state[count + queue]
-                if not waiting:
-                    continue
-                busy = True
+            moving = self._moving(state[count:]) if reduced else range(count)
+            ready = [
+                (queue, reader)
+                for reader in moving
+                for queue, _ in self._inputs[reader]
+                if state[count + queue]
+            ]
+            for queue, reader in ready:
                 steps += 1
-                item = waiting[0]
+                item, *waiting = state[count + queue]
                 number, sent = self._parts[reader].step(state[reader], item, self._contents[item])
                 following = list(state)
                 following[reader] = number
-                following[count + queue] = waiting[1:]
+                following[count + queue] = tuple(waiting)
                 if sent:
                     following[count:] = self._send(reader, following[count:], sent)
                 new = tuple(following)
                 if new not in seen:
                     seen.add(new)
                     assert len(seen) <= most_states, "too many states"
-                    if reader == count - 1:
-                        self._check_time(new)
                     pending.append(new)
-            if not busy:
+            if not ready:
                 self._check_end(state)
+        self._check_clock()
         return Explored(len(seen), steps)
+
+    @property
+    def reached(self) -> list[Collection[Any]]:
+        """All states of each part that have been reached."""
+        return [part.reached for part in self._parts]
+
+    def _moving(self, queues: Sequence[Any]) -> Collection[int]:
+        """Parts that it is enough to let go on in a state: the fewest messages, of those sets.
+
+        One that may still get a message in a queue that is empty now could take it before those
+        that are there. So the part that writes it goes on as well; what others do, which write
+        behind messages that are there, does not matter to these.
+        """
+        best: tuple[int, Collection[int]] = (0, ())
+        for first in range(len(self._parts)):
+            moving, pending = {first}, [first]
+            waiting = 0
+            while pending:
+                for queue, writer in self._inputs[pending.pop()]:
+                    if queues[queue]:
+                        waiting += 1
+                    elif writer not in moving:
+                        moving.add(writer)
+                        pending.append(writer)
+            if waiting and (not best[0] or waiting < best[0]):
+                best = waiting, moving
+        return best[1]
 
     def _send(self, writer: int, queues: list[Any], sent: list[Any]) -> list[Any]:
         queues = list(queues)
@@ -447,16 +512,17 @@ class Explorer:
             for part, number in zip(self._parts, state)  # noqa: B905
         ]
 
-    def _check_time(self, state: Any) -> None:
-        """Every activation before the time that the clock shows is complete."""
-        *participants, (shown, _) = self._facts(state)
-        for name, (times, _, _) in zip(self._names, participants):  # noqa: B905
-            due = [time for time in self._expected[name][0] if time < shown]
-            assert len(times) >= len(due), f"/clock shows {shown}, {name} has run {times}"
+    def _check_clock(self) -> None:
+        """In no state the clock shows a time before all activations before it were reported."""
+        for state in self._parts[-1].states:
+            shown, told, _ = state.facts
+            for name in self._names:
+                due = sum(time < shown for time in self._expected[name][0])
+                assert told[name] >= due, f"/clock shows {shown}, {name} has reported {told[name]}"
 
     def _check_end(self, state: Any) -> None:
         """Nothing is under way: the run is over, with the trace of the reference."""
-        *participants, (shown, finished) = self._facts(state)
+        *participants, (shown, _, finished) = self._facts(state)
         assert finished, f"nothing goes on, and /clock shows {shown}"
         for name, (times, complete, trace) in zip(self._names, participants):  # noqa: B905
             assert complete, f"nothing goes on, and {name} has run {times}"

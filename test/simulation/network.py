@@ -11,13 +11,18 @@ what was sent meanwhile is lost, what is latched comes again.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from simulation.world import Process, World
+from simulation.world import Process, Thread, World
+
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.ros.session import data_qos
 
 
 class Onlooker(Protocol):
@@ -26,27 +31,58 @@ class Onlooker(Protocol):
     def published(self, process: str, topic: str, data: Any) -> None:
         """Take a message at the moment at which it is published."""
 
+    def begins(self, name: str, model: Model) -> None:
+        """A participant begins a run, with a model."""
+
     def activated(self, participant: str, time: int) -> None:
         """Take the time of an activation [ns]."""
+
+
+class _Matched(NamedTuple):
+    current_count: int
 
 
 class _Time(NamedTuple):
     nanoseconds: int
 
 
+class _Known(NamedTuple):
+    found: int
+    missed: int
+
+
 class _Parameter(NamedTuple):
     value: Any
+
+
+class EndpointInfo(NamedTuple):
+    """What of :class:`rclpy.topic_endpoint_info.TopicEndpointInfo` the nodes of a run use."""
+
+    node_name: str
+    node_namespace: str
+    topic_type: str
+    qos_profile: QoSProfile
+
+
+#: Topics of the lane are apart from those of DDS.
+_LANE = "lane:"
+#: How long a writer waits for its readers at its end.
+_FLUSH_NS = 2_000_000_000
 
 
 class Publisher:
     """One writer."""
 
-    def __init__(self, node: SimulatedNode, topic: str, latched: bool, depth: int) -> None:
+    def __init__(self, node: SimulatedNode, kind: type, topic: str, qos: QoSProfile) -> None:
         self.node = node
+        self.kind = kind
         self.topic = topic
-        self.is_latched = latched
+        self.qos = qos
+        self.is_latched = _is_latched(qos)
+        #: A connection on one host is never cut, and its end is seen at once.
+        self.is_on_lane = topic.startswith(_LANE)
         #: What later readers get.
-        self.kept: deque[Any] = deque(maxlen=depth)
+        self.kept: deque[Any] = deque(maxlen=qos.depth)
         self.links: list[Link] = []
         self.is_gone = False
 
@@ -61,7 +97,8 @@ class Publisher:
         if process.is_dead or self.is_gone:
             return
         self.node.network.publishing(process)
-        self.node.network.onlooker.published(process.name, self.topic, data)
+        if not self.is_on_lane:  # the same is published in DDS
+            self.node.network.onlooker.published(process.name, self.topic, data)
         if self.is_latched:
             self.kept.append(data)
         for link in self.links:
@@ -91,11 +128,18 @@ class Subscription:
     """One reader."""
 
     def __init__(
-        self, node: SimulatedNode, topic: str, latched: bool, callback: Callable[[Any], None]
+        self,
+        node: SimulatedNode,
+        kind: type,
+        topic: str,
+        qos: QoSProfile,
+        callback: Callable[[Any], None],
     ) -> None:
         self.node = node
+        self.kind = kind
         self.topic = topic
-        self.is_latched = latched
+        self.qos = qos
+        self.is_latched = _is_latched(qos)
         self.callback = callback
         self.is_gone = False
 
@@ -121,13 +165,16 @@ class Link:
         """Both sides find each other, each at a time of its own."""
         world, writer = self.network.world, self.writer
         world.after(world.draw(world.pace.discovery), self._writer_finds)
-        if self.network.knows(self.reader.node.process, writer):
+        reading = self.reader.node.process
+        if self.network.knows(reading, writer):
             self.reader_finds()
+        else:
+            self.network.await_discovery(reading, writer)
 
     def _writer_finds(self) -> None:
         if self.is_cut:
             return
-        until = self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._writer_finds)
             return
@@ -138,6 +185,8 @@ class Link:
 
     def reader_finds(self) -> None:
         """The process of the reader knows the writer."""
+        if self.reader_knows or self.is_cut:
+            return
         self.reader_knows = True
         for _ in self.under_way:
             self._later()
@@ -157,14 +206,20 @@ class Link:
         if self.is_cut or not self.under_way:
             return
         process = self.reader.node.process
-        until = self.network.unreachable_until(self.writer.node.process, process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._arrive)
             return
+        self.network.met.add((process, self.writer.node.process))
         data = self.under_way.popleft()
         if not self.under_way:
             self.network.acked(self.writer.node.process)
-        self.reader.node.executor.take(self.reader, lambda: self.reader.callback(data))
+        self.reader.node.take(self.reader, lambda: self.reader.callback(data))
+
+    def _unreachable_until(self) -> int | None:
+        if self.writer.is_on_lane:
+            return None
+        return self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
 
     def cut(self) -> None:
         """Both sides forget each other."""
@@ -214,9 +269,24 @@ class SimulatedNode:
     def __init__(self, network: Network, process: Process, name: str) -> None:
         self.network = network
         self.process = process
-        self.executor: SimulatedExecutor
+        self._executor: SimulatedExecutor | None = None
+        #: What arrives before it is served.
+        self._early: list[tuple[object, Callable[[], None]]] = []
         self._name = name
         self._endpoints: list[Publisher | Subscription | Service] = []
+
+    def serve_by(self, executor: SimulatedExecutor) -> None:
+        """Hand over to an executor what arrives, and what has arrived."""
+        self._executor = executor
+        for source, event in self._early:
+            executor.take(source, event)
+
+    def take(self, source: object, event: Callable[[], None]) -> None:
+        """Something has arrived; see :meth:`SimulatedExecutor.take`."""
+        if self._executor is None:
+            self._early.append((source, event))
+        else:
+            self._executor.take(source, event)
 
     def get_name(self) -> str:
         """As rclpy's."""
@@ -242,9 +312,13 @@ class SimulatedNode:
         """As rclpy's."""
         return _Parameter(self.network.parameters.get((self.process.name, name), default))
 
-    def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Publisher:
-        """As rclpy's."""
-        publisher = Publisher(self, topic, _is_latched(qos), _depth(qos))
+    def create_publisher(
+        self, kind: Any, topic: str, qos: QoSProfile | int, *, event_callbacks: Any = None
+    ) -> Publisher:
+        """As rclpy's; there is an onlooker of everything."""
+        if event_callbacks is not None:
+            event_callbacks.matched(_Matched(1))
+        publisher = Publisher(self, kind, topic, _profile(qos))
         self._endpoints.append(publisher)
         self.network.add_writer(publisher)
         return publisher
@@ -260,7 +334,7 @@ class SimulatedNode:
     ) -> Subscription:
         """As rclpy's."""
         assert raw, "the nodes of a run read bytes"
-        subscription = Subscription(self, topic, _is_latched(qos), callback)
+        subscription = Subscription(self, kind, topic, _profile(qos), callback)
         self._endpoints.append(subscription)
         self.network.add_reader(subscription)
         return subscription
@@ -274,7 +348,22 @@ class SimulatedNode:
 
     def count_publishers(self, topic: str) -> int:
         """Writers of a topic that this process knows."""
-        return self.network.known_writers(self.process, topic)
+        return len(self.network.writers_known(self.process, topic))
+
+    def get_publishers_info_by_topic(self, topic: str) -> list[EndpointInfo]:
+        """Writers of a topic that this process knows."""
+        found = self.network.writers_known(self.process, topic)
+        return [self._info(writer) for writer in found]
+
+    def get_subscriptions_info_by_topic(self, topic: str) -> list[EndpointInfo]:
+        """Readers of a topic that this process knows."""
+        found = self.network.readers_known(self.process, topic)
+        return [self._info(reader) for reader in found]
+
+    def _info(self, endpoint: Publisher | Subscription) -> EndpointInfo:
+        name = self.network.name_known(self.process, endpoint.node)
+        package, kind = endpoint.kind.__module__.partition(".")[0], endpoint.kind.__name__
+        return EndpointInfo(name, "/", f"{package}/msg/{kind}", endpoint.qos)
 
     def destroy_node(self) -> None:
         """Give up all that the node has; one of a process that was killed gives up nothing."""
@@ -284,12 +373,12 @@ class SimulatedNode:
         self._endpoints = []
 
 
-def _is_latched(qos: QoSProfile | int) -> bool:
-    return not isinstance(qos, int) and qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+def _profile(qos: QoSProfile | int) -> QoSProfile:
+    return QoSProfile(depth=qos) if isinstance(qos, int) else qos
 
 
-def _depth(qos: QoSProfile | int) -> int:
-    return qos if isinstance(qos, int) else int(qos.depth)
+def _is_latched(qos: QoSProfile) -> bool:
+    return bool(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class SimulatedExecutor:
@@ -303,10 +392,12 @@ class SimulatedExecutor:
         self._process = process
         self._ordered = ordered
         self._inbox: list[tuple[object, Callable[[], None]]] = []
+        #: The one that waits here.
+        self._thread: Thread | None = None
 
     def add_node(self, node: SimulatedNode) -> None:
         """Serve a node."""
-        node.executor = self
+        node.serve_by(self)
 
     def take(self, source: object, event: Callable[[], None]) -> None:
         """Something has arrived.
@@ -314,7 +405,8 @@ class SimulatedExecutor:
         :param source: events of one source keep their order
         """
         self._inbox.append((source, event))
-        self._process.wake()
+        if self._thread is not None:
+            self._thread.wake()
 
     def create_task(self, callback: Callable[[], None]) -> None:
         """Make an event of a call."""
@@ -323,12 +415,17 @@ class SimulatedExecutor:
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Handle one event, or wait for so long."""
         process, inbox = self._process, self._inbox
-        # The process is not alone on its machine: what it does takes a while.
-        process.sleep(process.world.draw(process.world.pace.step))
+        self._thread = process.world.thread
         if not inbox and timeout_sec:
             process.sleep(int(timeout_sec * 1e9), wakeable=True)
+        else:
+            # The process is not alone on its machine: what it does takes a while.
+            process.sleep(process.world.draw(process.world.pace.step))
         if inbox:
-            inbox.pop(self._choose())[1]()
+            self._handle()
+
+    def _handle(self) -> None:
+        self._inbox.pop(self._choose())[1]()
 
     def _choose(self) -> int:
         if self._ordered or len(self._inbox) == 1:
@@ -344,6 +441,103 @@ class SimulatedExecutor:
     def shutdown(self, timeout_sec: float | None = None) -> None:
         """Serve no node any more."""
         self._inbox.clear()
+
+
+class _LaneWriter:
+    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane.TopicWriter`."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    @property
+    def readers(self) -> int:
+        return self._publisher.get_subscription_count()
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        found = [link.reader for link in self._publisher.links if link.writer_knows]
+        return [f"/{reader.node.get_name()}" for reader in found]
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+        self._publisher.publish((data, stamp, seq))
+
+    def flush(self) -> bool:
+        return self._publisher.wait_for_all_acked(_Time(_FLUSH_NS))
+
+
+class SimulatedLane(SimulatedExecutor):
+    """The lane of one session; see :class:`~ros2_cosim.ros.lane.Lane`.
+
+    Topics of one connection may overtake each other here, and messages under way end with their
+    writer, which is more than happens there.
+
+    :param node: of the session
+    """
+
+    def __init__(self, node: SimulatedNode, process: Process, *, ordered: bool) -> None:
+        super().__init__(process, ordered=ordered)
+        self._node = node
+        self._goes_on = True
+
+    def writer(self, topic: str, *, latched: bool) -> _LaneWriter:
+        """Write a topic."""
+        qos = data_qos(latched=latched)
+        return _LaneWriter(self._node.create_publisher(bytes, _LANE + topic, qos))
+
+    def reader(
+        self,
+        topic: str,
+        receive: Callable[[bytes, int, int], None],
+        *,
+        latched: bool,
+        lazy: bool,
+        alone: bool,
+    ) -> None:
+        """Read a topic."""
+
+        def take(message: tuple[bytes, int, int]) -> None:
+            self._goes_on = not alone
+            receive(*message)
+
+        qos = data_qos(latched=latched)
+        self._node.create_subscription(bytes, _LANE + topic, take, qos, raw=True)
+
+    def writers(self, topic: str) -> int:
+        """Writers that are known to be there."""
+        return self._node.count_publishers(_LANE + topic)
+
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The nodes of these writers."""
+        found = self._node.network.writers_known(self._process, _LANE + topic)
+        return {f"/{writer.node.get_name()}" for writer in found}
+
+    @property
+    def departures(self) -> int:
+        """Ends of others that have been seen."""
+        return self._node.network.departures
+
+    def prefer(self, topic: str) -> None:
+        """The world decides what comes first."""
+
+    def urge(self) -> None:
+        """Everything leaves at once here, and takes its time."""
+
+    def sent(self, now_ns: int) -> None:
+        """The same."""
+
+    def flush(self) -> None:
+        """The same."""
+
+    def wake(self) -> None:
+        """End a wait."""
+        if self._thread is not None:
+            self._thread.wake()
+
+    def _handle(self) -> None:
+        """All that is there is handled in one go, up to a message that is handled alone."""
+        self._goes_on = True
+        while self._inbox and self._goes_on:
+            self._inbox.pop(self._choose())[1]()
 
 
 class Network:
@@ -371,18 +565,24 @@ class Network:
         self.publishing: Callable[[Process], None] = lambda process: None
         self._writers: dict[str, list[Publisher]] = {}
         self._readers: dict[str, list[Subscription]] = {}
-        #: Process -> writers that it knows.
-        self._known: dict[str, set[Publisher]] = {}
+        #: Process -> topic -> writer -> when the process finds and when it misses it [ns].
+        self._known: dict[str, dict[str, dict[Publisher, _Known]]] = {}
+        #: (Process, node of another one) -> since when it knows the name of the node [ns].
+        self._named: dict[tuple[str, SimulatedNode], int] = {}
+        #: (Reader, writer): a message of that one has arrived at this one.
+        self.met: set[tuple[Process, Process]] = set()
         self._processes: list[Process] = []
         self._cuts: dict[frozenset[str], int] = {}
         self._waiting_for_ack: set[Process] = set()
+        #: Ends of writers on the lane that have been seen.
+        self.departures = 0
 
     # --- processes --------------------------------------------------------------------------
 
     def join(self, process: Process) -> None:
         """A process comes: it finds the writers of all others."""
         self._processes.append(process)
-        self._known[process.name] = set()
+        self._known[process.name] = defaultdict(dict)
         for writers in self._writers.values():
             for writer in writers:
                 self._discover(process, writer)
@@ -435,8 +635,7 @@ class Network:
         for reading, writing in ((one, other), (other, one)):
             for writers in self._writers.values():
                 for writer in writers:
-                    if writer.node.process is writing:
-                        self._known[reading.name].discard(writer)
+                    if writer.node.process is writing and not writer.is_on_lane:
                         self._discover(reading, writer)
                         for link in [k for k in writer.links if k.reader.node.process is reading]:
                             link.cut()
@@ -448,7 +647,8 @@ class Network:
     def add_writer(self, writer: Publisher) -> None:
         """A writer is made."""
         self._writers.setdefault(writer.topic, []).append(writer)
-        self._known[writer.node.process.name].add(writer)
+        own = self._known[writer.node.process.name][writer.topic]
+        own[writer] = _Known(self.world.now, FOREVER)
         for process in self._processes:
             if process is not writer.node.process:
                 self._discover(process, writer)
@@ -467,28 +667,62 @@ class Network:
         writer.links.append(Link(writer, reader))
 
     def _discover(self, process: Process, writer: Publisher) -> None:
+        mean = self.world.pace.discovery * self.world.random.choice((1, 1, 1, 4))
+        found = self.world.now + self.world.draw(mean)
+        self._known[process.name][writer.topic][writer] = _Known(found, FOREVER)
+        if self._reads(process, writer.topic):
+            self.await_discovery(process, writer)
+
+    def _reads(self, process: Process, topic: str) -> bool:
+        return any(reader.node.process is process for reader in self._readers.get(topic, ()))
+
+    def await_discovery(self, process: Process, writer: Publisher) -> None:
+        """A process that reads from a writer finds it, then or later."""
+        due = self._known[process.name][writer.topic][writer].found
+
         def found() -> None:
-            if writer.is_gone or process.has_ended or writer in self._known[process.name]:
+            known = self._known[process.name][writer.topic].get(writer)
+            if writer.is_gone or process.has_ended or known is None or known.found != due:
                 return
             until = self.unreachable_until(process, writer.node.process)
-            if until is not None:
-                self.world.at(until, found)
+            if until is not None and not writer.is_on_lane:
+                self._known[process.name][writer.topic][writer] = _Known(until, FOREVER)
+                self.await_discovery(process, writer)
                 return
-            self._known[process.name].add(writer)
             for link in writer.links:
                 if link.reader.node.process is process:
                     link.reader_finds()
 
-        mean = self.world.pace.discovery * self.world.random.choice((1, 1, 1, 4))
-        self.world.after(self.world.draw(mean), found)
+        self.world.at(due, found)
 
     def knows(self, process: Process, writer: Publisher) -> bool:
         """Whether a process has found a writer."""
-        return writer in self._known[process.name]
+        known = self._known[process.name][writer.topic].get(writer)
+        return known is not None and known.found <= self.world.now < known.missed
 
-    def known_writers(self, process: Process, topic: str) -> int:
-        """How many writers of a topic a process knows."""
-        return sum(writer.topic == topic for writer in self._known[process.name])
+    def writers_known(self, process: Process, topic: str) -> list[Publisher]:
+        """The writers of a topic that a process knows."""
+        now = self.world.now
+        known = self._known[process.name].get(topic, {})
+        return [writer for writer, (found, missed) in known.items() if found <= now < missed]
+
+    def readers_known(self, process: Process, topic: str) -> list[Subscription]:
+        """The readers of a topic that a process, which writes there, knows."""
+        writers = [w for w in self._writers.get(topic, ()) if w.node.process is process]
+        found = {link.reader: None for w in writers for link in w.links if link.writer_knows}
+        return list(found)
+
+    def name_known(self, process: Process, node: SimulatedNode) -> str:
+        """The name of a node of which a process knows an endpoint; it comes apart from that."""
+        if node.process is not process:
+            now = self.world.now
+            if (process.name, node) not in self._named:
+                late = self.world.random.random() < 0.3
+                delay = self.world.draw(self.world.pace.discovery) if late else 0
+                self._named[process.name, node] = now + delay
+            if self._named[process.name, node] > now:
+                return "_NODE_NAME_UNKNOWN_"
+        return node.get_name()
 
     def withdraw(
         self,
@@ -504,9 +738,11 @@ class Network:
                     del self.services[endpoint.name]
                 continue
             endpoint.is_gone = True
+            if endpoint.topic.startswith(_LANE):
+                delay = 0
             if isinstance(endpoint, Publisher):
                 self._writers[endpoint.topic].remove(endpoint)
-                self._known[endpoint.node.process.name].discard(endpoint)
+                self._known[endpoint.node.process.name][endpoint.topic].pop(endpoint, None)
                 for process in self._processes:
                     self._miss(process, endpoint, delay)
             else:
@@ -520,13 +756,18 @@ class Network:
 
     def _miss(self, process: Process, writer: Publisher, delay: int) -> None:
         """A process notes that a writer is gone."""
+        known = self._known[process.name][writer.topic].get(writer)
+        if known is None:
+            return
+        missed = self.world.now + delay + self.world.draw(self.world.pace.discovery)
+        self._known[process.name][writer.topic][writer] = known._replace(missed=missed)
+        for link in [k for k in writer.links if k.reader.node.process is process]:
+            self.world.at(missed, partial(self._part, link))
+        if writer.is_on_lane:
+            self.world.at(missed, self._depart)
 
-        def missed() -> None:
-            self._known[process.name].discard(writer)
-            for link in [k for k in writer.links if k.reader.node.process is process]:
-                self._part(link)
-
-        self.world.after(delay + self.world.draw(self.world.pace.discovery), missed)
+    def _depart(self) -> None:
+        self.departures += 1
 
     @staticmethod
     def _part(link: Link) -> None:
@@ -564,7 +805,7 @@ class Network:
 
         def arrive() -> None:
             if self.services.get(name) is service and not process.has_ended:
-                service.node.executor.take(service, lambda: service.take(request, back))
+                service.node.take(service, lambda: service.take(request, back))
 
         self.world.after(self.world.draw(self.world.pace.message), arrive)
         return True
@@ -599,6 +840,14 @@ class SimulatedMiddleware:
         executor = SimulatedExecutor(self._process, ordered=self._ordered)
         executor.add_node(node)
         return executor
+
+    def make_lane(
+        self, node: Any, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> Any:
+        """Join the lane of the run."""
+        lane = SimulatedLane(node, self._process, ordered=self._ordered)
+        lane.add_node(node)
+        return lane
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""

@@ -56,6 +56,8 @@ class Onlooker:
             for key, messages in (self._reference.messages if self._reference else {}).items()
         }
         self._repetition = 0
+        #: Participant -> how many runs it has begun.
+        self._begun: dict[str, int] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -67,8 +69,10 @@ class Onlooker:
         self._horizons = 0
         self._end = FOREVER
 
-    def begins(self, name: str, repetition: int, model: Model) -> None:
-        """A participant begins a run."""
+    def begins(self, name: str, model: Model) -> None:
+        """A participant begins a run: its first one, or the next."""
+        repetition = self._begun.get(name, 0)
+        self._begun[name] = repetition + 1
         self._goes_on_to(repetition)
         self._models[name] = model
 

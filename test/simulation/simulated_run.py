@@ -11,8 +11,9 @@ import io
 import itertools
 import json
 import signal
+from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -27,12 +28,20 @@ from simulation.world import SECOND, HangError, Process, World
 from ros2_cosim.kernel.errors import Cancelled, CosimError, begun_elsewhere, reported_elsewhere
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
-from ros2_cosim.nodes._start import EXIT_ABORTED, EXIT_FAILED, Started, participant_node
+from ros2_cosim.nodes._start import (
+    EXIT_ABORTED,
+    EXIT_FAILED,
+    ReportedError,
+    Started,
+    participant_node,
+)
 from ros2_cosim.nodes.clock import coordinate
+from ros2_cosim.nodes.participants import host
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.realtime.run_control import RunControl
-from ros2_cosim.ros.recorder_node import CLOCK, RecorderNode
-from ros2_cosim.ros.recorder_node import NAME as RECORDER
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER
+from ros2_cosim.ros.hosting import Ending
+from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.ros.repetition import await_clock
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.processes import GRACE_S
@@ -137,6 +146,13 @@ class _Starter:
     def progress(self, time_ns: int, resting: bool) -> None:
         self._run.progress(resting)
 
+    def failed(self, reason: str) -> None:
+        self._run.told(self._name, reason)
+
+    def leave_early(self, participant: str, how: str) -> None:
+        self._early_leaves[participant] = how
+        self._run.leave_early(participant, how)
+
     def learn(self, participant: str, how: str) -> None:
         world = self._run.world
         world.after(
@@ -144,8 +160,32 @@ class _Starter:
         )
 
 
+class SimulatedThreads:
+    """The threads of the participants of a process; see :class:`ros2_cosim.ros.hosting.Threads`."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._endings: deque[Ending] = deque()
+
+    def start(self, name: str, body: Callable[[], Ending]) -> None:
+        """Run ``body`` in a thread of its own."""
+
+        def run() -> None:
+            self._endings.append(body())
+            self._process.main.wake()
+
+        self._process.start_thread(run)
+
+    def next_ending(self, seconds: float) -> Ending | None:
+        """What the next thread gives that ends; None: none does within ``seconds``."""
+        if not self._endings:
+            self._process.sleep(int(seconds * 1e9), wakeable=True)
+        return self._endings.popleft() if self._endings else None
+
+
 @cache
 def _plan(system: System, paused: bool, repeat: int) -> list[PlannedProcess]:
+    """All processes, those that the user starts as well."""
     options = RunOptions(Path("out"), paused=paused, repeat=repeat, record=False)
     return make_plan(system.scenario, options)
 
@@ -174,10 +214,14 @@ class SimulatedRun:
             parameters={(p.name, key): value for p in plan for key, value in p.parameters.items()},
         )
         self._graphs: list[Graph] = []
-        self._watch = RunWatch(plan, lambda: self.required)
+        self._by_hand = [p.name for p in plan if p.name == disturbances.by_hand]
+        started = [p for p in plan if p.name not in self._by_hand]
+        self._watch = RunWatch(started, lambda: self.required)
         self._plan = plan
         self.processes: dict[str, Process] = {}
         self._stop: str | None = None
+        #: Whether the processes have been asked to end.
+        self.is_ending = False
         self._is_over = False
         self._first_end: int | None = None
         self._sign = self.world.now
@@ -193,16 +237,17 @@ class SimulatedRun:
             RECORDER: self._recorder,
         }
         for planned in self._plan:
-            body = bodies.get(planned.name, self._participant)
+            alone = self._shared if planned.hosts else self._participant
+            body = bodies.get(planned.name, alone)
             self.processes[planned.name] = Process(self.world, planned.name, body)
         starter = Process(self.world, "starter", self._start)
         starter.start(0)
         self.disturbances.begin(self)
         try:
-            with redirect_stdout(_Console(self)):
+            with redirect_stdout(_Console(self)), redirect_stderr(io.StringIO()):
                 self.world.run(lambda: self._is_over, LIMIT_NS, MOST_EVENTS)
         finally:
-            with redirect_stdout(io.StringIO()):
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
                 self.onlooker.is_closed = True
                 for process in (*self.processes.values(), starter):
                     process.kill()
@@ -227,11 +272,21 @@ class SimulatedRun:
         limit = 2e9 * self.system.scenario.watchdog_s + _CLOCK_LATE_NS
         self._patience = float("inf") if resting else limit
 
+    def told(self, process: str, reason: str) -> None:
+        """Take what a process says about its failure."""
+        self._watch.told(process, reason)
+
+    def leave_early(self, participant: str, how: str) -> None:
+        """Take that a participant is gone, and tell all."""
+        self.early_leaves[participant] = how
+        for starter in self.starters:
+            starter.learn(participant, how)
+
     def printed(self, line: str) -> None:
         """Take a line that the process prints whose turn it is."""
-        process = self.world.present
-        if process is not None:
-            self._watch.printed(process.name, line)
+        thread = self.world.thread
+        if thread is not None and thread.process.name not in self._by_hand:
+            self._watch.printed(thread.process.name, line)
 
     # --- the starter, as in run/ros.py and run/processes.py -----------------------------------
 
@@ -259,12 +314,10 @@ class SimulatedRun:
 
     def _look(self) -> None:
         for name, process in self.processes.items():
-            if process.code is not None:
+            if process.code is not None and name not in self._by_hand:
                 self._watch.ended(name, process.code)
         for participant, how in self._watch.early_leaves():
-            self.early_leaves[participant] = how
-            for starter in self.starters:
-                starter.learn(participant, how)
+            self.leave_early(participant, how)
 
     def _failure(self, starter: Process) -> str | None:
         self._look()
@@ -288,9 +341,13 @@ class SimulatedRun:
         return self._watch.complete or (self._watch.clock_done and late)
 
     def _end(self, starter: Process) -> None:
+        self.is_ending = True
         for process in reversed(self.processes.values()):
             process.thaw()
-            process.signal(signal.SIGTERM)
+            if process.name not in self._by_hand:
+                process.signal(signal.SIGTERM)
+            elif (process, self.processes[CLOCK]) not in self.network.met:
+                process.kill()  # it came too late, and waits for a clock until the user ends it
         deadline = self.world.now + int(GRACE_S * 1e9)
         while self.world.now < deadline:
             if all(process.has_ended for process in self.processes.values()):
@@ -298,8 +355,9 @@ class SimulatedRun:
             starter.sleep(_POLL_NS)
         for process in self.processes.values():
             if not process.has_ended:
-                # Nothing may need this: a process ends when it is asked to.
-                self.onlooker.violations.append(f"{process.name} did not end when asked to")
+                # Nothing may need this: a process ends when it is asked to, and one that the
+                # user has started when the clock has gone.
+                self.onlooker.violations.append(f"{process.name} did not end in time")
                 process.kill()
 
     # --- the mains of the processes, as in nodes/_start.py --------------------------------------
@@ -321,6 +379,8 @@ class SimulatedRun:
             for repetition in itertools.count():
                 with Session(name, [], middleware=middleware) as session:
                     session.repetition = repetition
+                    if self.disturbances.on_lane:
+                        session.join_lane("the lane of the run")
                     started: Any = Started(
                         session,
                         scenario,
@@ -334,9 +394,11 @@ class SimulatedRun:
                     return 0
         except Cancelled:
             return 0
+        except ReportedError:
+            return EXIT_FAILED
         except CosimError as error:
             if not reported_elsewhere(error):
-                self._watch.told(name, f"{name}: {error}")
+                starter.failed(f"{name}: {error}")
             return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
         raise AssertionError("unreachable")
 
@@ -351,13 +413,15 @@ class SimulatedRun:
         def body(started: Started) -> bool:
             make = partial(self.system.model, name)
             model = renewed(kept.pop(), name, make) if kept else make()
-            self.onlooker.begins(name, started.session.repetition, model)
             again = participant_node(started, name, model).run()
             if again:
                 kept.append(model)
             return again
 
         return self._run_node(process, body)
+
+    def _shared(self, process: Process) -> int:
+        return self._run_node(process, partial(host, {}, SimulatedThreads(process)))
 
     def _recorder(self, process: Process) -> int:
         def body(started: Started) -> bool:

@@ -14,9 +14,10 @@ from ros2_cosim.interfaces import records
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import BeginsAnew, Model
-from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.realtime.virtual_time import VirtualTime
+from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph
 
@@ -29,7 +30,7 @@ _RECORDS: dict[str, Callable[[float], Any]] = {
 }
 
 #: Wall time that processes take in the simulation: small, so that patience costs few events.
-PATIENCE = {"startup_s": 30.0, "watchdog_s": 8.0, "watchdog_warn_s": 3.0}
+PATIENCE = {"startup_s": 20.0, "watchdog_s": 6.0, "watchdog_warn_s": 3.0}
 
 
 class Folding(VirtualTime):
@@ -51,6 +52,11 @@ class Folding(VirtualTime):
             self.set_step_handler_async(self._begin_step)
         else:
             self.set_step_handler(self._whole_step)
+
+    def attach(self, host: Host) -> None:
+        """Tell the onlooker as well."""
+        super().attach(host)
+        self.node.network.onlooker.begins(self._named, self)
 
     def _forget(self) -> None:
         self._value = sum(self._named.encode())
@@ -168,9 +174,15 @@ class System:
 
     @property
     def connected(self) -> list[tuple[str, str]]:
-        """Pairs of participants that exchange messages."""
-        pairs = {(c.source, c.target) for c in self._fixed.connections if c.source != c.target}
-        return sorted(pairs)
+        """Pairs of processes that exchange messages."""
+        place = {name: p.process or name for name, p in self.scenario.participants.items()}
+        pairs = {(place[c.source], place[c.target]) for c in self._fixed.connections}
+        return sorted((one, other) for one, other in pairs if one != other)
+
+    def inside(self, process: str) -> list[str]:
+        """The participants of a process."""
+        names = self.scenario.participants
+        return hosted(self.scenario).get(process) or [n for n in names if n == process]
 
     @property
     def can_reset(self) -> bool:
@@ -308,6 +320,10 @@ def _draw(dice: random.Random, number: int) -> dict[str, Any]:
             "stop_after": dice.choice((None, None, None, 4)),
         }
         participants[name] = settings
+    sharing = random.Random(f"sharing {number}")
+    if len(names) > 2 and sharing.random() < 0.3:
+        for name in sharing.sample(names, sharing.randrange(2, len(names))):
+            participants[name]["process"] = "shared"
     return {
         "name": f"system{number}",
         "seed": number,

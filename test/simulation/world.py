@@ -12,6 +12,7 @@ import hashlib
 import heapq
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import greenlet
@@ -61,8 +62,8 @@ class World:
         self._added = 0
         self._log = hashlib.blake2b(digest_size=16)
         self.main = greenlet.getcurrent()
-        #: The process whose turn it is; None: the world's own.
-        self.present: Process | None = None
+        #: The thread whose turn it is; None: the world's own.
+        self.thread: Thread | None = None
 
     def note(self, *what: object) -> None:
         """Add a line to the log."""
@@ -110,10 +111,74 @@ class World:
             action()
 
 
-class Process:
-    """One process: a body that waits by :meth:`sleep`, and may be frozen or killed meanwhile.
+class Thread:
+    """One thread of a process: a body that waits by :meth:`sleep`.
 
-    :param body: gives the exit code
+    :param process: in which it runs
+    """
+
+    def __init__(self, process: Process, body: Callable[[], None]) -> None:
+        self.process = process
+        self._world = process.world
+        self._greenlet = greenlet.greenlet(body, parent=process.world.main)
+        #: What it waits for; a wake-up with another number comes too late.
+        self._wait = 0
+        self._is_waiting = False
+
+    def start(self, delay: int) -> None:
+        """Start it after a while [ns]."""
+        self._world.after(delay, lambda: self._resume(0))
+
+    def sleep(self, delay: int, *, wakeable: bool = False) -> None:
+        """Wait [ns]; called by the thread itself.
+
+        :param wakeable: whether :meth:`wake` ends it
+        :raises Killed: the process was killed meanwhile
+        """
+        if self.process.is_dead:
+            raise Killed
+        self._wait += 1
+        number = self._wait
+        self._is_waiting = wakeable
+        self._world.after(delay, lambda: self._resume(number))
+        self._world.main.switch()
+        self._is_waiting = False
+        if self.process.is_dead:
+            raise Killed
+
+    def wake(self) -> None:
+        """End a wakeable sleep, after the time that the system takes for that."""
+        if self._is_waiting and not self.process.is_dead:
+            self._is_waiting = False
+            self.look_around()
+
+    def look_around(self) -> None:
+        """End a sleep, after the time that the system takes for that."""
+        number = self._wait
+        self._world.after(self._world.draw(self._world.pace.step), lambda: self._resume(number))
+
+    def unwind(self) -> None:
+        """End it, in a process that was killed; nothing that it does on the way has an effect."""
+        if self._greenlet:
+            self._greenlet.throw(Killed)
+
+    def _resume(self, number: int) -> None:
+        process = self.process
+        if process.has_ended or number != self._wait:
+            return
+        if process.is_frozen:
+            self._world.at(process.thaws, lambda: self._resume(number))
+            return
+        self._wait += 1
+        self._world.thread = self
+        self._greenlet.switch()
+        self._world.thread = None
+
+
+class Process:
+    """One process: a body that waits, and may be frozen or killed meanwhile.
+
+    :param body: of its main thread; gives the exit code
     """
 
     def __init__(self, world: World, name: str, body: Callable[[Process], int]) -> None:
@@ -128,14 +193,23 @@ class Process:
         self.on_end: Callable[[], None] = lambda: None
         self._thaws = 0
         self._body = body
-        self._greenlet = greenlet.greenlet(self._run)
-        #: What the process waits for; a wake-up with another number comes too late.
-        self._wait = 0
-        self._is_waiting = False
+        self.main = Thread(self, self._run)
+        self._threads = [self.main]
 
     def start(self, delay: int) -> None:
         """Start it after a while [ns]."""
-        self.world.after(delay, lambda: self._resume(0))
+        self.main.start(delay)
+
+    def start_thread(self, body: Callable[[], None]) -> None:
+        """Start a further thread; the main one ends last."""
+
+        def run() -> None:
+            with suppress(Killed):
+                body()
+
+        thread = Thread(self, run)
+        self._threads.append(thread)
+        thread.start(self.world.draw(self.world.pace.step))
 
     @property
     def has_ended(self) -> bool:
@@ -148,28 +222,16 @@ class Process:
         return self.world.now < self._thaws
 
     def sleep(self, delay: int, *, wakeable: bool = False) -> None:
-        """Wait [ns]; called by the process itself.
-
-        :param wakeable: whether :meth:`wake` ends it
-        :raises Killed: the process was killed meanwhile
-        """
+        """Let the present thread, which is one of its own, wait; see :meth:`Thread.sleep`."""
         if self.is_dead:
             raise Killed
-        self._wait += 1
-        number = self._wait
-        self._is_waiting = wakeable
-        self.world.after(delay, lambda: self._resume(number))
-        self.world.main.switch()
-        self._is_waiting = False
-        if self.is_dead:
-            raise Killed
+        assert self.world.thread is not None
+        self.world.thread.sleep(delay, wakeable=wakeable)
 
     def wake(self) -> None:
-        """End a wakeable sleep, after the time that the system takes for that."""
-        if self._is_waiting and not self.is_dead:
-            self._is_waiting = False
-            number = self._wait
-            self.world.after(self.world.draw(self.world.pace.step), lambda: self._resume(number))
+        """End the wakeable sleeps of all threads."""
+        for thread in self._threads:
+            thread.wake()
 
     def freeze(self, duration: int) -> None:
         """Stop it (SIGSTOP) for a while [ns]."""
@@ -181,9 +243,9 @@ class Process:
         """Let it go on (SIGCONT)."""
         if self.is_frozen:
             self._thaws = 0
-            number = self._wait
-            # What it waits for may be long past; if not, it looks around earlier than it had to.
-            self.world.after(self.world.draw(self.world.pace.step), lambda: self._resume(number))
+            for thread in self._threads:
+                # What it waits for may be long past; if not, it looks around too early.
+                thread.look_around()
 
     @property
     def thaws(self) -> int:
@@ -203,36 +265,28 @@ class Process:
         """End it at once; called by the world, or by the process itself in the midst of work."""
         if self.has_ended:
             return
-        present = greenlet.getcurrent()
-        if present is not self._greenlet and present is not self.world.main:
+        present = self.world.thread
+        if present is not None and present.process is not self:
             # Another process does it: the unwinding would not come back there.
             self.world.after(0, lambda: self.kill(number))
             return
         self.world.note("kill", self.name, number)
         self.is_dead = True
         self.code = -number
-        if present is self._greenlet:
+        if present is not None:
+            self.world.after(0, self._unwind)
             self._gone()
             raise Killed
-        if self._greenlet:
-            # Whatever it does while it is unwound has no effect on the world.
-            self._greenlet.throw(Killed)
+        self._unwind()
         self._gone()
+
+    def _unwind(self) -> None:
+        for thread in self._threads:
+            thread.unwind()
 
     def _gone(self) -> None:
         self.world.note("end", self.name, self.code)
         self.on_end()
-
-    def _resume(self, number: int) -> None:
-        if self.has_ended or number != self._wait:
-            return
-        if self.is_frozen:
-            self.world.at(self._thaws, lambda: self._resume(number))
-            return
-        self._wait += 1
-        self.world.present = self
-        self._greenlet.switch()
-        self.world.present = None
 
     def _run(self) -> None:
         try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from heapq import heappop, heappush
 
 import pytest
@@ -13,6 +14,7 @@ from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import System, systems
 
 from ros2_cosim.kernel.activation import Count, all_of, any_of
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph, InputPort, OutputPort, ParticipantSpec
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -23,7 +25,7 @@ UNTIL = 200
 
 def counted(free: FreeRunning) -> dict[str, int]:
     """All counts that are not 0."""
-    return {name: count for name, count in vars(free.counts).items() if count}
+    return {name: count for name, count in asdict(free.counts).items() if count}
 
 
 def periodic(*, delayed: bool = False, writers: int = 1) -> tuple[FreeRunning, Scripted]:
@@ -234,7 +236,7 @@ def free_run(system: System, delays: random.Random) -> tuple[dict[str, str], int
     return {n: node.runtime.trace.hexdigest() for n, node in nodes.items()}, violations
 
 
-@given(system=systems(max_participants=4), seed=st.integers(0, 2**32))
+@given(system=systems(max_participants=4, handled=False), seed=st.integers(0, 2**32))
 def test_without_violations_the_trace_is_that_of_the_synchronised_run(
     system: System, seed: int
 ) -> None:
@@ -246,3 +248,10 @@ def test_without_violations_the_trace_is_that_of_the_synchronised_run(
     traces, violations = free_run(system, random.Random(seed))
     expected = {n: r.trace.hexdigest() for n, r in reference.runtimes.items()}
     assert violations > 0 or traces == expected
+
+
+def test_a_participant_with_a_handled_input_is_refused() -> None:
+    reader = ParticipantSpec("r", inputs=(InputPort("a", handled=True),))
+    writer = ParticipantSpec("w", 5, outputs=(OutputPort("out"),))
+    with pytest.raises(ConfigurationError, match="'r': input 'a' is handled.*without synchron"):
+        FreeRunning(Graph([reader, writer], wire("w.out>r.a")), "r", Scripted())

@@ -44,11 +44,20 @@ def scenario_of(system: System, until: int, longest_delay_s: float = 0.0) -> dic
             "model": "support.graph_scenarios:make_mixer",
             "parameters": {
                 "silent_every": entry["silent_every"],
-                "schedules": {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
+                "schedules": {
+                    p: schedule
+                    for p, (_, _, schedule) in entry["outputs"].items()
+                    if not p.startswith("asked")
+                },
                 "longest_delay_s": longest_delay_s,
             },
             "inputs": {
-                port: {"from": sources[port], "delayed": delayed}
+                port: {
+                    "from": sources[port],
+                    "delayed": delayed,
+                    "handled": port in entry["handled"],
+                    "service": "add" if port.startswith("asked") else None,
+                }
                 for port, delayed in entry["inputs"].items()
             },
             "outputs": {
@@ -104,15 +113,31 @@ class MessageMixer(Plain):
 
     def activate(self, step: Step) -> dict[str, Any]:
         """Mix the numbers of all messages, after a nap of random length."""
+        return self._records(self._mixer.activate(self._plain(step)))
+
+    def handle_message(self, port: str, step: Step) -> dict[str, Any]:
+        """Mix the number of one message."""
+        return self._records(self._mixer.handle_message(port, self._plain(step)))
+
+    def answer_service(self, name: str, request: Any, step: Step) -> Any:
+        """Mix the number of a request, and answer with a number."""
+        number = int(request[0])
+        return self._record_of(self._mixer.answer_service(name, number, self._plain(step)))
+
+    def _plain(self, step: Step) -> Step:
         if self._longest_delay_s:
             time.sleep(self._dice.uniform(0.0, self._longest_delay_s))
-        plain = Step(
+        return Step(
             step.time,
             {port: tuple(map(_number, samples)) for port, samples in step.samples.items()},
             {port: sample and _number(sample) for port, sample in step.latest.items()},
         )
-        sent = self._mixer.activate(plain)
-        return {port: self._record(float(value), *self._rest) for port, value in sent.items()}
+
+    def _records(self, sent: dict[str, Any]) -> dict[str, Any]:
+        return {port: self._record_of(value) for port, value in sent.items()}
+
+    def _record_of(self, value: int) -> Any:
+        return self._record(float(value), *self._rest)
 
 
 def _number(sample: Sample) -> Sample:

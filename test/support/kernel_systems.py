@@ -46,14 +46,7 @@ class Mixer(Plain):
 
     def activate(self, step: Step) -> dict[str, Any]:
         """Mix time, delivered samples and latched values; stay silent now and then."""
-        value = self._value * 31 + step.time
-        for port in sorted(step.samples):
-            for sample in step.samples[port]:
-                value = value * 31 + sample.value + sample.stamp + sample.seq
-        for port in sorted(step.latest):
-            newest = step.latest[port]
-            value = value * 31 + (newest.value + newest.stamp if newest else 7)
-        self._value = value % 1_000_003
+        self._mix(step)
         self._activations += 1
         if self._activations == self._stop_after:
             self.stop_reason = "enough"
@@ -66,6 +59,28 @@ class Mixer(Plain):
             elif schedule == "once" and self._activations == 1:
                 sent[port] = self._value
         return sent
+
+    def handle_message(self, port: str, step: Step) -> dict[str, Any]:
+        """Mix one message; sometimes send on sparse ports."""
+        self._mix(step)
+        if self._value % self._silent_every:
+            return {}
+        return {p: self._value for p, schedule in self._outputs.items() if schedule == "sparse"}
+
+    def answer_service(self, name: str, request: Any, step: Step) -> int:
+        """Mix the request; the answer depends on all that has been."""
+        self._mix(step)
+        return self._value + int(request)
+
+    def _mix(self, step: Step) -> None:
+        value = self._value * 31 + step.time
+        for port in sorted(step.samples):
+            for sample in step.samples[port]:
+                value = value * 31 + sample.value + sample.stamp + sample.seq
+        for port in sorted(step.latest):
+            newest = step.latest[port]
+            value = value * 31 + (newest.value + newest.stamp if newest else 7)
+        self._value = value % 1_000_003
 
 
 class System:
@@ -98,7 +113,15 @@ class System:
                     entry["period"],
                     entry["offset"],
                     entry["activation"],
-                    tuple(InputPort(p, d) for p, d in entry["inputs"].items()),
+                    tuple(
+                        InputPort(
+                            p,
+                            d,
+                            handled=p in entry.get("handled", ()),
+                            service="add" if p.startswith("asked") else "",
+                        )
+                        for p, d in entry["inputs"].items()
+                    ),
                     tuple(outputs),
                     entry.get("enter", 0),
                     entry.get("leave", FOREVER),
@@ -108,7 +131,11 @@ class System:
             )
             behaviours[entry["name"]] = Mixer(
                 entry["name"],
-                {p: schedule for p, (_, _, schedule) in entry["outputs"].items()},
+                {
+                    p: schedule
+                    for p, (_, _, schedule) in entry["outputs"].items()
+                    if not p.startswith("asked")
+                },
                 entry["silent_every"],
                 entry["stop_after"],
             )
@@ -116,11 +143,14 @@ class System:
 
 
 @st.composite
-def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System:
+def systems(
+    draw: Any, max_participants: int = 12, free: bool = False, handled: bool = True
+) -> System:
     """Random systems without zero-delay loops: mixed rates, activations, latencies, fan-in,
-    participants that enter late or leave early.
+    participants that enter late or leave early, messages that are handled, calls.
 
     :param free: some enter when they happen to come, and some may die
+    :param handled: whether there are handled messages and calls
     """
     names = [f"p{i}" for i in range(draw(st.integers(2, max_participants)))]
     plan: list[dict[str, Any]] = []
@@ -136,6 +166,7 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
                 "name": name,
                 "outputs": outputs,
                 "inputs": {},
+                "handled": set(),
                 "period": None,
                 "offset": 0,
                 "activation": None,
@@ -169,6 +200,10 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
             if trigger:
                 (forward if max(writers) < position else feedback).append(port)
             entry["inputs"][port] = not trigger and draw(st.booleans())
+            # One fed from behind could double the number of messages, too.
+            if handled and not trigger and max(writers) < position and draw(st.booleans()):
+                entry["inputs"][port] = False
+                entry["handled"].add(port)
         triggers = forward + feedback
         if feedback:
             entry["activation"] = all_of(triggers)
@@ -187,6 +222,8 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
         if not triggers or draw(st.integers(0, 3)) == 0:
             entry["period"] = draw(st.sampled_from([5, 10, 10, 20, 25, 40]))
             entry["offset"] = draw(st.sampled_from([0, 0, 3, 10]))
+    for index in range(draw(st.integers(0, 2)) if handled else 0):
+        _add_call(draw, plan, connections, index)
     system = System(plan, connections)
     while True:
         # Break zero-delay loops by the two ways out that the error names.
@@ -198,6 +235,20 @@ def systems(draw: Any, max_participants: int = 12, free: bool = False) -> System
         except DeadEndError as error:
             dead = str(error).split(": ", 1)[1].split("; ")[0].split(", ")[0]
             next(e for e in system.plan if e["name"] == dead)["period"] = 20
+
+
+def _add_call(
+    draw: Any, plan: list[dict[str, Any]], connections: list[Connection], index: int
+) -> None:
+    """Let one participant call a service of another, or its own."""
+    caller, server = draw(st.sampled_from(plan)), draw(st.sampled_from(plan))
+    call, asked = f"call{index}", f"asked{index}"
+    for entry, port in ((caller, call), (server, asked)):
+        entry["outputs"][port] = (draw(st.sampled_from([0, 1, 3])), 0, "sparse")
+        entry["inputs"][port] = False
+        entry["handled"].add(port)
+    connections.append(Connection(caller["name"], call, server["name"], asked))
+    connections.append(Connection(server["name"], asked, caller["name"], call))
 
 
 def _break_loop(system: System, message: str) -> None:

@@ -17,6 +17,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.virtual_time import VirtualTime
 
 MS = 1_000_000
@@ -31,7 +32,8 @@ def context(name: str, period: int | None = None, **parameters: Any) -> ModelCon
 class Part:
     """One participant: its step size and what it reads (``port -> writer``).
 
-    ``step`` gets its virtual time and the step; every participant has one output ``out``.
+    ``step`` gets its virtual time and the step, as do the functions of ``handles``, by port;
+    every participant has one output ``out``.
     """
 
     period: int
@@ -44,6 +46,7 @@ class Part:
     enter: int = 0
     leave: int = FOREVER
     handlers: dict[str, Callable[..., None]] = field(default_factory=dict)
+    handles: dict[str, Callable[[VirtualTime, Step], Any]] = field(default_factory=dict)
 
 
 class StepSystem:
@@ -52,6 +55,8 @@ class StepSystem:
     def __init__(self, **parts: Part) -> None:
         self.parts = parts
         self.log: list[tuple[str, int]] = []
+        #: All calls in their order: (participant, ``step`` or port of the handler, time).
+        self.calls: list[tuple[str, str, int]] = []
         #: Messages in the order in which they were sent: (participant, stamp, value).
         self.sent: list[tuple[str, int, Any]] = []
 
@@ -60,7 +65,10 @@ class StepSystem:
             ParticipantSpec(
                 name,
                 part.period,
-                inputs=tuple(InputPort(port, part.delayed) for port in part.reads),
+                inputs=tuple(
+                    InputPort(port, part.delayed, handled=port in part.handles)
+                    for port in part.reads
+                ),
                 outputs=(OutputPort("out", schedule=part.schedule),),
                 dynamic_step=part.dynamic,
                 enter_ns=part.enter,
@@ -83,6 +91,7 @@ class StepSystem:
 
         def run(step: Step) -> Any:
             self.log.append((name, step.time))
+            self.calls.append((name, "step", step.time))
             return part.step(service, step) if part.step else None
 
         if part.asynchronous:
@@ -90,7 +99,23 @@ class StepSystem:
         else:
             service.set_step_handler(run)
         service.set_handlers(**part.handlers)
+        for port, handle in part.handles.items():
+            service.set_message_handler(port, self._handler(name, port, partial(handle, service)))
         return service
+
+    def _handler(self, name: str, port: str, handle: Callable[[Step], Any]) -> Any:
+        def run(step: Step) -> Any:
+            self.calls.append((name, port, step.time))
+            return handle(step)
+
+        return run
+
+    def until_sent(self, number: int) -> None:
+        """Wait, in another thread, until so many messages have left."""
+        limit = time.monotonic() + 60
+        while len(self.sent) < number:
+            assert time.monotonic() < limit
+            time.sleep(0.0005)
 
     def run(self, until: int) -> SequentialScheduler:
         """Run by the sequential reference, with the whole lifecycle around it."""
@@ -98,7 +123,9 @@ class StepSystem:
         scheduler = SequentialScheduler(
             self.graph(), behaviours, stop_latency_ns=10 * MS, observer=self._observe
         )
-        lifecycles = LifecycleGroup(behaviours)
+        lifecycles = LifecycleGroup(
+            behaviours, host=lambda name: local_host(scheduler.runtimes[name].send_now)
+        )
         with lifecycles.during(partial(time.sleep, 0.01), lambda: scheduler.active):
             end = scheduler.run(until)
             lifecycles.stop(scheduler.stop_reason or f"end at {end} ns")

@@ -6,16 +6,20 @@ from __future__ import annotations
 from ros2_cosim.dcp.master.remote import RemoteSlave
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.errors import WiringError
+from ros2_cosim.dcp.wire.transport import is_loopback
 
 _TCP, _UDP = TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4
 
 
 def common_protocol(source: RemoteSlave, target: RemoteSlave) -> TransportProtocol | None:
-    """The protocol for data from one slave to another, None if they have none in common.
+    """The protocol for data from one slave to another, None if there is no way between them.
 
     That over which the receiver is controlled comes first, for there it surely listens; then that
-    of the sender.
+    of the sender. Addresses of the loopback lead nowhere else: there is no way between a slave
+    that the master reaches over it and one on another host.
     """
+    if is_loopback(source.host) is not is_loopback(target.host):
+        return None
     for protocol in (target.protocol, source.protocol, _TCP, _UDP):
         if all(slave.description.transport(protocol) for slave in (source, target)):
             return protocol

@@ -25,7 +25,7 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.sockets.endpoints import Listener
+from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.reactor import Reactor
 
 _CONNECT_RETRY_S = 0.1
@@ -64,7 +64,8 @@ class MasterSockets:
         self._on_data = on_data
         self._reactor = Reactor()
         self._by_address: dict[tuple[str, int], RemoteSlave] = {}
-        self._udp: socket.socket | None = None
+        #: One for each address of this machine, so that only what can come from a slave gets in.
+        self._udp: dict[str, socket.socket] = {}
         self._listeners: dict[str, Listener] = {}
         self._incoming: dict[str, AcceptedLinks] = {}
         self._expecting_loss: set[str] = set()
@@ -85,10 +86,8 @@ class MasterSockets:
             else:
                 slave.address = (socket.gethostbyname(slave.host), slave.port)
                 self._by_address[slave.address] = slave
-                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                    probe.connect(slave.address)
-                    slave.local_host = str(probe.getsockname()[0])
-                self._open_udp()
+                slave.local_host = address_towards(*slave.address)
+                self._open_udp(slave.local_host)
         except OSError as error:
             raise DcpPeerLostError(
                 f"slave {slave.name!r}: no connection to {slave.host}:{slave.port}: "
@@ -107,17 +106,16 @@ class MasterSockets:
                     raise
                 time.sleep(_CONNECT_RETRY_S)
 
-    def _open_udp(self) -> socket.socket:
-        if self._udp is None:
-            remote = any(not s.local_host.startswith("127.") for s in self._slaves.values())
-            self._udp = udp_socket("0.0.0.0" if remote else "127.0.0.1", 0)
-            self._reactor.watch(self._udp, self._read_udp)
-        return self._udp
+    def _open_udp(self, local_host: str) -> socket.socket:
+        if local_host not in self._udp:
+            sock = self._udp[local_host] = udp_socket(local_host, 0)
+            self._reactor.watch(sock, partial(self._read_udp, sock))
+        return self._udp[local_host]
 
     def data_address(self, slave: RemoteSlave, protocol: TransportProtocol) -> tuple[str, int]:
         """Where the master listens for data of a slave."""
         if protocol is _UDP:
-            return slave.local_host, int(self._open_udp().getsockname()[1])
+            return slave.local_host, int(self._open_udp(slave.local_host).getsockname()[1])
         host = slave.local_host
         listener = self._listeners.get(host)
         if listener is None:
@@ -177,11 +175,11 @@ class MasterSockets:
             listener.close()
         for links in self._incoming.values():
             links.close()
-        if self._udp is not None:
-            self._close(self._udp)
+        for sock in self._udp.values():
+            self._close(sock)
         self._listeners.clear()
         self._incoming.clear()
-        self._udp = None
+        self._udp.clear()
         self._reactor.close()
 
     def _close(self, sock: TcpLink | socket.socket) -> None:
@@ -212,11 +210,12 @@ class MasterSockets:
 
     def _flush_udp(self, slave: RemoteSlave) -> None:
         waiting, slave.datagrams = slave.datagrams, []
-        if self._udp is None:
+        sock = self._udp.get(slave.local_host)
+        if sock is None:
             return
         for address, pairs in groupby(waiting, itemgetter(0)):
             with suppress(OSError):
-                send_datagrams(self._udp, address, [data for _, data in pairs])
+                send_datagrams(sock, address, [data for _, data in pairs])
 
     # -- receiving ---------------------------------------------------------------------------
 
@@ -258,12 +257,11 @@ class MasterSockets:
         else:
             self._on_control(slave, frame)
 
-    def _read_udp(self) -> None:
+    def _read_udp(self, sock: socket.socket) -> None:
         """Take datagrams, up to a notification that a slave has finished a request."""
-        assert self._udp is not None
         for _ in range(MAX_DATAGRAMS):
             try:
-                data, address = self._udp.recvfrom(MAX_DATAGRAM)
+                data, address = sock.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return
             except OSError:

@@ -25,7 +25,7 @@ from ros2_cosim.dcp.wire.transport import (
     tcp_connect,
     udp_socket,
 )
-from ros2_cosim.sockets.endpoints import Listener
+from ros2_cosim.sockets.endpoints import Listener, address_towards
 from ros2_cosim.sockets.reactor import Descriptor, Reactor
 
 _TCP = TransportProtocol.TCP_IPv4
@@ -299,7 +299,7 @@ class SlaveSockets:
         else:
             sock = self._udp
             if sock is None:
-                sock = udp_socket("0.0.0.0", 0)
+                sock = udp_socket(address_towards(endpoint.host, endpoint.port), 0)
                 self._data_sockets.append(sock)
             target = _UdpPeer(sock, (endpoint.host, endpoint.port))
         self._outgoing[endpoint] = target

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import partial
 
@@ -18,7 +18,7 @@ from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 from ros2_cosim.dcp.wire.pdu import LAYOUTS, decode_address, encode_address
 from ros2_cosim.dcp.wire.transport import TcpLink, tcp_connect, udp_socket
-from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.reactor import Reactor
 
 Address = tuple[str, int]
@@ -29,6 +29,14 @@ _LISTENING = frozenset(
 _SENDING = int(_P.CFG_target_network_information)
 _HEAD = LAYOUTS[_SENDING].size
 _CONNECT_TIMEOUT_S = 5.0
+#: Takes what passes on its way: the event loop, what must stay in order (a connection; None: a
+#: datagram), and the call that hands it over.
+Carrier = Callable[[Reactor, Hashable, Callable[[], None]], None]
+
+
+def at_once(reactor: Reactor, line: Hashable, hand_over: Callable[[], None]) -> None:
+    """The way of a proxy that only looks."""
+    hand_over()
 
 
 class Proxy:
@@ -37,6 +45,7 @@ class Proxy:
     :param host, port: where it listens, port 0 takes a free one
     :param target_host, target_port: control address of the slave
     :param see: called with every PDU that passes
+    :param carry: decides when what passes is handed over, and whether
     :ivar port: the port in use
     :raises OSError: the address cannot be used
     """
@@ -48,10 +57,12 @@ class Proxy:
         target_host: str,
         target_port: int,
         see: Callable[[Captured], None],
+        carry: Carrier = at_once,
     ) -> None:
         self.host = host
         self._target: Address = (socket.gethostbyname(target_host), target_port)
         self._see = see
+        self._carry = carry
         self._reactor = Reactor()
         self._open: list[TcpLink | socket.socket] = []
         self._clients: dict[Address, socket.socket] = {}
@@ -117,11 +128,24 @@ class Proxy:
             here, there = source.sock.getpeername()[:2], target.sock.getpeername()[:2]
             for frame in source.read():
                 self._tell(here, there, "TCP", frame)
-                target.post(self._changed(frame, TransportProtocol.TCP_IPv4, None))
+                changed = self._changed(frame, TransportProtocol.TCP_IPv4, None)
+                self._carry(
+                    self._reactor, target, partial(self._hand_over, source, target, changed)
+                )
+        except (DcpPeerLostError, OSError):
+            self._reactor.forget(source)
+            self._carry(self._reactor, target, partial(self._drop_both, source, target))
+
+    def _hand_over(self, source: TcpLink, target: TcpLink, frame: bytes) -> None:
+        try:
+            target.post(frame)
             target.flush()
         except (DcpPeerLostError, OSError):
-            self._drop(source)
-            self._drop(target)
+            self._drop_both(source, target)
+
+    def _drop_both(self, source: TcpLink, target: TcpLink) -> None:
+        self._drop(source)
+        self._drop(target)
 
     # -- UDP -----------------------------------------------------------------------------------
 
@@ -130,18 +154,17 @@ class Proxy:
             data, client = self._udp.recvfrom(65535)
             upstream = self._clients.get(client)
             if upstream is None:
-                upstream = udp_socket(self._near_slave(), 0)
+                upstream = udp_socket(address_towards(*self._target), 0)
                 self._clients[client] = upstream
                 self._watch(upstream, partial(self._from_slave, client))
             self._tell(client, self._target, "UDP", data)
             data = self._changed(data, TransportProtocol.UDP_IPv4, upstream)
-            with suppress(OSError):
-                upstream.sendto(data, self._target)
+            self._carry(self._reactor, None, partial(self._send, upstream, data, self._target))
 
-    def _near_slave(self) -> str:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(self._target)
-            return str(probe.getsockname()[0])
+    @staticmethod
+    def _send(sock: socket.socket, data: bytes, target: Address) -> None:
+        with suppress(OSError):
+            sock.sendto(data, target)
 
     def _from_slave(self, client: Address) -> None:
         with suppress(OSError):
@@ -150,7 +173,7 @@ class Proxy:
             if len(data) > 4 and data[0] == _P.DAT_input_output:
                 receiver = self._data_targets.get(data[3] | data[4] << 8, client)
             self._tell(source, receiver, "UDP", data)
-            self._udp.sendto(data, receiver)
+            self._carry(self._reactor, None, partial(self._send, self._udp, data, receiver))
 
     # -- both ----------------------------------------------------------------------------------
 
@@ -170,7 +193,7 @@ class Proxy:
             if upstream is not None:
                 self._data_targets[data[4] | data[5] << 8] = (host, port)
                 return data[:_HEAD] + encode_address(*upstream.getsockname())
-            listener = open_listener(self._near_slave(), 0)
+            listener = open_listener(address_towards(*self._target), 0)
             self._watch(listener, partial(self._accept, listener, (host, port)))
             return data[:_HEAD] + encode_address(*listener.getsockname())
         return data

@@ -12,7 +12,7 @@ from ros2_cosim.dcp.wire.enums import PduType, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, PduError
 from ros2_cosim.dcp.wire.pdu import Pdu, decode
 from ros2_cosim.dcp.wire.transport import MAX_DATAGRAM, TcpLink, tcp_connect, udp_socket
-from ros2_cosim.sockets.endpoints import open_listener
+from ros2_cosim.sockets.endpoints import address_towards, open_listener
 from ros2_cosim.sockets.reactor import Reactor
 
 _P = PduType
@@ -48,9 +48,7 @@ class Dialogue:
         self._udp: socket.socket | None = None
         try:
             self.address = (socket.gethostbyname(host), port)
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                probe.connect(self.address)
-                self._host = str(probe.getsockname()[0])
+            self._host = address_towards(*self.address)
             if protocol is _UDP:
                 self._udp = udp_socket(self._host, 0)
                 self._reactor.watch(self._udp, partial(self._read_udp, self._udp))

@@ -27,6 +27,11 @@ class Cubics:
         elif len(pieces) == 1 and pieces[0][0] <= 0.0 and pieces[0][2:] == (0.0, 0.0, 0.0):
             self.constant = pieces[0][1]
 
+    @property
+    def is_zero(self) -> bool:
+        """True if every piece is zero everywhere."""
+        return all(piece[1:] == (0.0, 0.0, 0.0, 0.0) for piece in self._pieces)
+
     def value(self, s: float) -> float:
         """f(s)."""
         if self.constant is not None:

@@ -18,6 +18,28 @@ class RoadError(ConfigurationError):
     """A road description is malformed or unsupported, or a place does not exist on it."""
 
 
+class Notes:
+    """What a file has that is passed over: each kind once, with its first place.
+
+    Not an error: the load goes on, because what is passed over changes no road.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, tuple[str, int]] = {}
+
+    def add(self, element: Element, what: str) -> None:
+        """Note ``what`` at an element; the same words are counted as one kind."""
+        place, count = self._kinds.get(what, (f"{element.source}, line {element.sourceline}", 0))
+        self._kinds[what] = place, count + 1
+
+    def texts(self) -> tuple[str, ...]:
+        """One line for each kind: what, how often, where first."""
+        return tuple(
+            f"{place}: {what}" + (f" ({count} times in this file)" if count > 1 else "")
+            for what, (place, count) in self._kinds.items()
+        )
+
+
 class Element(etree.ElementBase):
     """One XML element; tags are compared without their namespace."""
 

@@ -9,13 +9,27 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.models.road.cubics import Cubics
 from ros2_cosim.models.road.elements import RoadError
 
 # What a position outside all lanes is given as lane id (id 0 is the line between the sides).
-OFF_ROAD = 0
+OFF_ROAD: Final = 0
+
+
+class RoadMark(NamedTuple):
+    """A line on the outer border of a lane, from ``start`` [m behind the section's start] on.
+
+    ``lane_change`` is ``increase``, ``decrease``, ``both`` or ``none``: towards which lane
+    numbers it may be crossed. ``width`` in m.
+    """
+
+    start: float
+    type: str
+    color: str
+    width: float
+    lane_change: str
 
 
 class Lane(NamedTuple):
@@ -26,6 +40,7 @@ class Lane(NamedTuple):
     width: Cubics
     predecessor: int | None
     successor: int | None
+    marks: tuple[RoadMark, ...] = ()
 
 
 class _Side:
@@ -63,11 +78,18 @@ class _Side:
 class LaneSection:
     """The lanes between two stations; they neither begin nor end inside."""
 
-    __slots__ = ("_left", "_right", "end", "fixed_centres", "lanes", "start")
+    __slots__ = ("_left", "_right", "centre_marks", "end", "fixed_centres", "lanes", "start")
 
-    def __init__(self, start: float, end: float, lanes: Mapping[int, Lane]) -> None:
+    def __init__(
+        self,
+        start: float,
+        end: float,
+        lanes: Mapping[int, Lane],
+        centre_marks: Sequence[RoadMark] = (),
+    ) -> None:
         self.start = start
         self.end = end
+        self.centre_marks = tuple(centre_marks)
         self.lanes = dict(lanes)
         self._left = _Side([lanes[i] for i in sorted(i for i in lanes if i > 0)])
         self._right = _Side([lanes[i] for i in sorted((i for i in lanes if i < 0), reverse=True)])
@@ -96,6 +118,34 @@ class LaneSection:
             if distance <= outer:
                 return lane_id
         return OFF_ROAD
+
+    def centre_slope(self, lane_id: int, s: float) -> float:
+        """Change of the centre's distance from lane 0 along the section."""
+        if lane_id in self.fixed_centres:
+            return 0.0
+        ds, step = s - self.start, 1 if lane_id > 0 else -1
+        slope = 0.5 * self.lanes[lane_id].width.slope(ds)
+        for inner in range(step, lane_id, step):
+            slope += self.lanes[inner].width.slope(ds)
+        return slope if lane_id > 0 else 0.0 - slope
+
+    def edges(self, s: float) -> tuple[float, float]:
+        """Right (not positive) and left (not negative) end of all lanes, from lane 0 [m]."""
+        ds = s - self.start
+        left = self._left.fixed or self._left.all_borders(ds)
+        right = self._right.fixed or self._right.all_borders(ds)
+        return 0.0 - (right[-1][2] if right else 0.0), left[-1][2] if left else 0.0
+
+    def off_centre(self, t: float, s: float, lane_type: str) -> float | None:
+        """Distance of t from the nearest centre of a lane of a type, None if there is none."""
+        nearest: float | None = None
+        for side, sign in ((self._left, 1.0), (self._right, -1.0)):
+            for lane_id, inner, outer in side.fixed or side.all_borders(s - self.start):
+                if self.lanes[lane_id].type == lane_type and outer > inner:
+                    off = abs(t - sign * (0.5 * (inner + outer)))
+                    if nearest is None or off < nearest:
+                        nearest = off
+        return nearest
 
 
 class Lanes:
@@ -143,7 +193,21 @@ class Lanes:
         half = 0.5 * (inner + outer)
         return self._offset.value(s) + (half if lane_id > 0 else -half)
 
+    def centre_slope(self, lane_id: int, s: float) -> float:
+        """dt/ds of a lane's centre; RoadError if there is no such lane."""
+        return self._offset.slope(s) + self._known(lane_id, s).centre_slope(lane_id, s)
+
     def lane_at(self, s: float, t: float) -> int:
         """Lane that holds the lateral position t from the reference line, or OFF_ROAD."""
         section = self.sections[bisect_right(self._starts, s, 1) - 1]
         return section.lane_at(t - self._offset.value(s), s)
+
+    def edges(self, s: float) -> tuple[float, float]:
+        """Lateral positions t of the right and the left end of all lanes."""
+        right, left = self.section(s).edges(s)
+        offset = self._offset.value(s)
+        return offset + right, offset + left
+
+    def off_centre(self, s: float, t: float, lane_type: str) -> float | None:
+        """Distance of t from the nearest centre of a lane of a type, None if there is none."""
+        return self.section(s).off_centre(t - self._offset.value(s), s, lane_type)

@@ -20,11 +20,16 @@ class RoadVehicle:
 
     __slots__ = ("_settled_at", "_slope", "network", "pitch", "position", "roll", "vehicle", "z")
 
-    def __init__(self, network: RoadNetwork, vehicle: Vehicle) -> None:
+    def __init__(self, network: RoadNetwork, vehicle: Vehicle, z: float | None = None) -> None:
+        """Lie down on the road below the vehicle.
+
+        :param z: height [m] near which the road is, where roads lie above each other
+        """
         self.network = network
         self.vehicle = vehicle
-        self.position = network.project(vehicle.x, vehicle.y)
-        self.z = self.pitch = self.roll = self._slope = 0.0
+        self.position = network.project(vehicle.x, vehicle.y, z=z)
+        self.z = network.pose(self.position.road_id, self.position.s, self.position.t)[2]
+        self.pitch = self.roll = self._slope = 0.0
         self._settle()
 
     @classmethod
@@ -60,16 +65,17 @@ class RoadVehicle:
         """Find the road below and lie down on it."""
         vehicle = self.vehicle
         self._settled_at = vehicle.x, vehicle.y, vehicle.yaw
-        position = self.position = self.network.project(vehicle.x, vehicle.y, self.position)
-        road = self.network.roads[position.road_id]
-        self.z, slope = road.elevation.value_and_slope(position.s)
-        if slope == 0.0:
+        network = self.network
+        position = network.project(vehicle.x, vehicle.y, self.position, self.z)
+        self.position = position
+        self.z, slope, cross = network.roads[position.road_id].surface(position.s, position.t)
+        if slope == 0.0 and cross == 0.0:
             self.pitch = self.roll = self._slope = 0.0
             return
         s, c = sincos(vehicle.yaw - position.heading)
-        self._slope = slope * c
+        self._slope = slope * c + cross * s
         self.pitch = 0.0 - atan(self._slope)
-        self.roll = 0.0 - atan(slope * s)
+        self.roll = 0.0 - atan(slope * s - cross * c)
 
     @property
     def heading_error(self) -> float:

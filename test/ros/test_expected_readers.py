@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers are known by their nodes: no other reader stands in for one that is not there yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from ros2_cosim.kernel.graph import Graph, OutputPort, ParticipantSpec
+from ros2_cosim.kernel.membership import MembershipView
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+from ros2_cosim.ros import topics  # noqa: E402
+from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders  # noqa: E402
+from ros2_cosim.ros.session import Session, Writer, data_qos  # noqa: E402
+
+TOPIC, TYPE = "/a/out", "ros2_cosim/msg/ControlCommand"
+
+
+class System:
+    """Sessions in one process; the first one is the writer's."""
+
+    def __init__(self, opened: ExitStack) -> None:
+        self._opened = opened
+        self.session = opened.enter_context(Session("writer", []))
+        self.writer = self.session.writer(TOPIC, TYPE, data_qos())
+        graph = Graph([ParticipantSpec("a", 10, outputs=(OutputPort("out"),))], [])
+        self.readers = ExpectedReaders(self.session, graph, MembershipView(graph))
+
+    def node(self, name: str, *, latched: bool = False) -> Session:
+        """A further node, which reads what the writer sends."""
+        session = self._opened.enter_context(Session(name, host=self.session))
+        qos = data_qos(latched=latched)
+        session.reader(TOPIC, TYPE, qos, lambda data: None)
+        return session
+
+    def found(self, count: int) -> None:
+        """Wait until the writer has found so many readers, and all their nodes are known."""
+        self.until(lambda: self.writer.readers == count)
+        self.until(lambda: "" not in self.writer.reader_nodes())
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        """Wait for something that comes."""
+        deadline = time.monotonic() + 60.0
+        while not condition():
+            self.session.wait(0.01)
+            assert time.monotonic() < deadline
+
+
+@pytest.fixture
+def system(ros_domain: None) -> Iterator[System]:
+    with ExitStack() as opened:
+        yield System(opened)
+
+
+def announce(session: Session, name: str) -> Writer:
+    """Publish what tells that a node is the one of a participant, or of the recorder."""
+    return session.writer(topics.completion(name), topics.COMPLETION_TYPE, data_qos())
+
+
+def test_a_stranger_does_not_stand_in_for_the_recorder(system: System) -> None:
+    system.readers.add(system.writer, (), {RECORDER})
+    system.node("stranger")
+    system.found(1)
+    assert not system.readers.may_start()
+    announce(system.node("anything"), RECORDER)
+    system.until(system.readers.may_start)
+    assert set(system.writer.reader_nodes()) == {"/stranger", "/anything"}
+
+
+def test_the_clock_is_known_by_the_horizon(system: System) -> None:
+    system.readers.add(system.writer, (), {CLOCK})
+    clock = system.node("clock")
+    system.found(1)
+    assert not system.readers.may_start()
+    clock.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
+    system.until(system.readers.may_start)
+
+
+def test_a_stranger_that_cannot_be_served_holds_nothing_up(system: System) -> None:
+    system.readers.add(system.writer, (), {RECORDER})
+    stranger = system.node("stranger", latched=True)
+    announce(system.node("recorder"), RECORDER)
+    system.until(system.readers.may_start)
+    # It is known in the system, and asks for what is not offered.
+    found = system.session.node.get_subscriptions_info_by_topic(TOPIC)
+    assert stranger.node.get_name() in [info.node_name for info in found]
+    assert system.writer.readers == 1
