@@ -230,7 +230,8 @@ def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False)
             for key in value:
                 if not isinstance(key, kinds) or isinstance(key, bool):
                     raise ConfigurationError(
-                        f"{place}: {printable(path) or 'top level'}: found key {key!r}; allowed are texts"
+                        f"{place}: {printable(path) or 'top level'}: found key {key!r}; "
+                        "allowed are texts"
                     )
             return {k: copy(v, f"{path}.{k}" if path else k, depth + 1) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
@@ -240,8 +241,8 @@ def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False)
         if isinstance(value, float) and isfinite(value):
             return value
         raise ConfigurationError(
-            f"{place}: {printable(path)}: found {value!r}; allowed are texts, finite numbers, true and "
-            "false, null, lists and mappings"
+            f"{place}: {printable(path)}: found {value!r}; allowed are texts, finite "
+            "numbers, true and false, null, lists and mappings"
         )
 
     copied: dict[str, Any] = copy(data, "", 0)
