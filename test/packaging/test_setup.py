@@ -169,6 +169,8 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
     monkeypatch.setattr(set_up, "ROOT", tmp_path)
     monkeypatch.setattr(set_up, "STAMP", tmp_path / "stamp.json")
     monkeypatch.setattr(set_up, "VENV", tmp_path / "venv")
+    for inside in ("BUILD_TREE", "COMPILED", "LOG", "SHARE"):
+        monkeypatch.setattr(set_up, inside, tmp_path / "venv" / inside.lower())
     monkeypatch.setattr(set_up, "EXTRA_LOCKS", {"a": lock})
     monkeypatch.setattr(set_up, "unsuitable_platform", lambda root: None)
     monkeypatch.setattr(set_up, "environment_fingerprint", lambda: "environment")
