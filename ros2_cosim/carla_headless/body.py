@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.snapshot import Numbers
@@ -24,12 +26,12 @@ from ros2_cosim.models.vehicle import (
 )
 from ros2_cosim.models.vehicle import VehicleControl as ModelControl
 
-_DEFAULT_SPEED_LIMIT = 90.0  # km/h, where the road names none
-_MS_TO_KMH = 3.6
-_SPEED_GAIN = 1.0  # 1/s, of the speed controller behind Ackermann control
-_MAX_SPEED_CORRECTION = 3.0  # m/s^2, unless the client names a limit
-_STOP_SPEED = 0.1  # m/s
-_MAX_PUSHED_SPEED = 1000.0  # m/s
+_DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
+_MS_TO_KMH: Final = 3.6
+_SPEED_GAIN: Final = 1.0  # 1/s, of the speed controller behind Ackermann control
+_MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
+_STOP_SPEED: Final = 0.1  # m/s
+_MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 
 
 class VehicleBody:

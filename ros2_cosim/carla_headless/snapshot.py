@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
@@ -19,16 +19,16 @@ from ros2_cosim.carla_headless.wire_types import (
     VehicleControl,
 )
 
-SENSOR_COLLISION = 0
-SENSOR_GNSS = 4
-SENSOR_IMU = 5
-SENSOR_OBSTACLE = 7
-SENSOR_WORLD = 17
+SENSOR_COLLISION: Final = 0
+SENSOR_GNSS: Final = 4
+SENSOR_IMU: Final = 5
+SENSOR_OBSTACLE: Final = 7
+SENSOR_WORLD: Final = 17
 
-WORLD_STREAM = 1
+WORLD_STREAM: Final = 1
 
-STATE_NONE = 0
-STATE_MAP_CHANGE = 1
+STATE_NONE: Final = 0
+STATE_MAP_CHANGE: Final = 1
 
 # stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
 _TOKEN = struct.Struct("<IHBB16s")
@@ -45,8 +45,8 @@ _MOTION = struct.Struct("<15f")
 _FLOAT = struct.Struct("<f")
 
 RECORD_BYTES = _RECORD.size
-_ACTIVE = 1
-_GREEN = 2
+_ACTIVE: Final = 1
+_GREEN: Final = 2
 
 
 def stream_token(stream_id: int, port: int) -> bytes:

@@ -9,7 +9,7 @@ deterministic: the same calls give the same states to the last bit on any machin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
@@ -30,12 +30,12 @@ from ros2_cosim.kernel.exactmath import atan, degrees
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
 
-_NS = 1_000_000_000
-_SPAWN_POINT_SPACING = 50.0
-_SPAWN_POINT_HEIGHT = 0.3
+_NS: Final = 1_000_000_000
+_SPAWN_POINT_SPACING: Final = 50.0
+_SPAWN_POINT_HEIGHT: Final = 0.3
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
-_MAX_COORDINATE = 1.0e6  # m
-_MAX_SPEED = 1000.0  # m/s
+_MAX_COORDINATE: Final = 1.0e6  # m
+_MAX_SPEED: Final = 1000.0  # m/s
 
 
 class CallError(CosimError):
