@@ -8,6 +8,7 @@ stamped at or before that time, or before it if the input is delayed.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +60,8 @@ class Cause(NamedTuple):
     """Where a message that differs comes from.
 
     :ivar participant: which has sent it, on ``port``; None for a bag without a run
-    :ivar activation_ns: when that was; None where it is not known, for the latency of the port is
-        drawn: then the inputs are those at the latest time that is possible
+    :ivar activation_ns: when that was; None where it does not follow from the stamp, for the
+        latency of the port is drawn: then the inputs are those at the latest time possible
     """
 
     difference: Difference
@@ -200,10 +201,18 @@ def _activation(
     time: int | None = None
     handles = any(given.handled for given in scenario.participants[name].inputs.values())
     times = recording.activations.get(name, ())
-    if latency.is_constant and not settings.header_stamped:
+    if settings.header_stamped:
+        pass  # the sender has chosen the stamp
+    elif latency.is_constant:
         time = latest
     elif settings.schedule == "every" and not handles and difference.number < len(times):
         time = times[difference.number]
+    else:
+        first = bisect_left(times, difference.time_ns - latency.maximum_ns)
+        behind = bisect_right(times, latest)
+        # Only the first activations of a run are recorded: a later one may be missing.
+        if behind - first == 1 and behind < len(times):
+            time = times[first]
     return _Sender(scenario, name, port, time, latest if time is None else time)
 
 

@@ -151,7 +151,7 @@ class MessageFields:
         return read
 
     def _leaves(self, type_name: str, above: tuple[tuple[str, bool], ...]) -> Iterator[Leaf]:
-        for name, kind, length in self._fields(type_name):
+        for name, kind, length in self.fields_of(type_name):
             if length == SEQUENCE:
                 yield Leaf((*above, (name, False), (SIZE, False)), True)
             path = (*above, (name, length != SCALAR))
@@ -160,13 +160,14 @@ class MessageFields:
             else:
                 yield Leaf(path, kind not in (*_TEXTS, "bool"))
 
-    def _fields(self, type_name: str) -> list[Field]:
+    def fields_of(self, type_name: str) -> list[Field]:
+        """The fields of the type, or of a type that it is built of."""
         return [read_field(*field) for field in self._store.fielddefs[type_name][1]]
 
     def _plan(self, type_name: str) -> tuple[_PlannedField, ...]:
         plan = self._plans.get(type_name)
         if plan is None:
-            plan = tuple(self._planned(field) for field in self._fields(type_name))
+            plan = tuple(self._planned(field) for field in self.fields_of(type_name))
             self._plans[type_name] = plan
         return plan
 

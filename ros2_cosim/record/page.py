@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 
 class Tile(NamedTuple):
@@ -29,7 +31,13 @@ def page_template(name: str, room: str = "ros2_cosim.record") -> Template:
         lstrip_blocks=True,
     )
     environment.filters["figure"] = _figure
+    environment.filters["breakable"] = _breakable
     return environment.get_template(name)
+
+
+def _breakable(name: object) -> Markup:
+    """A topic, field or path that a narrow page may break behind its parts."""
+    return Markup(re.sub(r"([/._])", r"\1<wbr>", str(escape(name))))
 
 
 def _figure(value: float | int | bool | str | None) -> str:
