@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import count, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -333,6 +334,7 @@ def _bytes_that_differ(a: bytes, b: bytes) -> tuple[None, str, str]:
     return None, f"{len(a)} bytes", f"{len(b)} bytes"
 
 
+@lru_cache(maxsize=256)
 def _understood(described: TopicType) -> MessageFields | None:
     """What decodes messages of a type; None if that is not known."""
     try:

@@ -230,6 +230,13 @@ def _notes(a: Recording, b: Recording, messages: Comparison) -> list[str]:
     for name, missing in (("A", topics[0] - topics[1]), ("B", topics[1] - topics[0])):
         if missing:
             notes.append(f"Topics in {name} only: {', '.join(sorted(missing))}.")
+    counts = messages.topics.values()
+    if sum(c.a for c in counts) and sum(c.b for c in counts):
+        if all(c.a == c.missing_in_b for c in counts):
+            notes.append(
+                "No message of A has stamp and topic of one of B: were they recorded by time of "
+                "reception, or do they begin at different times?"
+            )
     if messages.same_values:
         notes.append(
             f"{messages.same_values} messages have other bytes, but no difference that counts."

@@ -31,6 +31,7 @@ from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.system import build_graph
 
 MS = 1_000_000
+CONTROL = "ros2_cosim/msg/ControlCommand"
 
 
 class Sent(NamedTuple):
@@ -297,6 +298,20 @@ def test_bags_without_a_run_have_no_participants(runs: list[DrivenRun], tmp_path
     assert (first["topic"], first["field"]) == ("/follower2/control", "acceleration")
     # One run is enough to know the senders.
     assert json.loads(diff(run / "bag", other, "--json").stdout)["first"]["participant"] == "cacc2"
+
+
+def test_recordings_by_other_clocks_are_noted(runs: list[DrivenRun], tmp_path: Path) -> None:
+    """As ``ros2 bag record`` makes them: each message at the time at which it was received."""
+    bag = runs[0].directory / "bag"
+    for name, begin in (("one", 10**18), ("two", 2 * 10**18)):
+        with BagWriter(tmp_path / name, [BagTopic("/follower1/control", CONTROL)]) as writer:
+            sent = [m for m in read_bag(bag) if m.topic == "/follower1/control"]
+            for seq, message in enumerate(sent):
+                writer.write(message.topic, begin + message.stamp, seq, message.data)
+    found = compare_recordings(tmp_path / "one", tmp_path / "two")
+    (note,) = found.notes
+    assert note.startswith("No message of A has stamp and topic of one of B: were they recorded")
+    assert compare_recordings(tmp_path / "one", tmp_path / "one").notes == ()
 
 
 def test_options_decide_what_counts(runs: list[DrivenRun], tmp_path: Path) -> None:
