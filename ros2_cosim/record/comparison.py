@@ -76,7 +76,8 @@ class TopicCounts:
 class FieldCounts:
     """The differences of one field of a topic.
 
-    ``largest`` is the largest absolute difference, at ``place``; None where none is finite.
+    ``largest`` is the largest absolute difference, at ``place`` and ``largest_ns``; None where none
+    is finite.
     ``scale`` is the largest magnitude of the values that differ.
     """
 
@@ -86,6 +87,7 @@ class FieldCounts:
     first_ns: int
     messages: int = 0
     largest: float | None = None
+    largest_ns: int | None = None
     scale: float = 0.0
 
 
@@ -318,6 +320,7 @@ class _Comparer:
             largest = difference.largest
             if largest is not None and (entry.largest is None or largest > entry.largest):
                 entry.largest = largest
+                entry.largest_ns = a.stamp
                 entry.place = difference.largest_place
         if not found:
             result.same_values += 1

@@ -81,6 +81,7 @@ class RunComparison:
                         "messages": entry.messages,
                         "largest": entry.largest,
                         "place": entry.place,
+                        "largest_ns": entry.largest_ns,
                         "first_ns": entry.first_ns,
                     }
                     for entry in self.messages.fields.values()
@@ -269,7 +270,8 @@ def _charts(result: RunComparison) -> list[Chart]:
     return [
         Chart(
             entry.place,
-            f"{entry.topic}: {entry.messages} messages differ, at most by {show_largest(entry)}.",
+            f"{entry.topic}: {entry.messages} messages differ, at most by {show_largest(entry)} "
+            f"at {format_ns(entry.largest_ns or 0)}.",
             Markup(
                 line_chart(
                     [
