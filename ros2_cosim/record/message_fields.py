@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.definitions import SCALAR, SEQUENCE, Field, read_field
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import describe_types
@@ -103,7 +104,7 @@ class MessageFields:
             self.type_hash = self._store.hash_rihs01(self.type_name)
         except Exception as error:  # what the library raises has no common class
             raise ConfigurationError(
-                f"message type {self.type_name}: its definition is not understood: {error!r}"
+                f"message type {self.type_name}: its definition is not understood: {one_line(repr(error))}"
             ) from None
         self._plans: dict[str, tuple[_PlannedField, ...]] = {}
 
@@ -115,7 +116,9 @@ class MessageFields:
         try:
             return self._store.deserialize_cdr(data, self.type_name)
         except Exception as error:  # as above
-            raise ProtocolError(f"{self.type_name}: not such a message: {error!r}") from None
+            raise ProtocolError(
+                f"{self.type_name}: not such a message: {one_line(repr(error))}"
+            ) from None
 
     def differences(
         self, a: Any, b: Any, rules: Sequence[FieldRule] = ()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from support.behaviours import Plain
@@ -133,6 +134,11 @@ class SmallSystem(NamedTuple):
         }
 
     @property
+    def has_silence(self) -> bool:
+        """Whether a participant does not send at each activation."""
+        return any(shape.schedule == "sparse" for shape in self.shapes)
+
+    @property
     def stop_latency(self) -> int:
         """From a request to the end of the run."""
         return max(self.window, 5)
@@ -178,9 +184,13 @@ class _Stub:
         """Itself is the writer."""
         return self
 
-    def create_publisher(self, *_: Any) -> Any:
-        """Itself is the publisher of ``/clock``."""
+    def create_publisher(self, *_: Any, event_callbacks: Any) -> Any:
+        """Itself is the publisher of ``/clock``, which has a subscription."""
+        event_callbacks.matched(SimpleNamespace(current_count=1))
         return self
+
+    def urge(self) -> None:
+        """Everything leaves at once."""
 
     def send(self, record: Any) -> None:
         """Keep a record."""
