@@ -104,7 +104,8 @@ class MessageFields:
             self.type_hash = self._store.hash_rihs01(self.type_name)
         except Exception as error:  # what the library raises has no common class
             raise ConfigurationError(
-                f"message type {self.type_name}: its definition is not understood: {one_line(repr(error))}"
+                f"message type {self.type_name}: its definition is not understood: "
+                f"{one_line(repr(error))}"
             ) from None
         self._plans: dict[str, tuple[_PlannedField, ...]] = {}
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosim diff`` on runs: who sent what differs, what that activation had read, and the answers."""
+"""``cosim diff`` on runs: what sent the difference, what it had read, and the answers."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,24 +19,24 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.runtime import ParticipantRuntime
-from ros2_cosim.kernel.trace import ParticipantTrace
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.record.bag import BagTopic, BagWriter, mcap_path
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import Recording, find_recording, trace_causes
 from ros2_cosim.record.comparison import Comparison, Difference
 from ros2_cosim.record.comparison_report import compare_recordings
-from ros2_cosim.run.bringup import RunRequest
-from ros2_cosim.run.start import run_request
-from ros2_cosim.scenario.schema import load_scenario
-from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.run import inproc
+from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.scenario.schema import Scenario, load_scenario
+from ros2_cosim.scenario.system import build_model
 
 MS = 1_000_000
 CONTROL = "ros2_cosim/msg/ControlCommand"
 
 
 class Sent(NamedTuple):
-    """A message, and what the activation that sent it had read: (input, topic) -> stamp."""
+    """A message, and what the activation that sent it had read: input -> stamp."""
 
     stamp: int
     number: int
@@ -43,24 +44,7 @@ class Sent(NamedTuple):
     port: str
     topic: str
     activation: int
-    read: dict[tuple[str, str], int]
-
-
-class Observed(ParticipantTrace):
-    """A trace that keeps what it hashes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[int, list[tuple[int, int, int]]]] = []
-        self.sent: list[tuple[int, int, int, int]] = []
-
-    def activation(self, time: int, inputs: list[tuple[int, int, int]]) -> None:
-        super().activation(time, inputs)
-        self.seen.append((time, list(inputs)))
-
-    def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
-        super().output(port, stamp, seq, data)
-        self.sent.append((len(self.seen) - 1, port, stamp, seq))
+    read: dict[str, int]
 
 
 class DrivenRun(NamedTuple):
@@ -71,49 +55,42 @@ class DrivenRun(NamedTuple):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[DrivenRun]:
     """Two seconds of the platoon, with two seeds."""
-    found = []
-    for seed in (1, 2):
-        directory = tmp_path_factory.mktemp("run") / f"seed{seed}"
-        traces: dict[str, Observed] = {}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("ros2_cosim.kernel.runtime.ParticipantTrace", Observed)
-            made = ParticipantRuntime.__init__
-
-            def make(
-                self: ParticipantRuntime, graph: Any, name: str, *more: Any,
-                made: Callable[..., None] = made, traces: dict[str, Observed] = traces,
-                **named: Any
-            ) -> None:  # fmt: skip
-                made(self, graph, name, *more, **named)
-                assert isinstance(self.trace, Observed)
-                traces[name] = self.trace
-
-            patch.setattr(ParticipantRuntime, "__init__", make)
-            request = RunRequest(
-                PLATOON, shape="inproc", out=directory, seed=seed, set=("duration=2s",)
-            )
-            run_request(request)
-        found.append(DrivenRun(directory, all_sent(directory, traces)))
-    return found
+    base = tmp_path_factory.mktemp("runs")
+    return [driven(base / f"seed{seed}", seed) for seed in (1, 2)]
 
 
-def all_sent(directory: Path, traces: dict[str, Observed]) -> list[Sent]:
-    scenario = load_scenario(directory / "scenario.json")
-    graph = build_graph(scenario)
-    found = []
-    for name, trace in traces.items():
-        outputs = list(scenario.outputs_of(name).items())
-        channels = graph.incoming(name)
-        for activation, port, stamp, seq in trace.sent:
-            time, inputs = trace.seen[activation]
-            read = {}
-            for channel, read_stamp, _ in inputs:
-                wire = channels[channel]
-                topic = scenario.outputs_of(wire.source)[wire.source_port].topic
-                read[wire.target_port, topic] = read_stamp
-            port_name, settings = outputs[port]
-            found.append(Sent(stamp, seq, name, port_name, settings.topic, time, read))
-    return sorted(found)
+def driven(directory: Path, seed: int) -> DrivenRun:
+    """Run the platoon, and look at what its models are given and what they send."""
+    request = RunRequest(PLATOON, shape="inproc", out=directory, seed=seed, set=("duration=2s",))
+    given: dict[str, tuple[int, dict[str, int]]] = {}
+    sent: list[Sent] = []
+
+    def build_observed(scenario: Scenario, name: str, *more: Any) -> Model:
+        model = build_model(scenario, name, *more)
+        activate = model.activate
+
+        def activate_observed(step: Step) -> Mapping[str, Any]:
+            stamps = {port: s.stamp for port, s in step.latest.items() if s is not None}
+            given[name] = (step.time, stamps)
+            return activate(step)
+
+        model.activate = activate_observed  # type: ignore[method-assign]
+        return model
+
+    def watch(name: str, port: str, topic: str, sample: Sample) -> None:
+        sent.append(Sent(sample.stamp, sample.seq, name, port, topic, *given[name]))
+
+    with pytest.MonkeyPatch.context() as patch, bring_up(request) as prepared:
+        patch.setattr(inproc, "build_model", build_observed)
+        scenario = prepared.scenario
+        watches = {
+            (name, port): partial(watch, name, port, settings.topic)
+            for name in scenario.participants
+            for port, settings in scenario.outputs_of(name).items()
+        }
+        with inproc.InprocRun(prepared, watch=watches) as run:
+            run.finish()
+    return DrivenRun(directory, sent)
 
 
 def changed_copy(
@@ -208,7 +185,7 @@ def test_inputs_are_those_that_the_activation_read(runs: list[DrivenRun]) -> Non
             continue
         known += 1
         assert cause.activation_ns == sent.activation
-        found = {(read.port, read.topic): read.a_ns for read in cause.inputs}
+        found = {read.port: read.a_ns for read in cause.inputs}
         assert {key: stamp for key, stamp in found.items() if stamp is not None} == sent.read
     assert known > len(some) // 2
 
