@@ -51,7 +51,7 @@ def scenario(schedule: str) -> dict[str, object]:
 @contextmanager
 def relay(environment: dict[str, str], fault: str) -> Iterator[None]:
     script = ROOT / "test" / "support" / "relay_node.py"
-    arguments = ["/writer/out", "/relay/out", TYPE, fault, str(HIT)]
+    arguments = ["/writer/out", "/relay/out", TYPE, fault, str(HIT), "reader"]
     process = subprocess.Popen([sys.executable, str(script), *arguments], env=environment)
     try:
         yield

@@ -2,7 +2,7 @@
 """A relay between a writer and a reader that does to messages what a bad transport does.
 
 Arguments: source topic, target topic, ROS type, fault (none, delay, drop, duplicate or
-reorder) and the number of the message that it happens to.
+reorder), the number of the message that it happens to, and the reader.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ import time
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
+from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import data_qos, message_class
 
 
 def main() -> None:
     """Relay until the process is killed."""
-    source, target, type_name, fault, position = sys.argv[1:6]
+    source, target, type_name, fault, position, reader = sys.argv[1:7]
     rclpy.init()
     node = rclpy.create_node("relay")
     kind = message_class(type_name)
     publisher = node.create_publisher(kind, target, data_qos())
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    # The writer counts its readers: the relay listens only once its own reader is there.
+    # A reader is known by the node that publishes its progress: the relay stands in for it.
+    node.create_publisher(message_class(topics.COMPLETION_TYPE), topics.completion(reader), 1)
+    # The writer begins when its readers are there: the relay listens only once its own reader is there.
     while publisher.get_subscription_count() < 1:
         executor.spin_once(timeout_sec=0.05)
     number = 0
