@@ -29,6 +29,7 @@ from ros2_cosim.cli.console import (
 from ros2_cosim.cli.control import add_control_commands
 from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
+from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.vds import app as vds_app
@@ -357,6 +358,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.command()(models)
+app.command()(diff)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)

@@ -117,7 +117,7 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
         _, described = get_types_from_msg(text, type_name)[type_name]
     except TypesysError:
         raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
-    fields = tuple(_field(name, description) for name, description in described)
+    fields = tuple(read_field(name, description) for name, description in described)
     names = [field.name for field in fields]
     for field in fields:
         if names.count(field.name) > 1:
@@ -127,7 +127,8 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     return fields
 
 
-def _field(name: str, description: FieldDesc) -> Field:
+def read_field(name: str, description: FieldDesc) -> Field:
+    """A field from what ``rosbags`` says of it."""
     length = SCALAR
     if description[0] == Nodetype.ARRAY:
         length = description[1][1]

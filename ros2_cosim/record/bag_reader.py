@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import read_mapping
@@ -14,6 +15,9 @@ from ros2_cosim.record.bag import LIBRARY, METADATA_FILE, mcap_path
 from ros2_cosim.record.mcap import Channel, Schema
 from ros2_cosim.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
 from ros2_cosim.record.unpacking import bound_library
+
+if TYPE_CHECKING:
+    from rosbags.rosbag2 import Reader
 
 
 class BagMessage(NamedTuple):
@@ -25,6 +29,28 @@ class BagMessage(NamedTuple):
     data: bytes
 
 
+class TopicType(NamedTuple):
+    """The message type of a topic, and its definition with those of all parts (ROS ``.msg``).
+
+    The definition is empty where a bag has none.
+    """
+
+    type_name: str
+    definition: str
+
+
+def topic_types(bag: Path) -> dict[str, TopicType]:
+    """The topics of a complete bag, those without messages included; no message is read.
+
+    :raises ConfigurationError, ProtocolError: as :func:`read_bag`
+    """
+    _check_complete(bag)
+    own = mcap_path(bag)
+    if own.is_file() and library_of(own) == LIBRARY:
+        return _declared(own)
+    return _other_types(bag)
+
+
 def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> Iterator[BagMessage]:
     """The messages of a complete bag in recorded order; one chunk at a time is in memory.
 
@@ -33,16 +59,38 @@ def read_bag(bag: Path, start: int | None = None, stop: int | None = None) -> It
         malformed or too large
     :raises ProtocolError: the bag is damaged
     """
-    if not (bag / METADATA_FILE).is_file():
-        find_storage(bag)
-        raise ConfigurationError(
-            f"the bag at {bag} is not complete: {METADATA_FILE} is missing; was its run killed?"
-        )
+    _check_complete(bag)
     own = mcap_path(bag)
     if own.is_file() and library_of(own) == LIBRARY:
         yield from _read_own(own, start, stop)
     else:
         yield from _read_other(bag, start, stop)
+
+
+def _check_complete(bag: Path) -> None:
+    if not (bag / METADATA_FILE).is_file():
+        find_storage(bag)
+        raise ConfigurationError(
+            f"the bag at {bag} is not complete: {METADATA_FILE} is missing; was its run killed? "
+            "'cosim report' with its directory completes it"
+        )
+
+
+def _declared(path: Path) -> dict[str, TopicType]:
+    """The topics of a file that this suite has written: they are declared before all chunks."""
+    schemas: dict[int, Schema] = {}
+    found: dict[str, TopicType] = {}
+    for part, _ in scan(path):
+        if isinstance(part, Schema):
+            schemas[part.id] = part
+        elif isinstance(part, Channel):
+            if part.schema not in schemas:
+                raise ProtocolError(f"{path}: topic {part.topic}: its type is not declared")
+            schema = schemas[part.schema]
+            found[part.topic] = TopicType(schema.name, schema.text)
+        elif isinstance(part, (Chunk, End)):
+            return found
+    return found
 
 
 def _read_own(path: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:
@@ -70,6 +118,27 @@ def _read_own(path: Path, start: int | None, stop: int | None) -> Iterator[BagMe
 
 def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:
     """The messages of any bag of rosbag2, by its index."""
+    with _opened(bag) as reader:
+        for connection, stamp, data in reader.messages(start=start, stop=stop):
+            yield BagMessage(connection.topic, connection.msgtype, stamp, bytes(data))
+
+
+def _other_types(bag: Path) -> dict[str, TopicType]:
+    """The topics of any bag of rosbag2."""
+    from rosbags.interfaces import MessageDefinitionFormat
+
+    found: dict[str, TopicType] = {}
+    with _opened(bag) as reader:
+        for connection in reader.connections:
+            is_msg = connection.msgdef.format is MessageDefinitionFormat.MSG
+            text = connection.msgdef.data if is_msg else ""
+            found.setdefault(connection.topic, TopicType(connection.msgtype, text))
+    return found
+
+
+@contextmanager
+def _opened(bag: Path) -> Iterator[Reader]:
+    """Any bag of rosbag2, open; what goes wrong with it is a :class:`ProtocolError`."""
     from rosbags.rosbag2 import Reader, ReaderError
 
     # The library reads it with a parser that knows no bounds.
@@ -77,8 +146,7 @@ def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagM
     bound_library()
     try:
         with Reader(bag) as reader:
-            for connection, stamp, data in reader.messages(start=start, stop=stop):
-                yield BagMessage(connection.topic, connection.msgtype, stamp, bytes(data))
+            yield reader
     except ProtocolError as error:
         raise ProtocolError(f"{bag}: {error}") from None
     except ReaderError as error:

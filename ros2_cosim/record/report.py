@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
 from ros2_cosim.record.report_data import RunData, load_run, stamps_between
 from ros2_cosim.record.series import Series
@@ -22,14 +21,6 @@ from ros2_cosim.record.svg_plot import Bar, Chart, Line, Row, event_rows, line_c
 REPORT_FILE = "report.html"
 PARTS = ("compute", "wait", "transport")
 _ZOOM_EVENTS = 24
-
-
-class Tile(NamedTuple):
-    """One number at the top of the page; ``good`` is None where it is neither good nor bad."""
-
-    label: str
-    value: str
-    good: bool | None = None
 
 
 def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
@@ -44,15 +35,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     run_dir = Path(run_dir)
     summary = read_summary(run_dir)
     data = load_run(run_dir, catalogue=catalogue)
-    environment = Environment(
-        loader=PackageLoader("ros2_cosim.record"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["figure"] = _figure
-    page = environment.get_template("report.html").render(
+    page = page_template("report.html").render(
         summary=summary,
         tiles=_tiles(summary),
         facts=_facts(summary),
@@ -205,15 +188,6 @@ def _pair(vehicles: Sequence[str], number: int) -> str:
     if number + 1 < len(vehicles):
         return f"{vehicles[number]} \N{EN DASH} {vehicles[number + 1]}"
     return f"gap {number + 1}"
-
-
-def _figure(value: float | int | bool | str | None) -> str:
-    """A verdict's value or limit as text."""
-    if value is None:
-        return "\N{EN DASH}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _tiles(summary: Summary) -> list[Tile]:

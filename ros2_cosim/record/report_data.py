@@ -115,7 +115,8 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
             handle(data, topic.strip("/").split("/"), time, codec.decode(message.data)[2])
     for series in data.series():
         series.finish()
-    data.activations = load_activations(Path(run_dir) / ACTIVATIONS_FILE)
+    activations = load_activations(Path(run_dir) / ACTIVATIONS_FILE)
+    data.activations = {name: [t * NS for t in times] for name, times in activations.items()}
     return data
 
 
@@ -195,15 +196,15 @@ _HANDLERS: dict[type, _Handler] = {
 }
 
 
-def load_activations(path: Path) -> dict[str, list[float]]:
-    """The times of the activations of each participant [s]; empty without such a file.
+def load_activations(path: Path) -> dict[str, list[int]]:
+    """The activation times [ns] of each participant; none if the run did not record them.
 
-    :raises ConfigurationError: it is not what a run writes
+    :raises ConfigurationError: the file is not understood
     """
     if not path.is_file():
         return {}
     try:
         content = read_record(path)
-        return {str(name): [int(t) * NS for t in times] for name, times in content.items()}
+        return {str(name): [int(t) for t in times] for name, times in content.items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{path}: not a table of activation times: {error}") from None

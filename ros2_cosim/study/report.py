@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.record.report import REPORT_FILE, Tile
+from ros2_cosim.record.page import Tile, page_template
+from ros2_cosim.record.report import REPORT_FILE
 from ros2_cosim.record.svg_plot import Bar, Chart, Line, line_chart, stacked_bars
 from ros2_cosim.study.record import Study, StudyRun
 from ros2_cosim.study.table import write_table
@@ -24,17 +24,7 @@ def render_study(output: Path, study: Study) -> Path:
 
     :returns: the path of the page
     """
-    environment = Environment(
-        # Style and charts are those of the report of a run.
-        loader=ChoiceLoader(
-            [PackageLoader("ros2_cosim.study"), PackageLoader("ros2_cosim.record")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("study.html").render(
+    page = page_template("study.html", "ros2_cosim.study").render(
         study=study,
         tiles=study_tiles(study),
         violations=violation_charts(study),
