@@ -15,8 +15,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 FILES_OF_A_PROCESS = 64
 #: The starter has the output of each process, and its end of the channel.
 FILES_PER_PROCESS = 3
-#: A participant on the lane of a run: what it waits with, and its connections, with both ends in one
-#: process where it shares that with its neighbours. In the starter it has one.
+#: A participant on the lane of a run: what it waits with, and its connections, both ends of them in
+#: one process where it shares that with its neighbours. In the starter it has one.
 FILES_PER_PARTICIPANT = 16
 #: Address space of a ROS node with all that it imports [bytes]; most of it is never touched.
 ADDRESS_SPACE = 768 << 20
