@@ -141,7 +141,7 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
     data = {
         "name": f"platoon_of_{vehicles}",
         "seed": 1,
-        "duration": f"{sim_s}s",
+        "duration": f"{sim_s:.6g}s",
         "scene": {"map": str(ROOT / "config" / "circuit.xodr"), "vehicles": scene,
                   "platoon": names},
         "participants": participants,
@@ -151,7 +151,9 @@ def long_platoon(vehicles: int, sim_s: float) -> Scenario:
 
 def inproc(vehicles: int, sim_s: float) -> Result:
     """A platoon in this process; its shortest one is the scenario of the package."""
-    scenario = platoon([f"duration={sim_s}s"]) if vehicles == 3 else long_platoon(vehicles, sim_s)
+    scenario = (
+        platoon([f"duration={sim_s:.6g}s"]) if vehicles == 3 else long_platoon(vehicles, sim_s)
+    )
     readings = []
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
@@ -181,7 +183,9 @@ def _in_processes(shape: str, vehicles: int, sim_s: float) -> Result:
     meter = CpuMeter(sim_s)
     with tempfile.TemporaryDirectory() as out:
         summary = run_request(
-            RunRequest(platoon([f"duration={sim_s}s"]), out=Path(out), shape=shape, record=False),
+            RunRequest(
+                platoon([f"duration={sim_s:.6g}s"]), out=Path(out), shape=shape, record=False
+            ),
             progress=meter.progress,
             on_started=meter.started,
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.machinery
 import importlib.util
 import json
@@ -158,3 +159,33 @@ def test_functions_give_the_bits_of_python(x: float, y: float, z: float) -> None
         assert bits(getattr(exactmath, name), x) == bits(getattr(PURE, name), x), name
     assert bits(exactmath.atan2, y, x) == bits(PURE.atan2, y, x)
     assert bits(exactmath.hypot, x, y, z) == bits(PURE.hypot, x, y, z)
+
+
+def test_classes_of_hot_modules_have_no_interpreted_subclasses() -> None:
+    build = load_file("compile_modules", ROOT / "buildtools" / "compile_modules.py")
+    package = ROOT / "ros2_cosim"
+    hot = {"ros2_cosim." + name[:-3].replace("/", "."): name for name in build.hot_files()}
+    native = {
+        (module, node.name)
+        for module, name in hot.items()
+        for node in ast.parse((package / name).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not {"NamedTuple", "Protocol"} & _bases(node)
+    }
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).as_posix() in build.hot_files():
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                bases = {imported[base] for base in _bases(node) if base in imported}
+                assert not bases & native, f"{path}: {node.name}: compiled classes take none"
+
+
+def _bases(node: ast.ClassDef) -> set[str]:
+    return {base.id for base in node.bases if isinstance(base, ast.Name)}
