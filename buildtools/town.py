@@ -61,8 +61,8 @@ class Kind(NamedTuple):
 
 _STREET = Kind(1, 1, "town", 40.0, True)
 _AVENUE_KIND = Kind(2, 2, "town", 50.0, True)
-_MOTORWAY = Kind(2, 2, "motorway", 100.0, False)
-_RAMP = Kind(1, 0, "motorway", 60.0, False)
+_MOTORWAY = Kind(2, 2, "motorway", 80.0, False)
+_RAMP = Kind(1, 0, "motorway", 40.0, False)
 _CIRCLE = Kind(1, 0, "town", 30.0, False)
 
 
@@ -140,13 +140,19 @@ class _Town:
         self.roads.append(road)
         return road
 
-    def speed_sign(self, road: _Road, *, at_end: bool) -> None:
-        """A sign with the speed limit, for those who enter the road at an end."""
+    def speed_sign(
+        self, road: _Road, *, at_end: bool, behind: float = 8.0, speed: float | None = None
+    ) -> None:
+        """A sign with a speed limit, for traffic that enters the road at an end.
+
+        :param behind: where it stands, from that end [m]
+        :param speed: what it says [km/h], the road's own limit if None
+        """
         length = plan_view(road.pieces, road.start).length
-        s, lane, orientation = (length - 8.0, 1, "-") if at_end else (8.0, -1, "+")
+        s, lane, orientation = (length - behind, 1, "-") if at_end else (behind, -1, "+")
         lanes = road.kind.left if at_end else road.kind.right
         t = lane * (lanes * road.kind.lane + _SHOULDER + 1.25)
-        speed = road.kind.speed_kmh
+        speed = road.kind.speed_kmh if speed is None else speed
         name, valid = f"Speed_{speed:g}", sorted((lane, lane * lanes))
         self._signs.setdefault(road.id, []).extend(
             _signal(self._take_signal(), name, _MAX_SPEED, s, t, orientation, valid, speed)
@@ -516,8 +522,8 @@ def _motorway(town: _Town, ends: dict[tuple[int, int], dict[float, _End]]) -> No
     """
     y, height = _ROWS[_AVENUE], 12.0
     west, east = _COLUMNS[0], _COLUMNS[-1]
-    radius, out = 100.0, 60.0
-    north = 200.0  # of the motorway's long straight
+    radius, out = 150.0, 80.0
+    north = 260.0  # of the motorway's long straight
     quarter = Piece(0.5 * PI * radius, -1.0 / radius, -1.0 / radius)
     rise = Piece(north - y - 2.0 * radius)
     hairpin = Piece(0.5 * PI * radius, -1.0 / radius, -1.0 / radius)
@@ -542,6 +548,10 @@ def _motorway(town: _Town, ends: dict[tuple[int, int], dict[float, _End]]) -> No
     for road in (a, b, c):
         town.speed_sign(road, at_end=False)
         town.speed_sign(road, at_end=True)
+    # Slower before the traffic lights of the avenue.
+    for road, at_end in ((a, True), (c, False)):
+        length = plan_view(road.pieces, road.start).length
+        town.speed_sign(road, at_end=at_end, behind=length - 150.0, speed=_AVENUE_KIND.speed_kmh)
 
 
 def _ramps(

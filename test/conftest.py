@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 from support.isolation import nothing_left, ros_domain, ros_domains
 
+from ros2_cosim import compiled
+
 __all__ = ["nothing_left", "ros_domain", "ros_domains"]
 
 # How long an example takes says nothing on a machine that does other work, too.
@@ -51,6 +53,11 @@ SLOW_PLACES = (
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}
+
+
+def pytest_report_header() -> str:
+    """Say in which form the hot modules are tested."""
+    return f"compiled: {compiled.describe()}"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -16,4 +16,9 @@ def one_line(text: object, longest: int = LONGEST) -> str:
     line = " ".join(str(text).split())
     if len(line) > longest:
         line = line[: longest - 3] + "..."
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return printable(line)
+
+
+def printable(text: str) -> str:
+    """A text with its control characters as escapes."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from ros2_cosim.documents.files import read_bounded
-from ros2_cosim.documents.one_line import one_line
+from ros2_cosim.documents.one_line import one_line, printable
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _MAXIMUM_DEPTH = 32
@@ -223,14 +223,15 @@ def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False)
         left -= 1
         if left < 0 or depth > _MAXIMUM_DEPTH:
             raise ConfigurationError(
-                f"{place}: {path}: too large; allowed are {_MAXIMUM_VALUES} values and "
+                f"{place}: {printable(path)}: too large; allowed are {_MAXIMUM_VALUES} values and "
                 f"{_MAXIMUM_DEPTH} levels (does an alias contain itself?)"
             )
         if isinstance(value, Mapping):
             for key in value:
                 if not isinstance(key, kinds) or isinstance(key, bool):
                     raise ConfigurationError(
-                        f"{place}: {path or 'top level'}: found key {key!r}; allowed are texts"
+                        f"{place}: {printable(path) or 'top level'}: found key {key!r}; "
+                        "allowed are texts"
                     )
             return {k: copy(v, f"{path}.{k}" if path else k, depth + 1) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
@@ -240,8 +241,8 @@ def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False)
         if isinstance(value, float) and isfinite(value):
             return value
         raise ConfigurationError(
-            f"{place}: {path}: found {value!r}; allowed are texts, finite numbers, true and "
-            "false, null, lists and mappings"
+            f"{place}: {printable(path)}: found {value!r}; allowed are texts, finite "
+            "numbers, true and false, null, lists and mappings"
         )
 
     copied: dict[str, Any] = copy(data, "", 0)

@@ -29,6 +29,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from ros2_cosim.documents.one_line import printable
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import parse_duration
 
@@ -143,7 +144,7 @@ def fault_texts(
         faults.setdefault(_path(found, data), []).append(found)
     texts = []
     for path, found_there in faults.items():
-        dotted = ".".join(str(part) for part in ((place,) if place else ()) + path)
+        dotted = printable(".".join(str(part) for part in ((place,) if place else ()) + path))
         sentence = _sentence(found_there, kind)
         texts.append(f"{dotted}: {sentence}" if dotted else sentence)
     return texts

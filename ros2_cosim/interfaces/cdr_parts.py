@@ -166,6 +166,15 @@ class FlatList(_List):
         self._width = sum(scalar.bound for scalar in self._scalars)
         self._size = sum(struct.calcsize(scalar.code) for scalar in self._scalars)
         self._single = item.element.build is tuple  # a primitive, not a record
+        #: Structs by eight times the number of elements plus the residue of the offset.
+        self._packers: dict[int, struct.Struct] = {}
+
+    def _packer(self, offset: int, count: int) -> struct.Struct:
+        key = 8 * count + (offset & 7)
+        packer = self._packers.get(key)
+        if packer is None:
+            packer = self._packers[key] = run_struct(self._scalars, offset & 7, count)
+        return packer
 
     def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
         if not self._bound:
@@ -174,13 +183,17 @@ class FlatList(_List):
         count = len(elements)
         offset = self._write_length(parts, offset, count)
         if self._single:
+            if 0 < count <= _CHUNK:
+                packer = self._packer(offset, count)
+                parts.append(packer.pack(*elements))
+                return offset + packer.size
             flat = iter(elements)
         elif self._element.flat:
             flat = chain.from_iterable(elements)
         else:
             flat = chain.from_iterable(map(self._element.flatten, elements))
         while count > 0:
-            packer = run_struct(self._scalars, offset & 7, min(count, _CHUNK))
+            packer = self._packer(offset, min(count, _CHUNK))
             if count <= _CHUNK:
                 parts.append(packer.pack(*flat))
             else:
@@ -193,7 +206,7 @@ class FlatList(_List):
         count, offset = self._read_length(data, offset, self._size)
         flat: list[Any] = []
         while count > 0:
-            packer = run_struct(self._scalars, offset & 7, min(count, _CHUNK))
+            packer = self._packer(offset, min(count, _CHUNK))
             flat.extend(packer.unpack_from(data, offset))
             offset += packer.size
             count -= _CHUNK

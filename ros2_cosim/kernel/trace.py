@@ -17,6 +17,7 @@ from typing import Final
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
 _OUTPUT = struct.Struct("<cIqQI")
+_IDLE = struct.Struct("<cqI")
 #: Hashing in larger pieces costs less per activation.
 _FLUSH_BYTES = 1 << 16
 _KEPT_TIMES: Final = 5000
@@ -48,7 +49,10 @@ class ParticipantTrace:
         """
         buffer = self._buffer
         count = len(inputs)
-        buffer += _pack_activation(count)(b"A", time, count, *chain.from_iterable(inputs))
+        if inputs:
+            buffer += _pack_activation(count)(b"A", time, count, *chain.from_iterable(inputs))
+        else:
+            buffer += _IDLE.pack(b"A", time, 0)
         self.activations += 1
         if len(self.times) < _KEPT_TIMES:
             self.times.append(time)

@@ -176,7 +176,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     if request.shape != "inproc" or request.by_hand:
         plan = planner(scenario, options)
         if request.shape != "inproc":
-            check_limits(len(plan))
+            check_limits(len(plan), len(scenario.participants) * has_lane(options, os.environ))
     if request.shape != "inproc":  # which makes all models in the starting process
         try_models(scenario, request.shape)
     if request.arrivals is not None:

@@ -38,6 +38,9 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: So many new objects may live before the garbage collector looks for circles among them: messages
+#: form none, and it would look at each of them again and again.
+_GARBAGE_AFTER = 50_000
 #: So long [s of wall time] it sleeps at a time while a handler completes asynchronously.
 _IDLE_S = 0.02
 
@@ -198,6 +201,8 @@ class InprocRun:
         """Run until the end, or until the run stands."""
         # What is there stays until the end: the garbage collector need not look at it again.
         gc.freeze()
+        usual = gc.get_threshold()
+        gc.set_threshold(_GARBAGE_AFTER, *usual[1:])
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
@@ -208,6 +213,7 @@ class InprocRun:
                     self._bag.advance(self._loop.reached)
                 self._progress(self._loop.reached)
         finally:
+            gc.set_threshold(*usual)
             gc.unfreeze()
         if self.finished:
             self.control.over("the run is over")

@@ -15,16 +15,20 @@ from ros2_cosim.kernel.errors import ConfigurationError
 FILES_OF_A_PROCESS = 64
 #: The starter has the output of each process, and its end of the channel.
 FILES_PER_PROCESS = 3
+#: A participant on the lane of a run: what it waits with, and its connections, both ends of them in
+#: one process where it shares that with its neighbours. In the starter it has one.
+FILES_PER_PARTICIPANT = 16
 #: Address space of a ROS node with all that it imports [bytes]; most of it is never touched.
 ADDRESS_SPACE = 768 << 20
 
 
-def check_limits(processes: int) -> None:
+def check_limits(processes: int, on_lane: int = 0) -> None:
     """See whether a run of so many processes fits; a soft limit of open files is raised.
 
+    :param on_lane: participants that are connected with each other by its lane
     :raises ConfigurationError: a limit is too low
     """
-    needed = FILES_OF_A_PROCESS + FILES_PER_PROCESS * processes
+    needed = FILES_OF_A_PROCESS + FILES_PER_PROCESS * processes + FILES_PER_PARTICIPANT * on_lane
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if not _allows(hard, needed):
         raise ConfigurationError(

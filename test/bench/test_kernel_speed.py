@@ -50,3 +50,13 @@ def test_baselines_are_measured_or_reported_missing(tmp_path: Path) -> None:
         if result["subject"] in ("plain calls", "star", "bare rclpy"):
             assert "missing" not in result
         assert "missing" in result or result["rtf"] > 0  # type: ignore[operator]
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_platoons_are_measured_compiled_and_pure(tmp_path: Path) -> None:
+    subjects = ["inproc", "inproc, pure"]
+    results = bench(tmp_path, "--only", "platoon", "--rounds", "2", "--subjects", *subjects)
+    assert [result["subject"] for result in results] == subjects * 2
+    for result in results:
+        assert result["size"] == 3
+        assert result["rtf"] > 0  # type: ignore[operator]

@@ -52,7 +52,7 @@ def test_lights_and_signs_are_those_of_the_map(client: Any) -> None:
         assert {town.get_waypoint(middle).road_id} == {stop.road_id for stop in stops}
         assert light.get_light_boxes()
     types = {actor.type_id for actor in world.get_actors().filter("traffic.*")}
-    assert {"traffic.stop", "traffic.yield", "traffic.speed_limit.100"} <= types
+    assert {"traffic.stop", "traffic.yield", "traffic.speed_limit.80"} <= types
     avenue = town.get_waypoint(carla.Location(90.0, 111.75, 8.0))
     (seen,) = world.get_traffic_lights_from_waypoint(avenue, 40.0)
     junction = town.get_waypoint(carla.Location(120.0, 110.0, 9.0)).get_junction()

@@ -7,8 +7,15 @@ import pytest
 
 from ros2_cosim.dcp.description.parse import parse_description
 from ros2_cosim.documents.one_line import LONGEST, one_line
+from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadNetwork
+
+
+def test_keys_of_settings_are_told_without_control_characters() -> None:
+    """Found by fuzzing."""
+    with pytest.raises(ConfigurationError, match=r"a\\x7fb: unknown key"):
+        read_section(Section, {"a\x7fb": 1})
 
 
 def test_line_breaks_control_characters_and_length_go() -> None:

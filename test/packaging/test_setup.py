@@ -166,9 +166,14 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
     lock = tmp_path / "requirements-a.lock"
     lock.write_text("a==1\n")
     done: list[str] = []
-    monkeypatch.setattr(set_up, "ROOT", tmp_path)
     monkeypatch.setattr(set_up, "STAMP", tmp_path / "stamp.json")
-    monkeypatch.setattr(set_up, "VENV", tmp_path / "venv")
+    places = {
+        name: tmp_path / place.relative_to(ROOT)
+        for name, place in vars(set_up).items()
+        if isinstance(place, Path) and place.is_relative_to(set_up.VENV)
+    }
+    for name, place in {**places, "ROOT": tmp_path}.items():
+        monkeypatch.setattr(set_up, name, place)
     monkeypatch.setattr(set_up, "EXTRA_LOCKS", {"a": lock})
     monkeypatch.setattr(set_up, "unsuitable_platform", lambda root: None)
     monkeypatch.setattr(set_up, "environment_fingerprint", lambda: "environment")

@@ -277,7 +277,7 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(operations, st.tuples(*3 * [st.booleans()]))
 def test_every_reader_gets_everything_in_order(
     steps: list[tuple[str, int, int]], lazy: tuple[bool, bool, bool]
