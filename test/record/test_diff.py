@@ -370,6 +370,8 @@ def test_the_page_shows_both_values(runs: list[DrivenRun], tmp_path: Path) -> No
     for chart in charts:
         assert [p.get("class") for p in chart.iterfind(".//path") if p.get("stroke")] == [
             "line", "line", "key", "key"]  # fmt: skip
+        one, other = (p.get("d") for p in chart.iterfind(".//path") if p.get("class") == "line")
+        assert one != other
         assert {text.text for text in chart.iterfind(".//text")} >= {"A", "B"}
     headings = [node.text for node in document.iterfind(".//h2")]
     assert headings[:4] == [
