@@ -366,7 +366,7 @@ def own_messages(**changes: Any) -> list[bytes]:
     for number in range(10):
         values = {
             "spots": [spot(number, False), spot(-number, True)],
-            "ranges": np.array([1.0, math.nan, 3.0], dtype=np.float32),
+            "ranges": np.array([0.0, math.nan, 3.0], dtype=np.float32),
             "mode": "near",
         }
         if number == 6:
@@ -381,9 +381,19 @@ def own_messages(**changes: Any) -> list[bytes]:
     [
         ({"mode": lambda spot: "far"}, "mode", ("near", "far")),
         (
-            {"ranges": lambda spot: np.array([1.0, math.nan, 3.5], dtype=np.float32)},
+            {"ranges": lambda spot: np.array([0.0, math.nan, 3.5], dtype=np.float32)},
             "ranges[2]",
             (3.0, 3.5),
+        ),
+        (
+            {"ranges": lambda spot: np.array([-0.0, math.nan, 3.0], dtype=np.float32)},
+            "ranges[0]",
+            (0.0, -0.0),
+        ),
+        (
+            {"ranges": lambda spot: np.array([0.0, math.nan], dtype=np.float32)},
+            "ranges.size()",
+            (3, 2),
         ),
         (
             {"spots": lambda spot: [spot(6, False), spot(-6, False)]},

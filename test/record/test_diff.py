@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,6 +209,8 @@ def test_the_activation_behind_a_drawn_latency_is_the_only_one_possible(
         each.activation for each, t in zip(sent, told, strict=True) if t is not None
     ]
     assert sum(t is not None for t in told) >= len(told) // 2
+    dense = replace(recording, activations={"v2v": range(0, 2000 * MS, 10 * MS)})
+    assert all(cause_of(each, dense).activation_ns is None for each in sent)
     # With latencies, a message is sent before its stamp, and reads what is older.
     assert all(read.a_ns <= cause.difference.time_ns - 5 * MS
                for cause in causes for read in cause.inputs if read.a_ns is not None)  # fmt: skip
@@ -242,6 +245,10 @@ def test_what_reads_a_missing_message_is_told(runs: list[DrivenRun], tmp_path: P
     objects = {read.port: read for read in found.first.inputs}["objects"]
     assert (objects.a_ns, objects.b_ns, objects.equal) == (800 * MS, 760 * MS, False)
     assert found.origin.difference.topic == "/follower1/objects"
+    turned = compare_recordings(tmp_path / "other", run).first
+    assert turned is not None
+    objects = {read.port: read for read in turned.inputs}["objects"]
+    assert (objects.a_ns, objects.b_ns, objects.equal) == (760 * MS, 800 * MS, False)
     shown = diff(run, tmp_path / "other").stdout
     assert "Input objects: /follower1/objects, A 800ms, B 760ms, different" in shown
 
@@ -363,6 +370,8 @@ def test_the_page_shows_both_values(runs: list[DrivenRun], tmp_path: Path) -> No
     for chart in charts:
         assert [p.get("class") for p in chart.iterfind(".//path") if p.get("stroke")] == [
             "line", "line", "key", "key"]  # fmt: skip
+        one, other = (p.get("d") for p in chart.iterfind(".//path") if p.get("class") == "line")
+        assert one != other
         assert {text.text for text in chart.iterfind(".//text")} >= {"A", "B"}
     headings = [node.text for node in document.iterfind(".//h2")]
     assert headings[:4] == [
