@@ -29,7 +29,7 @@ def main() -> None:
     executor.add_node(node)
     # A reader is known by the node that publishes its progress: the relay stands in for it.
     node.create_publisher(message_class(topics.COMPLETION_TYPE), topics.completion(reader), 1)
-    # The writer begins when its readers are there: the relay listens only once its own reader is there.
+    # The writer begins when its readers are there: the relay listens only once its own one is.
     while publisher.get_subscription_count() < 1:
         executor.spin_once(timeout_sec=0.05)
     number = 0
