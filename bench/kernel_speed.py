@@ -57,10 +57,10 @@ class Case:
 
 CASES = (
     Case("loop", "plain calls", "speed_baselines:floor", 500.0, 5.0),
-    Case("loop", "inproc", "", 50.0, 2.0),
+    Case("loop", "inproc", "", 50.0, 10.0),
     Case("loop", "inproc, pure", "", 50.0, 2.0, pure=True),
-    Case("loop", "composed", "", 50.0, 2.0),
-    Case("loop", "ros", "", 50.0, 2.0, "rclpy"),
+    Case("loop", "composed", "", 50.0, 10.0),
+    Case("loop", "ros", "", 50.0, 10.0, "rclpy"),
     Case("loop", "star", "speed_baselines:star_loop", 50.0, 1.0),
     Case("loop", "bare rclpy", "speed_rclpy:rclpy_loop", 20.0, 1.0, "rclpy"),
     Case("loop", "helics", "speed_helics:helics_loop", 20.0, 0.4, "helics"),
@@ -68,7 +68,7 @@ CASES = (
     Case("lockstep", "inproc", "", 50.0, 2.0),
     Case("lockstep", "inproc, pure", "", 50.0, 2.0, pure=True),
     Case("lockstep", "composed", "", 50.0, 2.0),
-    Case("lockstep", "ros", "", 20.0, 3.0, "rclpy"),
+    Case("lockstep", "ros", "", 20.0, 10.0, "rclpy"),
     Case("lockstep", "star", "speed_baselines:star_lockstep", 50.0, 1.0),
     Case("lockstep", "helics", "speed_helics:helics_lockstep", 5.0, 0.2, "helics"),
     Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),

@@ -244,7 +244,8 @@ def _read_message(data: bytes) -> None:
     codec = _CODECS[data[0] % len(_CODECS)] if data else _CODECS[0]
     stamp, seq, record = codec.decode(data[1:])
     again = codec.encode(stamp, seq or 0, record)
-    expect(codec.encode(*codec.decode(again)) == again, "encoded again, a message differs")
+    stamp, seq, record = codec.decode(again)
+    expect(codec.encode(stamp, seq or 0, record) == again, "encoded again, a message differs")
 
 
 def _message_seeds() -> Iterator[bytes]:

@@ -37,7 +37,7 @@ def test_our_shapes_are_measured(tmp_path: Path, workload: str) -> None:
         assert result["participants"]
     if workload == "loop":
         # Plant every 10 ms; sensors and controllers every 40 ms.
-        assert {result["messages"] for result in results} == {200 + 4 * 50}
+        assert {result["messages"] for result in results} == {1000 + 4 * 250}
         assert {"plant", "recorder", "clock"} <= set(results[2]["processes"])  # type: ignore[call-overload]
 
 

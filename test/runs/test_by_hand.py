@@ -12,6 +12,7 @@ import yaml
 from runs.cosim_process import Running, left_processes, user_environment
 from support.control_scenarios import chain
 
+from ros2_cosim.run.dds import loopback_environment
 from ros2_cosim.run.processes import command_of
 from ros2_cosim.scenario.plan import RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario
@@ -30,7 +31,9 @@ def test_one_that_is_killed_ends_the_run_long_before_the_watchdog(tmp_path: Path
         with Running(environment, file, "--by-hand", "sensor", "--out", out) as running:
             while not (out / "scenario.json").exists():
                 assert not running.has_ended
-            with Popen(command, env=environment) as sensor:
+            # As the nodes of the run: with the settings of the middleware itself, a process that is
+            # killed leaves files in shared memory.
+            with Popen(command, env=loopback_environment(environment, tmp_path)) as sensor:
                 running.wait_until_recorded(out)
                 sensor.send_signal(signal.SIGKILL)
                 result = running.result()

@@ -43,6 +43,7 @@ class Fault(NamedTuple):
     :ivar seed: finds it
     :ivar kind: of the disturbances of that seed; None: what it draws
     :ivar concerns: the systems in which it can show at all
+    :ivar inside: replaces what a compiled module calls within itself, which has no effect there
     """
 
     name: str
@@ -50,6 +51,7 @@ class Fault(NamedTuple):
     seed: int
     kind: str | None = None
     concerns: Callable[[System], bool] = lambda system: True
+    inside: bool = False
 
     def run(self) -> Verdict:
         """What the seed says with the fault."""
@@ -330,7 +332,9 @@ FAULTS = (
     Fault("a completion is sent before its data", _completion_before_data, 0),
     Fault("the horizon goes back", _horizon_goes_back, 2),
     Fault("the horizon is inclusive", _horizon_inclusive, 0),
-    Fault("the sequence check is off", _sequence_check_off, 753, "cut", _keeps_for_late),
+    Fault(
+        "the sequence check is off", _sequence_check_off, 753, "cut", _keeps_for_late, inside=True
+    ),
     Fault("repeated messages are taken", _repeated_messages_taken, 753, "cut", _keeps_for_late),
     Fault("the roll call forgets a participant", _roll_call_forgets_one, 8),
     Fault("a reader is not awaited", _reader_not_awaited, 9),
@@ -341,7 +345,7 @@ FAULTS = (
     Fault("a stop is not reported", _stop_not_reported, 10),
     Fault("the order of simultaneous stops is ignored", _order_of_stops_ignored, 625, None, _stops),
     Fault("the end is announced too early", _end_announced_early, 10),
-    Fault("equal stamps are not awaited", _equal_stamps_not_awaited, 1),
+    Fault("equal stamps are not awaited", _equal_stamps_not_awaited, 1, inside=True),
     Fault("nothing is kept for late readers", _nothing_kept, 218, None, _keeps_for_late),
     Fault("a loss is not told to readers", _lost_is_not_told, 12, "kill"),
     Fault("a loss after the report is not reported", _report_once_only, 5589, "kill", _spares),
