@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 STEP_S = 0.01
 #: A sensor sees every so many steps of the plant.
 STEPS_PER_CYCLE = 4
 DOUBLES = 30
+#: Kind of the clock of a process that counts its time as the scheduler does (clock_getcpuclockid).
+_SCHED = 2
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,9 @@ def loop_messages(steps: int) -> int:
 
 
 def cpu_seconds(pids: Iterable[int]) -> dict[int, float]:
-    """Processor time so far of each living process, all its threads together (Linux)."""
+    """Processor time so far of each living process, with threads that have ended (Linux)."""
     found = {}
     for pid in pids:
-        total = 0
-        for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-            try:
-                total += int(path.read_text().split()[0])
-            except (OSError, IndexError):
-                continue  # the thread has ended
-        if total:
-            found[pid] = total / 1e9
+        with contextlib.suppress(OSError):  # the process has ended
+            found[pid] = time.clock_gettime(~pid << 3 | _SCHED)
     return found

@@ -8,6 +8,7 @@ The sequential scheduler runs the participants; every message is also published,
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
 from ros2_cosim.interfaces.wiring import Wiring
@@ -20,7 +21,7 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
-from ros2_cosim.ros.outputs import OutputTopics
+from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import ClockWriter, Session
@@ -119,6 +120,7 @@ class ComposedNode:
             self._session.wait(0.0 if advanced else 0.05)
             if advanced:
                 self._wait_for(run.reached, pacer, progress)
+        flush_onlookers(chain.from_iterable(self._writers.values()), self._timer)
         control.over(describe_end(run.end, run.stop_reason or "complete"))
 
     def _wait_for(self, time: int, pacer: Pacer, progress: Callable[[int], None]) -> None:

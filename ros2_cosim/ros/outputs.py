@@ -9,6 +9,9 @@ from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.runtime import Output
 from ros2_cosim.ros.session import Session, Writer, data_qos
 
+#: So long [ns] the last messages of a run may take to its onlookers.
+_ONLOOKERS_NS = 1_000_000_000
+
 
 class OutputTopics:
     """Publishes what the activations of a participant send.
@@ -62,3 +65,13 @@ class OutputTopics:
         """Wait until every reader has what was sent."""
         for writer in self.writers:
             writer.flush()
+
+
+def flush_onlookers(writers: Iterable[Writer], timer: Callable[[], int]) -> None:
+    """At the end of a run: wait for onlookers, but not long for one that stands still.
+
+    :param timer: monotonic clock [ns]
+    """
+    deadline = timer() + _ONLOOKERS_NS
+    for writer in writers:
+        writer.flush_onlookers(max(deadline - timer(), 0))

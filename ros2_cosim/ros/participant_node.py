@@ -37,7 +37,7 @@ from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.outputs import OutputTopics
+from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.ros.short_forms import short_horizon
@@ -178,6 +178,7 @@ class ParticipantNode:
                 self._simulate()
             self._report()
             self._stay()
+            flush_onlookers(self._outputs.writers, self._timer)
             if self._system.repeats:
                 self._begins_anew = True
                 return True

@@ -179,9 +179,9 @@ class _Publisher:
         """Publish a message."""
         self._publisher.publish(data)
 
-    def flush(self) -> bool:
+    def flush(self, limit: Duration = _FLUSH) -> bool:
         """Wait until every subscription has what was published; whether they have."""
-        return bool(self._publisher.wait_for_all_acked(_FLUSH))
+        return bool(self._publisher.wait_for_all_acked(limit))
 
 
 class Writer:
@@ -217,6 +217,7 @@ class Writer:
         self._qos = qos
         self._lane = lane
         self._short = short
+        self._for_onlookers = lane is not None or for_onlookers
         to_all = lane is None and not for_onlookers
         edge = topics.edge(topic, codec)
         self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
@@ -264,6 +265,18 @@ class Writer:
         if self._lane is not None and not self._publisher.readers:
             return given
         return self._publisher.flush() and given
+
+    def flush_onlookers(self, limit_ns: int) -> None:
+        """Wait, for so long at most, until the onlookers have what was sent.
+
+        A run is fast enough for more messages than the socket of an onlooker holds: the middleware
+        sends those again that were lost, as long as the writer is there.
+        """
+        if not self._for_onlookers:
+            return
+        for publisher in (self._publisher, self._plain_publisher):
+            if publisher is not None and publisher.readers:
+                publisher.flush(Duration(nanoseconds=limit_ns))
 
     @property
     def readers(self) -> int:
