@@ -138,7 +138,7 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
 class _Publisher:
     """A publisher of bytes that knows whether there are subscriptions.
 
-    :param to_all: what is sent is published whoever reads; else if there is a subscription, or
+    :param to_all: what is sent is always published; else if there is a subscription, or
         later ones get it
     """
 
@@ -310,7 +310,7 @@ class ClockWriter:
     """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
 
     :param topic: ``/clock``, or what stands for it
-    :param to_all: whoever reads; else if there is a subscription
+    :param to_all: always; else if there is a subscription
     """
 
     # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.

@@ -107,8 +107,8 @@ class OutputDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            # A run makes the lock file before anything else: where something lies without it, it is
-            # of nobody here. (Looked for last: another run may begin at this moment.)
+            # A run makes the lock file before anything else: what lies there without it comes
+            # from elsewhere. (Looked for last: another run may begin at this moment.)
             if self._is_foreign() and not (self.path / LOCK_FILE).exists():
                 raise self._foreign()
             descriptor = self._open()

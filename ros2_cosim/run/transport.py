@@ -20,8 +20,8 @@ TRANSPORTS = ("auto", "dds")
 def has_lane(options: RunOptions, environment: Mapping[str, str]) -> bool:
     """Whether the processes of a run use a lane.
 
-    The starter's own processes are on its host. Those that the user starts may be elsewhere if his
-    DDS settings, which hold then, reach other hosts.
+    The starter's own processes are on its host. Those that the user starts may be elsewhere if
+    DDS settings of the user, which hold then, reach other hosts.
     """
     if options.shape != "ros" or options.transport == "dds":
         return False
