@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# make setup     make or repair the virtual environment .venv
+# make setup     make or repair the virtual environment .venv, compile the hot modules; EXTRAS=all,
+#                or names, adds extras
 # make platoon   the main scenario, every real part in the chain; results in out/platoon
 # make quick     the fast tests, in less than 90 s
 # make test      all tests, the fast ones first; PYTEST_ARGS="test/kernel -x" narrows them,
 #                WORKERS=0 runs them in one process, one after the other
 # make lint      style, types and import directions
 # make reference  write what is generated from the models: tables of the reference, JSON Schema
-# make lock      resolve requirements.lock again (for maintainers; needs uv)
+# make lock      resolve requirements*.lock again (for maintainers; needs uv)
 # make clean     delete everything that was built
 
 PYTHON ?= python3
+EXTRAS ?=
 PYTEST_ARGS ?=
 # Tests of processes wait for half of their time, so there is one worker more than processors. The
 # tests of one file share what they set up: they stay together.
@@ -18,27 +20,31 @@ WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 LOCK_ARGS ?=
 
-.PHONY: setup platoon quick test lint reference lock clean
+.PHONY: setup environment platoon quick test lint reference lock clean
 
 setup:
-	@$(PYTHON) buildtools/set_up.py
+	@$(PYTHON) buildtools/set_up.py --extras "$(EXTRAS)"
+
+# As setup; what was edited since the last one runs as Python.
+environment:
+	@$(PYTHON) buildtools/set_up.py --keep-compiled
 
 platoon: setup
 	.venv/bin/cosim run config/platoon.yaml --shape ros --out out/platoon
 
-quick: setup
+quick: environment
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
-test: setup
+test: environment
 	$(PYTEST) $(PYTEST_ARGS)
 
-lint: setup
+lint: environment
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-reference: setup
+reference: environment
 	.venv/bin/python buildtools/generate_reference.py
 
 lock:

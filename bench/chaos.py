@@ -62,6 +62,8 @@ KINDS = (
     "none", "kill", "freeze", "freeze briefly", "late", "too late", "message twice",
     "answer twice",
 )  # fmt: skip
+#: What another program sends: on the lane of a run it would not be heard.
+ECHOED = ("message twice", "answer twice")
 WEIGHTS = (1, 6, 5, 3, 3, 1, 3, 2)
 
 
@@ -118,7 +120,8 @@ def perform(case: Case, directory: Path, limit_s: float = LIMIT_S) -> Outcome:
         environment = clean_environment(domain, directory)
         run = subprocess.Popen(
             [sys.executable, "-m", "ros2_cosim.cli.main", "run", str(scenario)]
-            + ["--out", str(directory / "out"), "--rate", "1", "--no-bag"],
+            + ["--out", str(directory / "out"), "--rate", "1", "--no-bag"]
+            + ["--transport", "dds" if case.kind in ECHOED else "auto"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -158,7 +161,7 @@ def disturb(
         if run.poll() is not None:
             return time.monotonic()
         time.sleep(0.02)
-    if case.kind in ("message twice", "answer twice"):
+    if case.kind in ECHOED:
         topic = "/cosim/completion/" if case.kind == "answer twice" else "/"
         topic += case.victim if case.kind == "answer twice" else f"{case.victim}/out"
         command = [sys.executable, str(_HERE / "chaos_echo.py"), topic, str(case.after_s)]

@@ -69,7 +69,11 @@ class LoggingTarget(Target):
 
 
 @cache
-def _description(heartbeat: Fraction | None) -> SlaveDescription:
+def description_of(heartbeat: Fraction | None) -> SlaveDescription:
+    """The description of a slave.
+
+    :param heartbeat: longest time without a sign of life of its master [s], None: any
+    """
     return describe(
         LoggingTarget,
         op_modes=(OpMode.NRT, OpMode.SRT),
@@ -196,6 +200,8 @@ class Network:
         self.under_way: deque[tuple[int, bytes]] = deque()
         self.lost_peers: set[int] = set()
         self.pumps = 0
+        #: Watches what reaches the slaves: port and PDU.
+        self.on_request: Callable[[int, bytes], None] = lambda port, data: None
         #: PDUs that have reached the master.
         self.arrived = 0
         self.most_pumps = _MAX_PUMPS
@@ -217,6 +223,7 @@ class Network:
     def to_slave(self, port: int, data: bytes) -> None:
         """The master, or a slave, sends a PDU to a slave."""
         if not self.faults.loses():
+            self.on_request(port, data)
             self.peers[port].slave.receive(data, "master")
 
     def send_data(self, source: int, port: int, data: bytes) -> None:
@@ -428,7 +435,7 @@ class Session:
         slaves = []
         for number in range(rng.randrange(1, 4)):
             beat = rng.choice((None, Fraction(1), Fraction(60)))
-            description = _description(beat)
+            description = description_of(beat)
             port = self.network.add(LoggingTarget(), description)
             protocol = rng.choice((_TCP, _UDP))
             slaves.append(

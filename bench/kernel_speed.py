@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of the kernel in every run shape, beside other ways of doing the same.
 
-Two workloads: ``loop`` (plant -> 2 sensors -> 2 controllers -> plant) and ``lockstep`` (time
-synchronisation alone). Prints a table and writes JSON; see README.md for what the figures mean.
+Three workloads: ``lockstep`` (W1, time synchronisation alone), ``loop`` (W2, plant -> 2 sensors ->
+2 controllers -> plant) and ``platoon`` (W3, the main scenario, platoons of 10 and 100 vehicles).
+With several rounds the cases take turns, and the table at the end has medians. Prints tables and
+writes JSON; docs/benchmarks.md says what the figures mean.
 
-    python bench/kernel_speed.py [--quick] [--only loop lockstep] [--subjects ros star]
+    python bench/kernel_speed.py [--quick] [--rounds 5] [--only loop] [--subjects ros star]
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import importlib.util
 import json
 import os
 import platform
+import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,8 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from speed_result import Result  # noqa: E402
 
+from ros2_cosim import compiled  # noqa: E402
+
 SHAPES = ("inproc", "composed", "ros")
 LOOP_SIZE = 5
 SIZES = (2, 4, 8, 16)
@@ -35,7 +41,10 @@ SIZES = (2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table: ``needs`` is the distribution that may be missing."""
+    """One line of the table: ``needs`` is the distribution that may be missing.
+
+    With ``pure`` it runs in a process of its own that leaves the compiled modules aside.
+    """
 
     workload: str
     subject: str
@@ -43,11 +52,13 @@ class Case:
     sim_s: float
     quick_s: float
     needs: str = ""
+    pure: bool = False
 
 
 CASES = (
     Case("loop", "plain calls", "speed_baselines:floor", 500.0, 5.0),
     Case("loop", "inproc", "", 50.0, 2.0),
+    Case("loop", "inproc, pure", "", 50.0, 2.0, pure=True),
     Case("loop", "composed", "", 50.0, 2.0),
     Case("loop", "ros", "", 50.0, 2.0, "rclpy"),
     Case("loop", "star", "speed_baselines:star_loop", 50.0, 1.0),
@@ -55,16 +66,66 @@ CASES = (
     Case("loop", "helics", "speed_helics:helics_loop", 20.0, 0.4, "helics"),
     Case("loop", "mosaik", "speed_mosaik:mosaik_loop", 20.0, 0.4, "mosaik"),
     Case("lockstep", "inproc", "", 50.0, 2.0),
+    Case("lockstep", "inproc, pure", "", 50.0, 2.0, pure=True),
     Case("lockstep", "composed", "", 50.0, 2.0),
     Case("lockstep", "ros", "", 20.0, 3.0, "rclpy"),
     Case("lockstep", "star", "speed_baselines:star_lockstep", 50.0, 1.0),
     Case("lockstep", "helics", "speed_helics:helics_lockstep", 5.0, 0.2, "helics"),
     Case("lockstep", "mosaik", "speed_mosaik:mosaik_lockstep", 5.0, 0.2, "mosaik"),
+    Case("platoon", "inproc", "speed_platoon:inproc", 60.0, 0.5),
+    Case("platoon", "inproc, pure", "speed_platoon:inproc", 60.0, 0.5, pure=True),
+    Case("platoon", "composed", "speed_platoon:composed", 60.0, 0.5, "rclpy"),
+    Case("platoon", "ros", "speed_platoon:ros", 60.0, 0.5, "rclpy"),
 )
+
+#: Participants of a workload, or vehicles; the shapes with processes drive the main scenario only.
+SIZES_OF = {"loop": (LOOP_SIZE,), "lockstep": SIZES, "platoon": (3, 10, 100)}
+PLATOON_IN_PROCESSES = (3,)
+#: A long platoon is simulated for so many vehicle seconds at most.
+VEHICLE_SECONDS = 300.0
+
+
+def sizes_of(case: Case, chosen: argparse.Namespace) -> tuple[int, ...]:
+    """The sizes that a case is measured with."""
+    if case.workload == "lockstep" and chosen.sizes:
+        return tuple(chosen.sizes)
+    if case.workload == "platoon" and (chosen.quick or not case.subject.startswith("inproc")):
+        return PLATOON_IN_PROCESSES
+    return SIZES_OF[case.workload]
+
+
+def seconds_of(case: Case, size: int, chosen: argparse.Namespace) -> float:
+    """Simulated time of a case."""
+    if chosen.quick:
+        return case.quick_s
+    scaled = case.sim_s * chosen.scale
+    return min(scaled, VEHICLE_SECONDS / size) if case.workload == "platoon" else scaled
+
+
+def measure_pure(case: Case, size: int, sim_s: float, bag: bool) -> Result:
+    """Run one case in a process without the compiled modules."""
+    given = {"case": case.workload, "size": size, "sim_s": sim_s, "bag": bag}
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", json.dumps(given)],
+        env={**os.environ, "COSIM_PURE": "1"},
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    return Result(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measure_one(text: str) -> None:
+    """Measure shape ``inproc`` as :func:`measure_pure` asks for it, and print the result."""
+    given = json.loads(text)
+    (case,) = (c for c in CASES if (c.workload, c.subject) == (given["case"], "inproc"))
+    with tempfile.TemporaryDirectory() as work:
+        result = measure(case, given["size"], given["sim_s"], given["bag"], Path(work))
+    print(json.dumps(asdict(result)))
 
 
 def measure(case: Case, size: int, sim_s: float, bag: bool, work: Path) -> Result:
     """Run one case."""
+    if case.pure:
+        return replace(measure_pure(case, size, sim_s, bag), subject=case.subject)
     if not case.target:
         from speed_shapes import run_shape
 
@@ -91,17 +152,16 @@ def run_all(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
             continue
         if chosen.subjects and case.subject not in chosen.subjects:
             continue
-        sizes = [LOOP_SIZE] if case.workload == "loop" else chosen.sizes
-        for size in sizes:
+        for size in sizes_of(case, chosen):
             line = {"workload": case.workload, "subject": case.subject, "size": size}
             reason = missing(case)
             if not reason:
-                sim_s = case.quick_s if chosen.quick else case.sim_s * chosen.scale
+                sim_s = seconds_of(case, size, chosen)
                 with tempfile.TemporaryDirectory() as work:
                     try:
                         result = measure(case, size, sim_s, chosen.bag, Path(work))
                     except Exception as error:
-                        if not case.target:
+                        if not case.target or case.workload == "platoon":
                             raise  # a shape of ours has to work
                         reason = f"failed: {type(error).__name__}: {error}"
             if reason:
@@ -115,6 +175,22 @@ def run_all(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 flush=True,
             )
             yield result.as_dict()
+
+
+def print_medians(results: list[dict[str, Any]]) -> None:
+    """The medians of several rounds."""
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for result in results:
+        if "missing" not in result:
+            key = result["workload"], result["subject"], result["size"]
+            found.setdefault(key, []).append(result)
+    print("\nmedians")
+    for (workload, subject, size), same in found.items():
+        rtf, steps, cpu = (
+            statistics.median(one[name] or float("nan") for one in same)
+            for name in ("rtf", "steps_per_s", "cpu_per_sim_s")
+        )
+        print(f"{workload:9s} {subject:12s} {size:4d} {rtf:9.1f} {steps:9.0f} {1e3 * cpu:12.2f}")
 
 
 def print_breakdown(results: list[dict[str, Any]]) -> None:
@@ -146,6 +222,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load": os.getloadavg(),
         "python": platform.python_version(),
+        "compiled": compiled.describe(),
         "versions": versions,
     }
 
@@ -154,8 +231,10 @@ def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a smoke test of a few seconds")
-    parser.add_argument("--only", nargs="+", choices=("loop", "lockstep"),
-                        default=["loop", "lockstep"], help="workloads")  # fmt: skip
+    parser.add_argument("--only", nargs="+", choices=tuple(SIZES_OF), default=list(SIZES_OF),
+                        help="workloads")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=1, help="each case so many times, by turns")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     subjects = sorted({case.subject for case in CASES})
     parser.add_argument("--subjects", nargs="+", choices=subjects, help="lines of the table")
     parser.add_argument("--sizes", nargs="+", type=int, help="participants in lockstep")
@@ -163,9 +242,15 @@ def main() -> int:
     parser.add_argument("--bag", action="store_true", help="our shapes record a bag, too")
     parser.add_argument("--out", type=Path, default=Path("out/bench/kernel_speed.json"))
     chosen = parser.parse_args()
+    if chosen.one:
+        measure_one(chosen.one)
+        return 0
     chosen.sizes = chosen.sizes or ([2] if chosen.quick else list(SIZES))
     before = machine()
-    results = list(run_all(chosen))
+    print(f"compiled: {before['compiled']}")
+    results = [line for _ in range(chosen.rounds) for line in run_all(chosen)]
+    if chosen.rounds > 1:
+        print_medians(results)
     print_breakdown(results)
     document = {"machine": before, "load_after": os.getloadavg(), "results": results}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@
 Two straights and two half turns with clothoids; the road is its own successor. Driven to the left,
 in lanes with negative numbers. The text depends on the arguments alone, to the last byte.
 
-Run ``python buildtools/circuit.py FILE`` to write the default circuit.
+Run ``python -m buildtools.circuit FILE`` to write the default circuit.
 """
 
 from __future__ import annotations
@@ -12,9 +12,16 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
-from buildtools.highway import GEO_REFERENCE, ROAD_ID, lane_lines, plan_view, road_mark
+from buildtools.highway import ROAD_ID
+from buildtools.opendrive_writer import (
+    RoadText,
+    carriageway,
+    document,
+    plan_view,
+    road_lines,
+    road_mark,
+)
 
 _LINKED = '<link><predecessor id="{id}"/><successor id="{id}"/></link>'
 
@@ -48,47 +55,20 @@ def make_circuit(
         (clothoid, curvature, 0.0),
     )
     length = 2.0 * sum(part[0] for part in half)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<OpenDRIVE>",
-        f'  <header revMajor="1" revMinor="4" name={quoteattr(name)} version="1">',
-        f"    <geoReference><![CDATA[{GEO_REFERENCE}]]></geoReference>",
-        "  </header>",
-        f'  <road name={quoteattr(name)} length="{length!r}" id="{ROAD_ID}" junction="-1">',
-        "    <link>",
-        f'      <predecessor elementType="road" elementId="{ROAD_ID}" contactPoint="end"/>',
-        f'      <successor elementType="road" elementId="{ROAD_ID}" contactPoint="start"/>',
-        "    </link>",
-        '    <type s="0" type="motorway">',
-        '      <speed max="130.0" unit="km/h"/>',
-        "    </type>",
-        "    <planView>",
-        *plan_view((*half, *half)),
-        "    </planView>",
-        "    <elevationProfile>",
-        '      <elevation s="0.0" a="0.0" b="0" c="0.0" d="0.0"/>',
-        "    </elevationProfile>",
-        "    <lateralProfile/>",
-        "    <lanes>",
-        '      <laneOffset s="0" a="0" b="0" c="0" d="0"/>',
-        '      <laneSection s="0">',
-        "        <center>",
-        '          <lane id="0" type="none" level="false">',
-        road_mark("solid solid", "none"),
-        "          </lane>",
-        "        </center>",
-        "        <right>",
-        *lane_lines(range(-1, -lanes - 2, -1), lanes, lane_width, shoulder_width, _LINKED),
-        "        </right>",
-        "      </laneSection>",
-        "    </lanes>",
-        "    <objects/>",
-        "    <signals/>",
-        "  </road>",
-        "</OpenDRIVE>",
-        "",
-    ]
-    return "\n".join(lines)
+    road = RoadText(
+        id=ROAD_ID,
+        name=name,
+        plan=plan_view((*half, *half))._replace(length=length),
+        lanes=carriageway(-1, lanes, lane_width, shoulder_width, _LINKED),
+        centre_mark=road_mark("solid solid", "none"),
+        type="motorway",
+        speed_kmh=130.0,
+        links=[
+            f'      <predecessor elementType="road" elementId="{ROAD_ID}" contactPoint="end"/>',
+            f'      <successor elementType="road" elementId="{ROAD_ID}" contactPoint="start"/>',
+        ],
+    )
+    return document(name, road_lines(road))
 
 
 if __name__ == "__main__":

@@ -4,23 +4,27 @@
 One road with both carriageways: straight, clothoid, left-hand curve, clothoid, straight, and a
 gentle hill on the second straight. The text depends on the arguments alone, to the last byte.
 
-Run ``python buildtools/highway.py FILE`` to write the default highway.
+Run ``python -m buildtools.highway FILE`` to write the default highway.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
+from buildtools.opendrive_writer import (
+    Piece,
+    RoadText,
+    carriageway,
+    document,
+    elevation,
+    plan_view,
+    road_lines,
+    road_mark,
+)
 from ros2_cosim.models.road.elements import RoadError
-from ros2_cosim.models.road.plan_view import Arc, Line, PlanElement, Spiral
 
 ROAD_ID = 1
-GEO_REFERENCE = (
-    "+proj=tmerc +lat_0=49.0 +lon_0=8.0 +k=1 +x_0=0 +y_0=0 +datum=WGS84 +units=m +no_defs"
-)
 
 
 def make_highway(
@@ -72,89 +76,34 @@ def make_highway(
     if not abs(radius) > 2.0 * (lanes * lane_width + shoulder_width):
         raise RoadError(f"highway: radius={radius!r} must be more than twice the road's half width")
     curvature = 1.0 / radius
-    geometry = plan_view(
+    plan = plan_view(
         (
-            (first_straight, 0.0, 0.0),
-            (clothoid, 0.0, curvature),
-            (curve, curvature, curvature),
-            (clothoid, curvature, 0.0),
-            (last_straight, 0.0, 0.0),
+            Piece(first_straight),
+            Piece(clothoid, 0.0, curvature),
+            Piece(curve, curvature, curvature),
+            Piece(clothoid, curvature, 0.0),
+            Piece(last_straight),
         )
     )
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<OpenDRIVE>",
-        f'  <header revMajor="1" revMinor="4" name={quoteattr(name)} version="1">',
-        f"    <geoReference><![CDATA[{GEO_REFERENCE}]]></geoReference>",
-        "  </header>",
-        f'  <road name={quoteattr(name)} length="{total_length!r}" id="{ROAD_ID}" junction="-1">',
-        "    <link/>",
-        '    <type s="0" type="motorway">',
-        f'      <speed max="{speed_limit_kmh!r}" unit="km/h"/>',
-        "    </type>",
-        "    <planView>",
-        *geometry,
-        "    </planView>",
-        "    <elevationProfile>",
-        *_elevation(total_length, last_straight, hill_height),
-        "    </elevationProfile>",
-        "    <lateralProfile/>",
-        "    <lanes>",
-        '      <laneOffset s="0" a="0" b="0" c="0" d="0"/>',
-        '      <laneSection s="0">',
-        "        <left>",
-        *lane_lines(range(lanes + 1, 0, -1), lanes, lane_width, shoulder_width),
-        "        </left>",
-        "        <center>",
-        '          <lane id="0" type="none" level="false">',
-        road_mark("solid solid", "none"),
-        "          </lane>",
-        "        </center>",
-        "        <right>",
-        *lane_lines(range(-1, -lanes - 2, -1), lanes, lane_width, shoulder_width),
-        "        </right>",
-        "      </laneSection>",
-        "    </lanes>",
-        "    <objects/>",
-        "    <signals/>",
-        "  </road>",
-        "</OpenDRIVE>",
-        "",
-    ]
-    return "\n".join(lines)
+    road = RoadText(
+        id=ROAD_ID,
+        name=name,
+        plan=plan._replace(length=total_length),
+        lanes=[
+            *carriageway(+1, lanes, lane_width, shoulder_width),
+            *carriageway(-1, lanes, lane_width, shoulder_width),
+        ],
+        centre_mark=road_mark("solid solid", "none"),
+        type="motorway",
+        speed_kmh=speed_limit_kmh,
+        elevation=elevation(_hill(total_length, last_straight, hill_height)),
+    )
+    return document(name, road_lines(road))
 
 
-def plan_view(parts: Sequence[tuple[float, float, float]]) -> list[str]:
-    """Elements one behind the other, from the map origin towards +x.
-
-    :param parts: length [m], curvature at the start and at the end [1/m] of each
-    """
-    lines: list[str] = []
-    s = x = y = heading = 0.0
-    for length, start, end in parts:
-        element: PlanElement
-        if start != end:
-            element = Spiral(x, y, heading, length, start, end)
-            shape = f'<spiral curvStart="{start!r}" curvEnd="{end!r}"/>'
-        elif start != 0.0:
-            element = Arc(x, y, heading, length, start)
-            shape = f'<arc curvature="{start!r}"/>'
-        else:
-            element = Line(x, y, heading, length)
-            shape = "<line/>"
-        lines += [
-            f'      <geometry s="{s!r}" x="{x!r}" y="{y!r}" hdg="{heading!r}" length="{length!r}">',
-            f"        {shape}",
-            "      </geometry>",
-        ]
-        point = element.at(length)
-        x, y = point.x, point.y
-        heading += element.turn(length)
-        s += length
-    return lines
-
-
-def _elevation(total_length: float, last_straight: float, height: float) -> list[str]:
+def _hill(
+    total_length: float, last_straight: float, height: float
+) -> list[tuple[float, float, float, float]]:
     """Flat, then up and down over the middle of the last straight, smooth in the slope."""
     pieces = [(0.0, 0.0, 0.0, 0.0)]
     if height != 0.0:
@@ -167,40 +116,7 @@ def _elevation(total_length: float, last_straight: float, height: float) -> list
             (foot + side, height, -c, -d),
             (foot + 2.0 * side, 0.0, 0.0, 0.0),
         ]
-    return [
-        f'      <elevation s="{s!r}" a="{a!r}" b="0" c="{c!r}" d="{d!r}"/>' for s, a, c, d in pieces
-    ]
-
-
-def lane_lines(
-    ids: Sequence[int], lanes: int, width: float, shoulder: float, link: str = "<link/>"
-) -> list[str]:
-    """Lanes of a section; in ``link`` the number of the lane is filled in."""
-    lines: list[str] = []
-    for lane_id in ids:
-        number = abs(lane_id)
-        driving = number <= lanes
-        kind, lane_width = ("driving", width) if driving else ("shoulder", shoulder)
-        if number < lanes:
-            mark = road_mark("broken", "both")
-        else:
-            mark = road_mark("solid", "none")
-        lines += [
-            f'          <lane id="{lane_id}" type="{kind}" level="false">',
-            f"            {link.format(id=lane_id)}",
-            f'            <width sOffset="0" a="{lane_width!r}" b="0" c="0" d="0"/>',
-            mark,
-            "          </lane>",
-        ]
-    return lines
-
-
-def road_mark(kind: str, lane_change: str) -> str:
-    """A road mark for the whole length of the section."""
-    return (
-        f'            <roadMark sOffset="0" type="{kind}" weight="standard" color="standard" '
-        f'width="0.15" laneChange="{lane_change}"/>'
-    )
+    return pieces
 
 
 if __name__ == "__main__":

@@ -7,10 +7,14 @@ records what the environment was made from and which files it consists of. While
 holds, there is nothing to do. If only the package's build inputs changed, the package is
 installed again. In every other case, damage included, the environment is made anew: nothing of
 a state in doubt is kept.
+
+``--extras NAMES`` (``make setup EXTRAS=...``) adds what is not needed for a run: an extra has a
+lock of its own. An extra that is there stays there, in an environment made anew, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import json
@@ -34,8 +38,10 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "setup-stamp.json"
 LOG = VENV / "setup.log"
 BUILD_TREE = VENV / "build"
+COMPILED = VENV / "lib" / "ros2_cosim_compiled"
 SHARE = VENV / "share" / "ros2_cosim"
 LOCK = ROOT / "requirements.lock"
+EXTRA_LOCKS = {p.stem.split("-", 1)[1]: p for p in sorted(ROOT.glob("requirements-*.lock"))}
 
 # Locked distributions that exist as source archives only. They are built with the locked
 # setuptools, after everything else has been installed.
@@ -189,6 +195,28 @@ def remove_environment() -> None:
         shutil.rmtree(VENV)
 
 
+def chosen_extras(text: str) -> set[str]:
+    """Return the extras that a list of names, or ``all``, stands for.
+
+    :raises SetUpError: if there is no extra of a name.
+    """
+    names = set(text.replace(",", " ").split())
+    unknown = names - EXTRA_LOCKS.keys() - {"all"}
+    if unknown:
+        raise SetUpError(
+            f"EXTRAS: found {', '.join(sorted(unknown))}; allowed are all, {', '.join(EXTRA_LOCKS)}"
+        )
+    return set(EXTRA_LOCKS) if "all" in names else names
+
+
+def install_extra(name: str) -> None:
+    """Install the locked distributions of an extra into the environment."""
+    options = ("--no-compile", "--require-hashes", "--no-deps", "--only-binary", ":all:")
+    run_logged(
+        f"installing the extra {name}", pip("install", *options, "-r", str(EXTRA_LOCKS[name]))
+    )
+
+
 def make_environment() -> None:
     """Make ``.venv`` anew and install the locked distributions."""
     missing = missing_packages()
@@ -229,6 +257,22 @@ def make_byte_code() -> None:
     Otherwise the processes of the first run would all make it at once.
     """
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
+
+
+def compile_modules() -> None:
+    """Compile the hot modules, if they are not compiled in their present form.
+
+    Without the compiled form everything runs as Python with the same results, so that a failure
+    is only said.
+    """
+    command = [venv_python(), str(ROOT / "buildtools" / "compile_modules.py")]
+    if subprocess.run([*command, "--check"], cwd=ROOT, env=environment()).returncode == 0:
+        return
+    try:
+        run_logged("compiling the hot modules", [*command, str(BUILD_TREE / "compiled")])
+    except SetUpError as error:
+        reason = str(error).splitlines()[-2:][0]
+        print(f"Not compiled, pure Python will run: {reason} (see {LOG.relative_to(ROOT)})")
 
 
 def link_data() -> None:
@@ -276,13 +320,14 @@ def find_fault() -> str | None:
     return lines[-1] if lines else f"import check ended with status {done.returncode}"
 
 
-def write_stamp(environment_digest: str, package_digest: str) -> None:
+def write_stamp(environment_digest: str, package_digest: str, extras: dict[str, str]) -> None:
     """Declare the set-up finished; must come last."""
-    passing = [BUILD_TREE, LOG, *(SHARE / name for name in LINKED_DATA)]
+    passing = [BUILD_TREE, COMPILED, LOG, *(SHARE / name for name in LINKED_DATA)]
     prefixes = tuple(str(path.relative_to(VENV)) for path in passing)
     stamp = {
         "environment": environment_digest,
         "package": package_digest,
+        "extras": extras,
         "files": {
             path: size for path, size in list_files(VENV).items() if not path.startswith(prefixes)
         },
@@ -303,9 +348,11 @@ def exclusive() -> Iterator[None]:
         os.close(descriptor)
 
 
-def set_up() -> None:
+def set_up(extras: str, *, keep_compiled: bool = False) -> None:
     """Bring ``.venv`` into the state that the checkout asks for.
 
+    :param extras: names of extras that are to be there, besides those that are, or ``all``
+    :param keep_compiled: compile the hot modules only if there are no compiled ones
     :raises SetUpError: if that is impossible; the environment then has no stamp.
     """
     problem = unsuitable_platform(ROOT)
@@ -313,47 +360,69 @@ def set_up() -> None:
         raise SetUpError(problem)
     stamp = read_stamp()
     digests = environment_fingerprint(), package_fingerprint()
+    there: dict[str, str] = stamp.get("extras", {}) if stamp else {}
+    locks = {name: fingerprint_of([path]) for name, path in EXTRA_LOCKS.items()}
+    wanted = {name: locks[name] for name in chosen_extras(extras) | there.keys() & locks.keys()}
     reason: str | None = None
     if stamp is None:
         reason = "a set-up was not finished" if VENV.exists() else "there is no .venv yet"
     elif stamp.get("environment") != digests[0]:
         reason = "the lock, the Python interpreter or the place of the checkout changed"
+    elif not there.items() <= wanted.items():
+        reason = "the lock of an extra changed"
     else:
         reason = find_damage(VENV, stamp["files"])
-        if reason is None and stamp.get("package") == digests[1]:
+        if reason is None and stamp.get("package") == digests[1] and there == wanted:
             reason = find_fault()
             if reason is None:
                 link_data()
+                if not (keep_compiled and COMPILED.exists()):
+                    compile_modules()
                 print("The set-up in .venv is up to date.")
                 return
     STAMP.unlink(missing_ok=True)
     if reason is not None:
         print(f"Setting up .venv: {reason}.", flush=True)
         make_environment()
-    else:
-        print("Updating .venv: what the package is built from changed.", flush=True)
-    install_package()
+        there = {}
+    new = sorted(wanted.keys() - there.keys())
+    for name in new:
+        install_extra(name)
+    if reason is not None or stamp is None or stamp.get("package") != digests[1]:
+        if reason is None:
+            print("Updating .venv: what the package is built from changed.", flush=True)
+        install_package()
     link_data()
+    if not (keep_compiled and COMPILED.exists()):
+        compile_modules()
     if reason is not None:
         make_byte_code()
     fault = find_fault()
     if fault is not None:
         raise SetUpError(f"the finished environment does not work: {fault}")
-    write_stamp(*digests)
+    write_stamp(*digests, wanted)
     print("The set-up in .venv is complete.")
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line: nothing, or ``--missing-packages`` to list them; return the status."""
-    if arguments == ["--missing-packages"]:
+    """Run the command line and return the status."""
+    parser = argparse.ArgumentParser(prog="set_up.py", description="Make or repair .venv.")
+    parser.add_argument("--extras", default="", help="names of extras to add, or all")
+    parser.add_argument(
+        "--keep-compiled",
+        action="store_true",
+        help="leave compiled modules that are there as they are, for what follows an edit",
+    )
+    parser.add_argument(
+        "--missing-packages", action="store_true", help="list them, and do nothing else"
+    )
+    options = parser.parse_args(arguments)
+    if options.missing_packages:
         print(" ".join(sorted(missing_packages())))
         return 0
-    if arguments:
-        print("usage: set_up.py [--missing-packages]", file=sys.stderr)
-        return 2
     try:
         with exclusive():
-            set_up()
+            set_up(options.extras, keep_compiled=options.keep_compiled)
     except SetUpError as error:
         print(f"set-up failed: {error}", file=sys.stderr)
         return 1

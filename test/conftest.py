@@ -29,6 +29,7 @@ SLOW_PLACES = (
     "tutorials",
     "carla_bridge/test_client_world.py",
     "carla_headless/test_client.py",
+    "carla_headless/test_client_town.py",
     "carla_headless/test_garbage.py",
     "carla_headless/test_server_process.py",
     "carla_headless/test_slow_reader.py",

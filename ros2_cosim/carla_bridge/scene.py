@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
@@ -29,10 +29,10 @@ from ros2_cosim.models import frames
 from ros2_cosim.models.road import LanePoint, RoadNetwork, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-FIRST_OBJECT_ID = 101
-FIRST_TRAFFIC_ID = 1001
-_SPAWN_HEIGHT = 0.3  # above the road, so that wheels do not start inside it
-_NS = 1e9
+FIRST_OBJECT_ID: Final = 101
+FIRST_TRAFFIC_ID: Final = 1001
+_SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
+_NS: Final = 1e9
 
 
 class SceneCollision(NamedTuple):

@@ -8,9 +8,9 @@ and an implementation without a wire must round to it.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-CONTACT_DELAY_TICKS = 3
+CONTACT_DELAY_TICKS: Final = 3
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
 
 WEATHER_PRESETS = tuple(

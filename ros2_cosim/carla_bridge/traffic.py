@@ -9,7 +9,7 @@ own traffic manager (threads, a clock of its own) could not promise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
 from ros2_cosim.interfaces.records import Odometry
@@ -18,17 +18,17 @@ from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-LOOK_AHEAD = 200.0
+LOOK_AHEAD: Final = 200.0
 """Way along the lane within which others are seen [m]."""
 
-_MAX_ACCELERATION = 1.5  # m/s^2
-_COMFORTABLE_DECELERATION = 2.0  # m/s^2
-_STANDSTILL_GAP = 2.0  # m
-_TIME_GAP = 1.5  # s
-_HARDEST_BRAKING = 8.0  # m/s^2
-_LEAST_GAP = 0.1  # m, so that nothing is divided by zero
+_MAX_ACCELERATION: Final = 1.5  # m/s^2
+_COMFORTABLE_DECELERATION: Final = 2.0  # m/s^2
+_STANDSTILL_GAP: Final = 2.0  # m
+_TIME_GAP: Final = 1.5  # s
+_HARDEST_BRAKING: Final = 8.0  # m/s^2
+_LEAST_GAP: Final = 0.1  # m, so that nothing is divided by zero
 # The way to a point LOOK_AHEAD further differs from that in a curve; a lane that ends is shorter.
-_ENDS = 0.9
+_ENDS: Final = 0.9
 
 
 def follow(speed: float, wanted: float, gap: float | None, gap_rate: float) -> float:

@@ -35,13 +35,14 @@ def make_command(
 
     def carla_headless(
         maps: Annotated[
-            list[Path],
+            list[Path] | None,
             typer.Option(
                 "--map",
                 metavar="FILE.xodr",
-                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps).",
+                help="OpenDRIVE map, loaded at the start (may be repeated to offer more maps). "
+                "Without it: the maps of this package, the town first.",
             ),
-        ],
+        ] = None,
         host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
         port: Annotated[
             int,
@@ -61,14 +62,14 @@ def make_command(
     ) -> None:
         """Start a server that speaks the CARLA 0.9.16 client protocol, without graphics."""
         # Imported late: the command line `cosim` shows this command without loading a simulator.
-        from ros2_cosim.carla_headless.maps import MapLibrary
+        from ros2_cosim.carla_headless.maps import MapLibrary, own_maps
         from ros2_cosim.carla_headless.server import Server
 
         logging.basicConfig(level=logging.WARNING, format="carla-headless: %(message)s")
         if exit_with_parent:
             end_with_parent()
         try:
-            server = Server(MapLibrary(maps), host, port)
+            server = Server(MapLibrary(maps or own_maps()), host, port)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None

@@ -152,6 +152,8 @@ class VehicleActor(Actor):
         self.ackermann: AckermannControl | None = None
         self.ackermann_settings = AckermannSettings()
         self.lights = 0
+        #: The traffic light that the vehicle is at and its state, for the snapshot.
+        self.at_light: tuple[int, int] | None = None
         self.take_state()
 
     @property
@@ -179,4 +181,7 @@ class VehicleActor(Actor):
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with controls and speed limit."""
         status = VehicleStatus(self.control, self.body.speed_limit_kmh())
+        if self.at_light is not None:
+            light, state = self.at_light
+            status = status._replace(light=light, light_state=state)
         return pack_vehicle_record(self.id, self.numbers, status)

@@ -19,7 +19,7 @@ from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParam
 BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
 
 # Semantic tags of the protocol (CityObjectLabel).
-TAG_CAR, TAG_TRUCK, TAG_STATIC = 14, 15, 20
+TAG_LIGHT, TAG_SIGN, TAG_CAR, TAG_TRUCK, TAG_STATIC = 7, 8, 14, 15, 20
 
 
 _FORMS = {
@@ -248,3 +248,10 @@ LIBRARY: dict[str, Blueprint] = _library()
 
 SPECTATOR = Blueprint(0, "spectator", ("spectator",), ())
 """The free camera: always present, never spawned by a client."""
+
+
+def traffic_blueprint(name: str) -> Blueprint:
+    """The blueprint of a traffic light or sign; a map has them, no client spawns them."""
+    tag = TAG_LIGHT if name == "traffic.traffic_light" else TAG_SIGN
+    role = Attribute("role_name", STRING, "default")
+    return Blueprint(0, name, tuple(name.split(".")), (role,), semantic_tag=tag)

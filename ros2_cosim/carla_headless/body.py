@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.snapshot import Numbers
@@ -14,7 +16,7 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.kernel.exactmath import degrees, sincos
 from ros2_cosim.models import frames
-from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
     SEDAN,
     RoadVehicle,
@@ -24,12 +26,12 @@ from ros2_cosim.models.vehicle import (
 )
 from ros2_cosim.models.vehicle import VehicleControl as ModelControl
 
-_DEFAULT_SPEED_LIMIT = 90.0  # km/h, where the road names none
-_MS_TO_KMH = 3.6
-_SPEED_GAIN = 1.0  # 1/s, of the speed controller behind Ackermann control
-_MAX_SPEED_CORRECTION = 3.0  # m/s^2, unless the client names a limit
-_STOP_SPEED = 0.1  # m/s
-_MAX_PUSHED_SPEED = 1000.0  # m/s
+_DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
+_MS_TO_KMH: Final = 3.6
+_SPEED_GAIN: Final = 1.0  # 1/s, of the speed controller behind Ackermann control
+_MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
+_STOP_SPEED: Final = 0.1  # m/s
+_MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 
 
 class VehicleBody:
@@ -170,10 +172,14 @@ class VehicleBody:
         """Angle of the front wheels, positive to the right."""
         return frames.steer_to_carla(degrees(self._vehicle.steer_angle))
 
+    def place_on_road(self) -> RoadPosition:
+        """Where on the road the vehicle is."""
+        return self._on_road.position
+
     def speed_limit_kmh(self) -> float:
         """Speed limit of the road below [km/h]."""
         place = self._on_road.position
-        limit = self._network.speed_limit(place.road_id, place.s)
+        limit = self._network.speed_limit(place.road_id, place.s, place.lane_id or -1)
         return _DEFAULT_SPEED_LIMIT if limit is None else limit * _MS_TO_KMH
 
     def _hold(self) -> None:

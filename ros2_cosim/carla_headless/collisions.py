@@ -8,14 +8,14 @@ are not vehicles do not move (infinite mass).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from typing import Final
 
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.contact import BoxContact, contact
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.models import frames
 
-RESTITUTION = 0.1  # of car bodies at more than walking speed
+RESTITUTION: Final = 0.1  # of car bodies at more than walking speed
 
 
 def resolve(actors: Sequence[Actor]) -> list[tuple[int, int, Vector]]:
@@ -45,10 +45,9 @@ def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
     spans = [(*actor.x_span(), index) for index, actor in enumerate(actors)]
     spans.sort()
     pairs = []
-    for position, (_, high, index) in enumerate(spans, start=1):
-        if position == len(spans) or spans[position][0] > high:
-            continue
-        for low, _, other in islice(spans, position, None):
+    for position, (_, high, index) in enumerate(spans):
+        for after in range(position + 1, len(spans)):
+            low, _, other = spans[after]
             if low > high:
                 break
             if isinstance(actors[index], VehicleActor) or isinstance(actors[other], VehicleActor):

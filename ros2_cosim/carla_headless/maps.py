@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
 
+# The maps that come with this package; the first one is loaded at the start.
+_OWN_MAPS = ("town", "highway", "circuit")
 _LISTED_PREFIX = "/Game/Carla/Maps/"
 _SHORT_PREFIX = "Carla/Maps/"
 GENERATED_MAP = "OpenDriveMap"
@@ -15,6 +18,14 @@ GENERATED_MAP = "OpenDriveMap"
 def full_name(name: str) -> str:
     """Name of a map as ``get_map_info`` gives it, for example ``Carla/Maps/highway``."""
     return _SHORT_PREFIX + name
+
+
+def own_maps() -> list[Path]:
+    """The files of the maps that come with this package.
+
+    :raises ConfigurationError: the package is not installed completely
+    """
+    return [share_file(f"config/{name}.xodr") for name in _OWN_MAPS]
 
 
 class MapLibrary:

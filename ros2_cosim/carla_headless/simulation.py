@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.sensors import sensor_messages
+from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_MAP_CHANGE,
     STATE_NONE,
@@ -28,6 +30,8 @@ from ros2_cosim.kernel.errors import CosimError
 
 DEFAULT_STEP_S = 0.05
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
+
+_logger = logging.getLogger(__name__)
 
 Publish = Callable[[int, bytes], None]
 Wanted = Callable[[int], bool]
@@ -56,6 +60,7 @@ class Simulation:
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
         self.world = World(text, DEFAULT_STEP_S)
+        self._tell_notes()
 
     def token(self, stream_id: int) -> bytes:
         """Token of a stream of this server."""
@@ -72,7 +77,7 @@ class Simulation:
             actor.id,
             actor.parent,
             actor.description,
-            actor.bounding_box,
+            actor.trigger if isinstance(actor, SignActor) else actor.bounding_box,
             bytes((actor.blueprint.semantic_tag,)) if actor.blueprint.semantic_tag else b"",
             self.token(actor.id + _STREAM_OFFSET) if streams else b"",
         )
@@ -137,8 +142,14 @@ class Simulation:
             raise CallError(str(error)) from None
         self.map_name = map_name
         self._map_changed = True
+        self._tell_notes()
         if reset_settings:
             self.apply_settings(EpisodeSettings())
+
+    def _tell_notes(self) -> None:
+        """Name what of the map was passed over, once for each load."""
+        for note in self.world.network.notes:
+            _logger.warning("%s: %s", self.map_name, note)
 
     def _snapshot(self) -> bytes:
         world = self.world

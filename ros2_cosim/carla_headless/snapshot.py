@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
@@ -19,16 +19,16 @@ from ros2_cosim.carla_headless.wire_types import (
     VehicleControl,
 )
 
-SENSOR_COLLISION = 0
-SENSOR_GNSS = 4
-SENSOR_IMU = 5
-SENSOR_OBSTACLE = 7
-SENSOR_WORLD = 17
+SENSOR_COLLISION: Final = 0
+SENSOR_GNSS: Final = 4
+SENSOR_IMU: Final = 5
+SENSOR_OBSTACLE: Final = 7
+SENSOR_WORLD: Final = 17
 
-WORLD_STREAM = 1
+WORLD_STREAM: Final = 1
 
-STATE_NONE = 0
-STATE_MAP_CHANGE = 1
+STATE_NONE: Final = 0
+STATE_MAP_CHANGE: Final = 1
 
 # stream id, port, protocol (1 = TCP), address kind (0 = the host the client already uses), address
 _TOKEN = struct.Struct("<IHBB16s")
@@ -38,12 +38,15 @@ _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 _RECORD = struct.Struct("<IB15f54x")
 # ... for vehicles: control, speed limit, traffic light, failure state
 _VEHICLE_RECORD = struct.Struct("<IB15f3f3Bif2BIB24x")
+# ... for traffic signs: id of the signal; for lights also times, elapsed, pole, frozen, state
+_SIGN_RECORD = struct.Struct("<IB15f32s22x")
+_LIGHT_RECORD = struct.Struct("<IB15f32s4fIBB")
 _MOTION = struct.Struct("<15f")
 _FLOAT = struct.Struct("<f")
 
 RECORD_BYTES = _RECORD.size
-_ACTIVE = 1
-_TRAFFIC_LIGHT_OFF = 3
+_ACTIVE: Final = 1
+_GREEN: Final = 2
 
 
 def stream_token(stream_id: int, port: int) -> bytes:
@@ -88,10 +91,29 @@ def state_of(n: Numbers) -> ActorState:
 
 
 class VehicleStatus(NamedTuple):
-    """The vehicle part of an actor record; speed limit in km/h."""
+    """The vehicle part of an actor record; speed limit in km/h.
+
+    ``light`` is the traffic light that the vehicle is at (0: none), ``light_state`` its state;
+    as in CARLA green where there is none.
+    """
 
     control: VehicleControl
     speed_limit: float
+    light_state: int = _GREEN
+    light: int = 0
+
+
+class LightStatus(NamedTuple):
+    """The traffic light part of an actor record; times in s."""
+
+    signal_id: str
+    green: float
+    yellow: float
+    red: float
+    elapsed: float
+    pole: int
+    frozen: bool
+    state: int
 
 
 def float32(value: float) -> float:
@@ -152,8 +174,25 @@ def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) 
         manual,
         gear,
         status.speed_limit,
-        _TRAFFIC_LIGHT_OFF,
-        0,
-        0,
+        status.light_state,
+        status.light != 0,
+        status.light,
         0,
     )
+
+
+def pack_sign_record(actor_id: int, numbers: Numbers, signal_id: str) -> bytes:
+    """Record of a traffic sign from the numbers of its state and its id in the map."""
+    return _SIGN_RECORD.pack(actor_id, _ACTIVE, *numbers, _signal_name(signal_id))
+
+
+def pack_light_record(actor_id: int, numbers: Numbers, status: LightStatus) -> bytes:
+    """Record of a traffic light from the numbers of its state."""
+    return _LIGHT_RECORD.pack(
+        actor_id, _ACTIVE, *numbers, _signal_name(status.signal_id), *status[1:]
+    )
+
+
+def _signal_name(signal_id: str) -> bytes:
+    """The id of a signal, cut to the room that the protocol has for it."""
+    return signal_id.encode("utf-8", "replace")[:31]

@@ -9,13 +9,14 @@ deterministic: the same calls give the same states to the last bit on any machin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
 from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox, contact
+from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.snapshot import ActorState
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
@@ -25,15 +26,16 @@ from ros2_cosim.carla_headless.wire_types import (
     VehicleControl,
 )
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.kernel.exactmath import atan, degrees
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
 
-_NS = 1_000_000_000
-_SPAWN_POINT_SPACING = 50.0
-_SPAWN_POINT_HEIGHT = 0.3
+_NS: Final = 1_000_000_000
+_SPAWN_POINT_SPACING: Final = 50.0
+_SPAWN_POINT_HEIGHT: Final = 0.3
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
-_MAX_COORDINATE = 1.0e6  # m
-_MAX_SPEED = 1000.0  # m/s
+_MAX_COORDINATE: Final = 1.0e6  # m
+_MAX_SPEED: Final = 1000.0  # m/s
 
 
 class CallError(CosimError):
@@ -87,6 +89,10 @@ class World:
         self._sensors: dict[int, Actor] = {}
         self.collisions: list[Collision] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
+        self.signals = Signals(network, self._next_id)
+        for sign in self.signals.actors:
+            self.actors[sign.id] = sign
+        self._next_id += len(self.signals.actors)
         start = self.spawn_points()[:1] or [Transform()]
         raised = start[0].location._replace(z=start[0].location.z + 10.0)
         self.spectator = self._add(SPECTATOR, Transform(raised, start[0].rotation), {}, 0)
@@ -128,6 +134,8 @@ class World:
         actor = self.require(actor_id)
         if actor is self.spectator:
             raise CallError("the spectator cannot be destroyed")
+        if isinstance(actor, SignActor):
+            raise CallError(f"actor {actor_id} belongs to the map: it cannot be destroyed")
         for other in self.actors.values():
             if other.parent == actor_id:
                 other.state = ActorState(self.pose(other), *AT_REST)
@@ -158,6 +166,26 @@ class World:
         if vehicle is None:
             raise CallError(f"actor {actor_id} is not a vehicle")
         return vehicle
+
+    def require_light(self, actor_id: int) -> LightActor:
+        """The traffic light with this id.
+
+        :raises CallError: if there is none
+        """
+        actor = self.actors.get(actor_id)
+        if not isinstance(actor, LightActor):
+            raise CallError(f"actor {actor_id} is not a traffic light")
+        return actor
+
+    def require_sign(self, actor_id: int) -> SignActor:
+        """The traffic light or sign with this id.
+
+        :raises CallError: if there is none
+        """
+        actor = self.actors.get(actor_id)
+        if not isinstance(actor, SignActor):
+            raise CallError(f"actor {actor_id} is not a traffic light or sign")
+        return actor
 
     def vehicles(self) -> Iterator[VehicleActor]:
         """All vehicles in the order of their ids."""
@@ -259,14 +287,24 @@ class World:
                 vehicle.control = vehicle.body.follow(vehicle.ackermann)
             vehicle.body.step(self.step_s, vehicle.control)
         self.frame += 1
-        self._elapsed_ns += int(self.step_s * _NS + 0.5)
+        step_ns = int(self.step_s * _NS + 0.5)
+        self._elapsed_ns += step_ns
+        self.signals.step(step_ns)
         for actor, other, impulse in collisions.resolve(self.collidable()):
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         self.collisions = self._next_reports() if self._contacts else []
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
             vehicle.take_state()
+        if self.signals.groups:
+            self._see_lights()
         return self.frame
+
+    def _see_lights(self) -> None:
+        """Tell every vehicle the traffic light that it is at."""
+        for vehicle in self._vehicles.values():
+            light = self.signals.light_at(vehicle.body.place_on_road())
+            vehicle.at_light = None if light is None else (light.id, light.light.state)
 
     def _next_reports(self) -> list[Collision]:
         """Take the oldest unreported contact of every actor."""
@@ -285,15 +323,16 @@ class World:
     def spawn_points(self) -> list[Transform]:
         """Recommended spawn points: on every driving lane, slightly above the road."""
         points = []
-        for x, y, z, heading in self.network.spawn_points(_SPAWN_POINT_SPACING):
+        for x, y, z, heading, slope in self.network.spawn_points(_SPAWN_POINT_SPACING):
             location = Vector(*frames.vector_to_carla(x, y, z + _SPAWN_POINT_HEIGHT))
-            points.append(Transform(location, Rotation(yaw=frames.yaw_to_carla(heading))))
+            rotation = Rotation(degrees(atan(slope)), frames.yaw_to_carla(heading))
+            points.append(Transform(location, rotation))
         return points
 
     def ground_below(self, start: Vector, distance: float) -> Vector | None:
         """Point of the road at most ``distance`` below ``start``, None if there is none."""
         x, y, _ = frames.vector_to_ros(*start)
-        place = self.network.project(x, y)
+        place = self.network.project(x, y, z=start.z)
         if place.lane_id == 0:
             return None
         z = self.network.pose(place.road_id, place.s, place.t)[2]

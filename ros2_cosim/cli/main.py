@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ros2_cosim import __version__, compiled
 from ros2_cosim.carla_headless.__main__ import carla_headless
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
@@ -56,6 +57,27 @@ Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTION
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cosim {__version__}, compiled: {compiled.describe()}")
+        raise typer.Exit
+
+
+@app.callback()
+def cosim(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version, and whether the hot modules run compiled.",
+        ),
+    ] = False,
+) -> None:
+    """Options of all commands."""
+
+
 @app.command()
 def run(
     scenario: ScenarioFile,
@@ -72,6 +94,9 @@ def run(
     controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
+    transport: Annotated[
+        Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
+    ] = "auto",
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -99,6 +124,7 @@ def run(
             seed=seed,
             controllers=controllers,
             without=tuple(without or ()),
+            transport=transport,
             by_hand=tuple(by_hand or ()),
             record=bag,
             visualise=visualise,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: FMUs with a runtime or tables have some hundred megabytes and some thousand files.
@@ -45,9 +46,9 @@ def opened_archive(path: Path, error: type[ConfigurationError]) -> Iterator[zipf
     except OSError as fault_:
         raise error(f"{path}: {fault_.strerror or fault_}") from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as fault_:
-        raise error(f"{path}: no readable zip archive: {fault_}") from None
+        raise error(f"{path}: no readable zip archive: {one_line(fault_)}") from None
     except Exception as fault_:  # zlib.error and its kin have no common base class
-        raise error(f"{path}: {fault_}") from None
+        raise error(f"{path}: {one_line(fault_)}") from None
 
 
 def _fault(entries: list[zipfile.ZipInfo]) -> str | None:

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from ros2_cosim.documents.files import read_bounded
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _MAXIMUM_DEPTH = 32
@@ -205,7 +206,7 @@ def _parsed(read: Callable[[], Any], place: str, error: type[ConfigurationError]
     except RecursionError:
         raise error(f"{place}: not readable: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as fault:
-        raise error(f"{place}: not readable: {' '.join(str(fault).split())}") from None
+        raise error(f"{place}: not readable: {one_line(fault)}") from None
 
 
 def plain_copy(data: Mapping[str, Any], place: str, *, whole_keys: bool = False) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from lxml import etree
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConfigurationError
 
 MAX_BYTES = 128 * 1024 * 1024
@@ -49,7 +50,7 @@ def read_xml(
     try:
         root = etree.fromstring(data, parser, base_url=source)
     except (etree.XMLSyntaxError, ValueError) as fault:
-        reason = getattr(fault, "msg", None) or str(fault) or "it is empty"
+        reason = one_line(getattr(fault, "msg", None) or fault) or "it is empty"
         raise error(f"{source}: not well-formed XML: {reason}") from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise error(f"{source}: a document type (<!DOCTYPE ...>) is not allowed")

@@ -18,27 +18,26 @@ Why no library does this:
 from __future__ import annotations
 
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.interfaces.binding import Scalar, Structure, Text
-from ros2_cosim.interfaces.cdr_parts import make_pieces, read_text, run_struct, text_block
+from ros2_cosim.interfaces.cdr_parts import Data, make_pieces, read_text, run_struct, text_block
 from ros2_cosim.kernel.errors import ProtocolError
 
 ENCAPSULATION = b"\0\1\0\0"
 MAX_BYTES = 1 << 26
 """Longest message that is decoded (64 MiB)."""
-MAX_TRAILING = 64
+MAX_TRAILING: Final = 64
 """So many bytes may follow the last field: transports pad to their own alignment, and rclpy's
 ``serialize_message`` rounds up its size by up to 8 bytes for each empty sequence."""
 
-NS_PER_S = 1_000_000_000
+NS_PER_S: Final = 1_000_000_000
 _STAMP = (Scalar("i", True), Scalar("I", True))
 _SEQ = Scalar("Q", True)
 
 
-class WireCodec(ABC):
+class WireCodec:
     """Translates between the values of a port and the messages on its topic.
 
     :ivar type_name: full ROS type name of the message between participants
@@ -50,17 +49,15 @@ class WireCodec(ABC):
     has_stamp: bool
     has_seq: bool
 
-    @abstractmethod
     def encode(self, stamp_ns: int, seq: int, record: Any) -> bytes:
         """Bytes of a message."""
+        raise NotImplementedError(type(self).__name__)
 
-    @abstractmethod
-    def decode_measured(
-        self, data: bytes | bytearray | memoryview
-    ) -> tuple[int, int | None, Any, int]:
+    def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
         """Stamp, sequence number (None: not carried), value and length of a message."""
+        raise NotImplementedError(type(self).__name__)
 
-    def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
+    def decode(self, data: Data) -> tuple[int, int | None, Any]:
         """Stamp, sequence number (None: not carried) and value of a message."""
         stamp, seq, value, _ = self.decode_measured(data)
         return stamp, seq, value
@@ -158,7 +155,7 @@ class Codec(WireCodec):
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
 
-    def decode(self, data: bytes | bytearray | memoryview) -> tuple[int, int | None, Any]:
+    def decode(self, data: Data) -> tuple[int, int | None, Any]:
         """Stamp, sequence number and record of a message.
 
         The frame ids may be any text. A type without header has stamp 0; one without a
@@ -169,9 +166,7 @@ class Codec(WireCodec):
         stamp, seq, record, _ = self.decode_measured(data)
         return stamp, seq, record
 
-    def decode_measured(
-        self, data: bytes | bytearray | memoryview
-    ) -> tuple[int, int | None, Any, int]:
+    def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
         """As :meth:`decode`, and the length of the message without what a transport appended.
 
         :raises ProtocolError: the bytes are not such a message
@@ -202,7 +197,7 @@ class Codec(WireCodec):
         seq = values[self._skip - 1] if self.has_seq else None
         return stamp, seq, self._structure.build(values[self._skip :]), end
 
-    def _read_foreign_head(self, data: bytes | bytearray | memoryview) -> tuple[list[Any], int]:
+    def _read_foreign_head(self, data: Data) -> tuple[list[Any], int]:
         """Read the head of a message whose frame ids are not ours."""
         body = memoryview(data)[4:]
         values: list[Any] = []
@@ -211,23 +206,21 @@ class Codec(WireCodec):
             values.extend(struct.unpack_from("<iI", body))
             offset = 8
         for _ in range(self._text_count):
-            offset = read_text(body, offset)[1]  # type: ignore[arg-type]
+            offset = read_text(body, offset)[1]
         reader = run_struct(self._fixed_scalars, offset & 7)
         values.extend(reader.unpack_from(body, offset))
         return values, 4 + offset + reader.size
 
-    def _read_pieces(
-        self, data: bytes | bytearray | memoryview, head: Sequence[Any], end: int
-    ) -> tuple[list[Any], int]:
+    def _read_pieces(self, data: Data, head: Sequence[Any], end: int) -> tuple[list[Any], int]:
         body = memoryview(data)[4:]
         values = list(head)
         offset = end - 4
         for piece in self._pieces:
-            offset = piece.read(body, offset, values)  # type: ignore[arg-type]
+            offset = piece.read(body, offset, values)
         return values, offset + 4
 
     @staticmethod
-    def _refuse_start(data: bytes | bytearray | memoryview) -> ProtocolError:
+    def _refuse_start(data: Data) -> ProtocolError:
         if len(data) > MAX_BYTES:
             return ProtocolError(f"message of {len(data)} bytes, at most {MAX_BYTES} are read")
         found = bytes(data[:4]).hex(" ") or "nothing"

@@ -13,14 +13,18 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ros2_cosim.interfaces.binding import Item, Repeated, Scalar, Structure, Text
 from ros2_cosim.kernel.errors import ProtocolError
 
 _LENGTH = struct.Struct("<I")
 _PADDING = (b"", b"\0" * 3, b"\0" * 2, b"\0")
-_CHUNK = 128
+_CHUNK: Final = 128
+
+
+#: The bytes of a message, wherever they lie.
+Data = bytes | bytearray | memoryview
 
 
 class Piece(Protocol):
@@ -31,7 +35,7 @@ class Piece(Protocol):
     def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
         """Append the bytes of this piece to ``parts``."""
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         """Append the bound values of this piece to ``out``."""
 
 
@@ -50,7 +54,7 @@ def text_block(value: str) -> bytes:
     return _LENGTH.pack(len(raw) + 1) + raw + b"\0"
 
 
-def read_text(data: bytes, offset: int) -> tuple[str, int]:
+def read_text(data: Data, offset: int) -> tuple[str, int]:
     """Read a string; returns it and the offset behind it.
 
     :raises ProtocolError: length or content is not allowed
@@ -87,7 +91,7 @@ class Run:
         parts.append(packer.pack(*values[self._start : self._stop]))
         return offset + packer.size
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         packer = self._structs[offset & 7]
         out.extend(packer.unpack_from(data, offset))
         return offset + packer.size
@@ -107,7 +111,7 @@ class BoundText:
         parts.append(pad + block)
         return offset + len(pad) + len(block)
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         text, offset = read_text(data, offset)
         out.append(text)
         return offset
@@ -126,7 +130,7 @@ class ConstantText:
         parts.append(pad + self._block)
         return offset + len(pad) + len(self._block)
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         return read_text(data, offset)[1]
 
 
@@ -145,7 +149,7 @@ class _List:
         parts.append(pad + _LENGTH.pack(count))
         return offset + len(pad) + 4
 
-    def _read_length(self, data: bytes, offset: int, min_size: int) -> tuple[int, int]:
+    def _read_length(self, data: Data, offset: int, min_size: int) -> tuple[int, int]:
         start = offset + (-offset & 3)
         (count,) = _LENGTH.unpack_from(data, start)
         if count * min_size > len(data) - start - 4:
@@ -185,7 +189,7 @@ class FlatList(_List):
             count -= _CHUNK
         return offset
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         count, offset = self._read_length(data, offset, self._size)
         flat: list[Any] = []
         while count > 0:
@@ -220,7 +224,7 @@ class MixedList(_List):
                 offset = piece.write(parts, offset, flat)
         return offset
 
-    def read(self, data: bytes, offset: int, out: list[Any]) -> int:
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
         count, offset = self._read_length(data, offset, self._size)
         elements: list[Any] = []
         for _ in range(count):
@@ -276,4 +280,4 @@ def run_struct(scalars: tuple[Scalar, ...], residue: int, repeat: int = 1) -> st
     return struct.Struct("<" + "".join(codes))
 
 
-__all__ = ["Piece", "Structure", "make_pieces", "read_text", "run_struct", "text_block"]
+__all__ = ["Data", "Piece", "Structure", "make_pieces", "read_text", "run_struct", "text_block"]

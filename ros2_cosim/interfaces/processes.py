@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
@@ -42,6 +45,20 @@ def adopts_orphans() -> bool:
 def set_adopts_orphans(wanted: bool) -> None:
     """Let orphans among the descendants of this process become its children, or not."""
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
+
+
+@contextmanager
+def settled_memory() -> Iterator[None]:
+    """What is there at the beginning stays to the end: the garbage collector passes over it.
+
+    It would look again and again at a hundred thousand objects of models and libraries, each time
+    in the middle of a step.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class ExitTimer:

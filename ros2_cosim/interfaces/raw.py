@@ -12,7 +12,7 @@ import struct
 from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, NS_PER_S, Codec, WireCodec
-from ros2_cosim.interfaces.cdr_parts import read_text, text_block
+from ros2_cosim.interfaces.cdr_parts import Data, read_text, text_block
 from ros2_cosim.interfaces.layout import Layout
 from ros2_cosim.kernel.errors import ProtocolError
 
@@ -81,9 +81,7 @@ class RawCodec(WireCodec):
             _SEQ.pack_into(data, 4 + end + (-end & 7), seq)
         return bytes(data)
 
-    def decode_measured(
-        self, data: bytes | bytearray | memoryview
-    ) -> tuple[int, int | None, Any, int]:
+    def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
         """Stamp, sequence number, value and length of a message, as :class:`Codec` gives them.
 
         :raises ProtocolError: the bytes are not such a message
@@ -135,9 +133,7 @@ class CarrierCodec(WireCodec):
             raise ProtocolError(f"{self.type_name}: cannot encode a stamp: {error}") from None
         return b"".join((head, self._type, _LENGTH.pack(len(plain)), plain))
 
-    def decode_measured(
-        self, data: bytes | bytearray | memoryview
-    ) -> tuple[int, int | None, Any, int]:
+    def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
         """Stamp, sequence number, inner value and length of a carrier.
 
         :raises ProtocolError: the bytes are not a carrier of the inner type
@@ -146,7 +142,7 @@ class CarrierCodec(WireCodec):
         plain, length = self._inside(data)
         return sec * NS_PER_S + nanosec, seq, self.inner.decode(plain)[2], length
 
-    def plain(self, data: bytes | bytearray | memoryview) -> bytes:
+    def plain(self, data: Data) -> bytes:
         """The message inside a carrier.
 
         :raises ProtocolError: the bytes are not a carrier of the inner type
@@ -158,7 +154,7 @@ class CarrierCodec(WireCodec):
         """The value that stands for a plain message."""
         return self.inner.value(plain)
 
-    def _inside(self, data: bytes | bytearray | memoryview) -> tuple[bytes, int]:
+    def _inside(self, data: Data) -> tuple[bytes, int]:
         """The inner message, and the length of the carrier."""
         body = bytes(data[4:])
         name, offset = read_text(body, _TYPE_AT)
@@ -174,7 +170,7 @@ class CarrierCodec(WireCodec):
         end = offset + 4 + length
         return body[offset + 4 : end], end + 4
 
-    def _head(self, data: bytes | bytearray | memoryview) -> tuple[int, int, int]:
+    def _head(self, data: Data) -> tuple[int, int, int]:
         try:
             start, sec, nanosec, frame, seq = _CARRIER_HEAD.unpack_from(data)
         except struct.error:

@@ -8,7 +8,7 @@ in its docstring; header stamp and sequence number travel beside the record, not
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Odometry(NamedTuple):
@@ -136,7 +136,7 @@ class PlatoonStatus(NamedTuple):
 
 
 # Values of ``classification``, shared by detected and static objects.
-CLASS_UNKNOWN = 0
-CLASS_CAR = 1
-CLASS_TRUCK = 2
-CLASS_OBSTACLE = 3
+CLASS_UNKNOWN: Final = 0
+CLASS_CAR: Final = 1
+CLASS_TRUCK: Final = 2
+CLASS_OBSTACLE: Final = 3

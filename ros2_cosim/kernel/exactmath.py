@@ -6,7 +6,7 @@ and even with the CPU (fused multiply-add variants are chosen at run time). Ever
 feeds a simulation result uses this module instead. It is built from operations that
 IEEE 754 defines to the last bit: ``+ - * /``, comparison, ``math.sqrt``, ``math.floor``,
 ``math.fmod``, ``math.frexp`` and ``math.ldexp``; CPython runs each of them as a separate
-double operation.
+double operation. They are imported by name, so that mypyc compiles them to machine operations.
 
 The functions follow ``math`` in arguments, special values and exceptions (``ValueError``
 for a domain error, ``OverflowError`` for a result out of range). Errors stay below 1 ulp for
@@ -21,8 +21,9 @@ large arguments.
 
 from __future__ import annotations
 
-import math
 import struct
+from math import copysign, floor, fmod, frexp, inf, isnan, ldexp, sqrt
+from typing import Final
 
 from ros2_cosim.kernel.exactmath_slow import pow, reduce_exactly
 
@@ -49,52 +50,44 @@ __all__ = [
     "wrap_angle",
 ]
 
-PI = 3.141592653589793
-TWO_PI = 6.283185307179586
-sqrt = math.sqrt  # IEEE 754 requires the correctly rounded root: already exact everywhere
+PI: Final = 3.141592653589793
+TWO_PI: Final = 6.283185307179586
+_INF: Final = inf
 
-_fmod = math.fmod
-_floor = math.floor
-_ldexp = math.ldexp
-_frexp = math.frexp
-_sqrt = math.sqrt
-_isnan = math.isnan
-_INF = math.inf
-
-_RADIANS_PER_DEGREE = 0.017453292519943295
-_DEGREES_PER_RADIAN = 57.29577951308232
+_RADIANS_PER_DEGREE: Final = 0.017453292519943295
+_DEGREES_PER_RADIAN: Final = 57.29577951308232
 
 # --- sine and cosine ---------------------------------------------------------------------
 
-_QUARTER_PI = 0.7853981633974483
-_TWO_OVER_PI = 0.6366197723675814
+_QUARTER_PI: Final = 0.7853981633974483
+_TWO_OVER_PI: Final = 0.6366197723675814
 # pi/2 in parts of 33 bits: a product with an integer below 2**20 is exact.
-_HALF_PI_1 = 1.57079632673412561417e00
-_HALF_PI_2 = 6.07710050630396597660e-11
-_HALF_PI_2_TAIL = 2.02226624879595063154e-21
-_REDUCTION_LIMIT = 1.0e6
+_HALF_PI_1: Final = 1.57079632673412561417e00
+_HALF_PI_2: Final = 6.07710050630396597660e-11
+_HALF_PI_2_TAIL: Final = 2.02226624879595063154e-21
+_REDUCTION_LIMIT: Final = 1.0e6
 # Below this a reduced argument has lost too many bits: the exact reduction takes over.
-_CANCELLATION_LIMIT = 1.0e-7
+_CANCELLATION_LIMIT: Final = 1.0e-7
 
-_S1 = -1.66666666666666324348e-01
-_S2 = 8.33333333332248946124e-03
-_S3 = -1.98412698298579493134e-04
-_S4 = 2.75573137070700676789e-06
-_S5 = -2.50507602534068634195e-08
-_S6 = 1.58969099521155010221e-10
+_S1: Final = -1.66666666666666324348e-01
+_S2: Final = 8.33333333332248946124e-03
+_S3: Final = -1.98412698298579493134e-04
+_S4: Final = 2.75573137070700676789e-06
+_S5: Final = -2.50507602534068634195e-08
+_S6: Final = 1.58969099521155010221e-10
 
-_C1 = 4.16666666666666019037e-02
-_C2 = -1.38888888888741095749e-03
-_C3 = 2.48015872894767294178e-05
-_C4 = -2.75573143513906633035e-07
-_C5 = 2.08757232129817482790e-09
-_C6 = -1.13596475577881948265e-11
+_C1: Final = 4.16666666666666019037e-02
+_C2: Final = -1.38888888888741095749e-03
+_C3: Final = 2.48015872894767294178e-05
+_C4: Final = -2.75573143513906633035e-07
+_C5: Final = 2.08757232129817482790e-09
+_C6: Final = -1.13596475577881948265e-11
 
 
 def _reduce(x: float) -> tuple[int, float, float]:
     """Split x = n pi/2 + (hi + lo) with |hi| <= pi/4 (a little more), n modulo 4."""
     if -_REDUCTION_LIMIT < x < _REDUCTION_LIMIT:
-        n = _floor(x * _TWO_OVER_PI + 0.5)
+        n = floor(x * _TWO_OVER_PI + 0.5)
         first = x - n * _HALF_PI_1
         second = n * _HALF_PI_2
         rest = first - second
@@ -128,7 +121,7 @@ def sin(x: float) -> float:
         z = x * x
         r = _S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))
         return x + z * x * (_S1 + z * r) if z else x
-    if _isnan(x):
+    if isnan(x):
         return x
     n, hi, lo = _reduce(x)
     if n == 0:
@@ -144,7 +137,7 @@ def cos(x: float) -> float:
     """Cosine of x [rad]; ValueError for an infinity."""
     if -_QUARTER_PI <= x <= _QUARTER_PI:
         return _cos_kernel(x, 0.0)
-    if _isnan(x):
+    if isnan(x):
         return x
     n, hi, lo = _reduce(x)
     if n == 0:
@@ -167,7 +160,7 @@ def sincos(x: float) -> tuple[float, float]:
         c = w + (((1.0 - w) - half) + z * r)
         r = _S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))
         return (x + z * x * (_S1 + z * r) if z else x), c
-    if _isnan(x):
+    if isnan(x):
         return x, x
     n, hi, lo = _reduce(x)
     s = _sin_kernel(hi, lo)
@@ -202,17 +195,17 @@ _ATAN_LO = (
     1.39033110312309984516e-17,
     6.12323399573676603587e-17,
 )
-_A0 = 3.33333333333329318027e-01
-_A1 = -1.99999999998764832476e-01
-_A2 = 1.42857142725034663711e-01
-_A3 = -1.11111104054623557880e-01
-_A4 = 9.09088713343650656196e-02
-_A5 = -7.69187620504482999495e-02
-_A6 = 6.66107313738753120669e-02
-_A7 = -5.83357013379057348645e-02
-_A8 = 4.97687799461593236017e-02
-_A9 = -3.65315727442169155270e-02
-_A10 = 1.62858201153657823623e-02
+_A0: Final = 3.33333333333329318027e-01
+_A1: Final = -1.99999999998764832476e-01
+_A2: Final = 1.42857142725034663711e-01
+_A3: Final = -1.11111104054623557880e-01
+_A4: Final = 9.09088713343650656196e-02
+_A5: Final = -7.69187620504482999495e-02
+_A6: Final = 6.66107313738753120669e-02
+_A7: Final = -5.83357013379057348645e-02
+_A8: Final = 4.97687799461593236017e-02
+_A9: Final = -3.65315727442169155270e-02
+_A10: Final = 1.62858201153657823623e-02
 
 
 def atan(x: float) -> float:
@@ -236,7 +229,7 @@ def atan(x: float) -> float:
     elif size < 2.4375:
         i = 2
         t = (size - 1.5) / (1.0 + 1.5 * size)
-    elif not _isnan(size):
+    elif not isnan(size):
         i = 3
         t = -1.0 / size
     else:
@@ -251,7 +244,7 @@ def atan(x: float) -> float:
 
 def _is_negative(x: float) -> bool:
     """Sign of x with the sign of zero counted."""
-    return math.copysign(1.0, x) < 0.0
+    return copysign(1.0, x) < 0.0
 
 
 def atan2(y: float, x: float) -> float:
@@ -259,7 +252,7 @@ def atan2(y: float, x: float) -> float:
     ax = x if x >= 0.0 else -x
     ay = y if y >= 0.0 else -y
     if not (0.0 < ax < _INF and 0.0 < ay < _INF):
-        if _isnan(x) or _isnan(y):
+        if isnan(x) or isnan(y):
             return x + y
         angle = _atan2_special(ay, ax, _is_negative(x))
         return -angle if _is_negative(y) else angle
@@ -273,63 +266,63 @@ def atan2(y: float, x: float) -> float:
 
 def _atan2_special(ay: float, ax: float, x_negative: bool) -> float:
     """atan2 of non-negative arguments of which one is zero or infinite."""
-    if ay == math.inf:
-        if ax == math.inf:
+    if ay == _INF:
+        if ax == _INF:
             return 3.0 * _QUARTER_PI if x_negative else _QUARTER_PI
         return 1.5707963267948966
-    if ax == math.inf or ay == 0.0:
+    if ax == _INF or ay == 0.0:
         return PI if x_negative else 0.0
     return 1.5707963267948966
 
 
 def asin(x: float) -> float:
     """Arc sine, in [-pi/2, pi/2]; ValueError outside [-1, 1]."""
-    if _isnan(x):
+    if isnan(x):
         return x
     if not -1.0 <= x <= 1.0:
         raise ValueError("math domain error")
-    return atan2(x, _sqrt((1.0 - x) * (1.0 + x)))
+    return atan2(x, sqrt((1.0 - x) * (1.0 + x)))
 
 
 def acos(x: float) -> float:
     """Arc cosine, in [0, pi]; ValueError outside [-1, 1]."""
-    if _isnan(x):
+    if isnan(x):
         return x
     if not -1.0 <= x <= 1.0:
         raise ValueError("math domain error")
-    return atan2(_sqrt((1.0 - x) * (1.0 + x)), x)
+    return atan2(sqrt((1.0 - x) * (1.0 + x)), x)
 
 
 # --- exponential and logarithm -----------------------------------------------------------
 
-_LN2_HI = 6.93147180369123816490e-01
-_LN2_LO = 1.90821492927058770002e-10
-_INV_LN2 = 1.44269504088896338700e00
-_P1 = 1.66666666666666019037e-01
-_P2 = -2.77777777770155933842e-03
-_P3 = 6.61375632143793436117e-05
-_P4 = -1.65339022054652515390e-06
-_P5 = 4.13813679705723846039e-08
+_LN2_HI: Final = 6.93147180369123816490e-01
+_LN2_LO: Final = 1.90821492927058770002e-10
+_INV_LN2: Final = 1.44269504088896338700e00
+_P1: Final = 1.66666666666666019037e-01
+_P2: Final = -2.77777777770155933842e-03
+_P3: Final = 6.61375632143793436117e-05
+_P4: Final = -1.65339022054652515390e-06
+_P5: Final = 4.13813679705723846039e-08
 
-_SQRT_HALF = 0.7071067811865476
-_L1 = 6.666666666666735130e-01
-_L2 = 3.999999999940941908e-01
-_L3 = 2.857142874366239149e-01
-_L4 = 2.222219843214978396e-01
-_L5 = 1.818357216161805012e-01
-_L6 = 1.531383769920937332e-01
-_L7 = 1.479819860511658591e-01
+_SQRT_HALF: Final = 0.7071067811865476
+_L1: Final = 6.666666666666735130e-01
+_L2: Final = 3.999999999940941908e-01
+_L3: Final = 2.857142874366239149e-01
+_L4: Final = 2.222219843214978396e-01
+_L5: Final = 1.818357216161805012e-01
+_L6: Final = 1.531383769920937332e-01
+_L7: Final = 1.479819860511658591e-01
 
 
 def exp(x: float) -> float:
     """e**x; OverflowError above about 709.78."""
     if not -746.0 < x < 709.782712893384:
-        if _isnan(x) or x == math.inf:
+        if isnan(x) or x == _INF:
             return x
         if x < 0.0:
             return 0.0
         raise OverflowError("math range error")
-    k = _floor(x * _INV_LN2 + 0.5)
+    k = floor(x * _INV_LN2 + 0.5)
     hi = x - k * _LN2_HI
     lo = k * _LN2_LO
     r = hi - lo
@@ -337,16 +330,16 @@ def exp(x: float) -> float:
     c = r - t * (_P1 + t * (_P2 + t * (_P3 + t * (_P4 + t * _P5))))
     if k == 0:
         return 1.0 - ((r * c) / (c - 2.0) - r)
-    return _ldexp(1.0 - ((lo - (r * c) / (2.0 - c)) - hi), k)
+    return ldexp(1.0 - ((lo - (r * c) / (2.0 - c)) - hi), k)
 
 
 def log(x: float) -> float:
     """Natural logarithm; ValueError for x <= 0."""
-    if not 0.0 < x < math.inf:
-        if _isnan(x) or x == math.inf:
+    if not 0.0 < x < _INF:
+        if isnan(x) or x == _INF:
             return x
         raise ValueError("math domain error")
-    m, k = _frexp(x)
+    m, k = frexp(x)
     if m < _SQRT_HALF:
         m += m
         k -= 1
@@ -363,7 +356,7 @@ def log(x: float) -> float:
 def log1p(x: float) -> float:
     """log(1 + x), accurate near zero; ValueError for x <= -1."""
     u = 1.0 + x
-    if u == 1.0 or _isnan(x) or x == math.inf:
+    if u == 1.0 or isnan(x) or x == _INF:
         return x
     return log(u) + (x - (u - 1.0)) / u
 
@@ -375,15 +368,15 @@ def hypot(x: float, y: float, z: float = 0.0) -> float:
     """Length of the vector (x, y, z)."""
     square = x * x + y * y + z * z
     if 1e-280 < square < 1e300:
-        return _sqrt(square)
+        return sqrt(square)
     size = max(abs(x), abs(y), abs(z))
-    if size == 0.0 or size == math.inf or _isnan(square):
-        if math.inf in (abs(x), abs(y), abs(z)):
-            return math.inf
+    if size == 0.0 or size == _INF or isnan(square):
+        if _INF in (abs(x), abs(y), abs(z)):
+            return _INF
         return square
-    _, exponent = _frexp(size)
-    x, y, z = _ldexp(x, -exponent), _ldexp(y, -exponent), _ldexp(z, -exponent)
-    return _ldexp(_sqrt(x * x + y * y + z * z), exponent)
+    _, exponent = frexp(size)
+    x, y, z = ldexp(x, -exponent), ldexp(y, -exponent), ldexp(z, -exponent)
+    return ldexp(sqrt(x * x + y * y + z * z), exponent)
 
 
 def radians(degrees: float) -> float:
@@ -403,7 +396,7 @@ def wrap_angle(angle: float) -> float:
     """
     if -PI < angle <= PI:
         return angle
-    angle = _fmod(angle, TWO_PI)
+    angle = fmod(angle, TWO_PI)
     if angle > PI:
         return angle - TWO_PI
     if angle <= -PI:

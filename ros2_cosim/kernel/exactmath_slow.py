@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from typing import Final
 
 
 def _half_pi_scaled(bits: int) -> int:
@@ -27,7 +28,7 @@ def _half_pi_scaled(bits: int) -> int:
 
 
 # The largest double has exponent 1024; 1216 bits leave a reduced argument with > 100 good bits.
-_BIG_BITS = 1216
+_BIG_BITS: Final = 1216
 _BIG_HALF_PI = _half_pi_scaled(_BIG_BITS)
 
 

@@ -391,8 +391,8 @@ class Graph:
                         f"connection {connection}: there is no participant '{end}'; "
                         f"participants are {', '.join(sorted(self.participants))}"
                     )
-                names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
-                if port not in names:
+                if (end, port) not in (self._outputs if kind == "output" else self._inputs):
+                    names = [p.name for p in (spec.outputs if kind == "output" else spec.inputs)]
                     raise ConfigurationError(
                         f"connection {connection}: participant '{end}' has no {kind} port "
                         f"'{port}'; it has {', '.join(names) or 'none'}"

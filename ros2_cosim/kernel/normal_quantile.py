@@ -9,11 +9,12 @@ only the four operations, one square root and, outside the middle 85 %, one loga
 from __future__ import annotations
 
 from math import sqrt
+from typing import Final
 
 from ros2_cosim.kernel.exactmath import log
 
-_SPLIT_CENTRE = 0.425
-_SPLIT_TAIL = 5.0
+_SPLIT_CENTRE: Final = 0.425
+_SPLIT_TAIL: Final = 5.0
 
 
 def normal_quantile(p: float) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import log
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.random import Philox
 
 _DOMAIN = b"ros2_cosim random stream 1"
-_SMALLEST_BUFFER = 16
-_LARGEST_BUFFER = 1024
+_SMALLEST_BUFFER: Final = 16
+_LARGEST_BUFFER: Final = 1024
 _TWO_TO_64 = 2**64
 _UNIFORM_STEP = 2.0**-53
 _OPEN_STEP = 2.0**-52

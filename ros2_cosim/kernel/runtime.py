@@ -28,12 +28,14 @@ Output = tuple[int, Sample, bytes]
 
 
 class LatchedChannel:
-    """Zero-order hold over the samples of one connection."""
+    """Zero-order hold over the samples of one output port.
 
-    __slots__ = ("_current", "_pending", "delayed", "index", "push")
+    Several readers may share one if what they read as time never decreases among them.
+    """
 
-    def __init__(self, index: int, delayed: bool) -> None:
-        self.index = index
+    __slots__ = ("_current", "_pending", "delayed", "push")
+
+    def __init__(self, delayed: bool) -> None:
         self.delayed = delayed
         self._current: Sample | None = None
         self._pending: deque[Sample] = deque()
@@ -74,6 +76,8 @@ class ParticipantRuntime:
     :param model: what it computes
     :param timer: optional monotonic time source [ns] for compute times (never used for
         results)
+    :param shared: what output ports hold for all readers, by participant, port and whether the
+        reader is delayed; for a scheduler under which time never decreases
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class ParticipantRuntime:
         name: str,
         model: Model,
         timer: Callable[[], int] | None = None,
+        shared: dict[tuple[str, str, bool], LatchedChannel] | None = None,
     ) -> None:
         spec = graph.participants[name]
         self.name = name
@@ -125,10 +130,9 @@ class ParticipantRuntime:
         triggers = spec.event_ports
         self._trigger_ports = tuple(p.name for p in spec.inputs if p.name in triggers)
         self._last_trigger: dict[str, Sample | None] = dict.fromkeys(self._trigger_ports)
-        self._latched: list[tuple[str, list[LatchedChannel]]] = []
         self._receivers: list[Callable[[Sample], None]] = []
         # An input without a writer (it has been left out) holds no value.
-        by_port: dict[str, list[LatchedChannel]] = {
+        by_port: dict[str, list[tuple[int, LatchedChannel]]] = {
             p.name: [] for p in spec.inputs if p.name not in triggers and not p.unsynchronised
         }
         for index, channel in enumerate(self.channels):
@@ -139,9 +143,15 @@ class ParticipantRuntime:
                 self._receivers.append(self._trigger_receiver(queue, index, port))
             else:
                 delayed = graph.input(name, port).delayed
-                latched = LatchedChannel(index, delayed)
-                by_port[port].append(latched)
+                key = channel.source, channel.source_port, delayed
+                latched = None if shared is None else shared.get(key)
+                if latched is None:
+                    latched = LatchedChannel(delayed)
+                    if shared is not None:
+                        shared[key] = latched
+                by_port[port].append((index, latched))
                 self._receivers.append(latched.push)
+        #: Input port -> number of each connection, and what it holds.
         self._latched = list(by_port.items())
         #: What has arrived from outside of the simulated time, by port.
         self.inboxes = tuple(Inbox(p.name) for p in spec.inputs if p.unsynchronised)
@@ -238,15 +248,17 @@ class ParticipantRuntime:
             references = [(entry.channel, entry.stamp, entry.seq) for entry in prefix]
         for port, channels in self._latched:
             newest: Sample | None = None
-            for channel in channels:
+            origin = 0
+            for index, channel in channels:
                 sample = channel.read(time)
                 # Later channels win ties: one fixed order for equal stamps.
                 if sample is not None and (newest is None or sample.stamp >= newest.stamp):
                     newest = sample
-                    origin = channel.index
+                    origin = index
             latest[port] = newest
             if newest is not None:
-                references.append((origin, newest.stamp, newest.seq))
+                stamp, seq, _ = newest
+                references.append((origin, stamp, seq))
         self.trace.activation(time, references)
         recorded: list[Output] = []
         for inbox in self.inboxes:
@@ -262,10 +274,12 @@ class ParticipantRuntime:
         except (ParticipantError, Aborted, Cancelled):
             raise
         except Exception as error:
-            raise ParticipantError(
+            failure = ParticipantError(
                 f"participant '{self.name}' failed in its activation at {time} ns: "
                 f"{type(error).__name__}: {error}"
-            ) from error
+            )
+            failure.__cause__ = error  # mypyc leaves out the ``from`` of a ``raise``
+            raise failure from error
         if timer:
             self.compute_ns += timer() - started
         if self._can_choose:
@@ -392,10 +406,12 @@ class ParticipantRuntime:
             try:
                 data = sender.encode(stamp, seq, value)
             except Exception as error:
-                raise ParticipantError(
+                failure = ParticipantError(
                     f"participant '{self.name}' sent on port '{port}' at {time} ns what the "
                     f"message type cannot hold: {type(error).__name__}: {error}"
-                ) from error
+                )
+                failure.__cause__ = error
+                raise failure from error
             self.trace.output(index, stamp, seq, data)
             outputs.append((index, Sample(stamp, seq, value), data))
             sender.seq = seq + 1

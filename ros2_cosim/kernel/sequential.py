@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample
-from ros2_cosim.kernel.runtime import Output, ParticipantRuntime
+from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, saturating_add
 
 #: Called for each message: (participant, index of the output port, sample, encoded bytes).
@@ -42,8 +42,11 @@ class SequentialScheduler:
         observer: MessageObserver | None = None,
     ) -> None:
         self.graph = graph
+        # Activations run in the order of their times: all readers of a port share what it holds.
+        latched: dict[tuple[str, str, bool], LatchedChannel] = {}
         self.runtimes = {
-            name: ParticipantRuntime(graph, name, models[name], timer) for name in graph.order
+            name: ParticipantRuntime(graph, name, models[name], timer, latched)
+            for name in graph.order
         }
         self.stop_reason: str | None = None
         self.now = 0
@@ -59,20 +62,26 @@ class SequentialScheduler:
         position = {name: i for i, name in enumerate(graph.order)}
         # For each participant and output port: the receivers, and positions of those it triggers.
         self._routes: list[list[tuple[list[Callable[[Sample], None]], list[int]]]] = []
+        numbers = {
+            runtime.name: {connection: i for i, connection in enumerate(runtime.channels)}
+            for runtime in self._ordered
+        }
         for runtime in self._ordered:
-            routes: list[tuple[list[Callable[[Sample], None]], list[int]]] = []
-            for port in runtime.spec.outputs:
-                receivers: list[Callable[[Sample], None]] = []
-                triggered: list[int] = []
-                for connection in graph.outgoing(runtime.name):
-                    if connection.source_port == port.name:
-                        reader = self.runtimes[connection.target]
-                        channel = reader.channels.index(connection)
-                        receivers.append(reader.receiver(channel))
-                        if connection.target_port in reader.spec.event_ports:
-                            triggered.append(position[reader.name])
-                routes.append((receivers, triggered))
-            self._routes.append(routes)
+            # Readers that share what a port holds take it once.
+            receivers: dict[str, dict[int, Callable[[Sample], None]]] = {}
+            triggered: dict[str, list[int]] = {}
+            for connection in graph.outgoing(runtime.name):
+                reader = self.runtimes[connection.target]
+                receive = reader.receiver(numbers[reader.name][connection])
+                receivers.setdefault(connection.source_port, {})[id(receive)] = receive
+                if connection.target_port in reader.spec.event_ports:
+                    triggered.setdefault(connection.source_port, []).append(position[reader.name])
+            self._routes.append(
+                [
+                    (list(receivers.get(port.name, {}).values()), triggered.get(port.name, []))
+                    for port in runtime.spec.outputs
+                ]
+            )
         for index, runtime in enumerate(self._ordered):
             runtime.leave = partial(self._deliver, index, runtime)
         self._agenda: list[tuple[int, int]] = []

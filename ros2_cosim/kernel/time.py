@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -19,10 +20,10 @@ NEVER = -(2**63)
 FOREVER = 2**63 - 1
 """After every point in time (the largest signed 64-bit number)."""
 
-NANOSECOND = 1
-MICROSECOND = 1_000
-MILLISECOND = 1_000_000
-SECOND = 1_000_000_000
+NANOSECOND: Final = 1
+MICROSECOND: Final = 1_000
+MILLISECOND: Final = 1_000_000
+SECOND: Final = 1_000_000_000
 
 _UNITS = {
     "ns": NANOSECOND,

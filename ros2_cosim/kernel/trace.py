@@ -13,12 +13,13 @@ import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import chain
+from typing import Final
 
 # Each record begins with a mark and states its lengths, so that no two runs give one text.
 _OUTPUT = struct.Struct("<cIqQI")
 #: Hashing in larger pieces costs less per activation.
 _FLUSH_BYTES = 1 << 16
-_KEPT_TIMES = 5000
+_KEPT_TIMES: Final = 5000
 
 
 @lru_cache(maxsize=64)

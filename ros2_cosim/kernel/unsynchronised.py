@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.kernel.participant import Sample
 
 #: So many messages are kept between two activations; older ones are dropped.
-KEPT = 2000
+KEPT: Final = 2000
 
 
 def received_port(port: str) -> str:

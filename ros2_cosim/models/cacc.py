@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -33,7 +33,7 @@ from ros2_cosim.models.controllers.tracking import AccelerationTracker
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, OBJECTS, ODOMETRY, V2V
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
-_SHORTEST_TIME_GAP = 0.2
+_SHORTEST_TIME_GAP: Final = 0.2
 
 
 def _none_is_empty(value: object) -> object:

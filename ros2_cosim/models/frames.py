@@ -21,13 +21,15 @@ so that equal states also look equal in text and in bytes.
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.kernel.exactmath import PI, asin, atan2, degrees, radians, sincos, sqrt
 
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
 # Beyond this sine of the pitch, roll and yaw turn about the same axis.
-_GIMBAL_LIMIT = 0.9999999999999
+_GIMBAL_LIMIT: Final = 0.9999999999999
 
 
 def vector_to_ros(x: float, y: float, z: float) -> Vector:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel import exactmath
@@ -22,8 +22,8 @@ class RoadMap(Protocol):
         """Return the distance along the road from one position to another [m]."""
 
 
-class LaneBox(NamedTuple):
-    """A box (footprint) with its place on the road.
+class LaneBox:
+    """A box (footprint) with its place on the road; it never changes.
 
     ``x``, ``y`` is the centre in ``map`` and (``cos``, ``sin``) its heading. ``position`` is
     the projection on the road, (``lane_cos``, ``lane_sin``) the direction of its reference line
@@ -31,18 +31,50 @@ class LaneBox(NamedTuple):
     reference line, ``direction`` +1 or -1 as the box heads along or against it.
     """
 
-    x: float
-    y: float
-    cos: float
-    sin: float
-    length: float
-    width: float
-    position: Any
-    lane_cos: float
-    lane_sin: float
-    half: float
-    speed: float
-    direction: float
+    # No NamedTuple: compiled, its numbers lie in the object itself.
+    __slots__ = (
+        "cos", "direction", "half", "lane_cos", "lane_sin", "length", "position", "sin", "speed",
+        "width", "x", "y",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        x: float,
+        y: float,
+        cos: float,
+        sin: float,
+        length: float,
+        width: float,
+        position: Any,
+        lane_cos: float,
+        lane_sin: float,
+        half: float,
+        speed: float,
+        direction: float,
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.cos = cos
+        self.sin = sin
+        self.length = length
+        self.width = width
+        self.position = position
+        self.lane_cos = lane_cos
+        self.lane_sin = lane_sin
+        self.half = half
+        self.speed = speed
+        self.direction = direction
+
+
+class _Kept:
+    """The box of an odometry, found from a road position before."""
+
+    __slots__ = ("box", "hint", "odometry")
+
+    def __init__(self, odometry: Odometry, hint: Any, box: LaneBox) -> None:
+        self.odometry = odometry
+        self.hint = hint
+        self.box = box
 
 
 def heading_of(odometry: Odometry) -> tuple[float, float]:
@@ -62,11 +94,12 @@ class LaneBoxes:
     :param road: the road network
     """
 
-    MAX_KEPT = 64
+    MAX_KEPT = 4096
+    """Several times the vehicles of a large scene: those of one instant must find room."""
 
     def __init__(self, road: RoadMap) -> None:
         self.road = road
-        self._kept: dict[int, tuple[Odometry, Any, LaneBox]] = {}
+        self._kept: dict[int, _Kept] = {}
 
     def vehicle(self, odometry: Odometry, length: float, width: float, hint: Any = None) -> LaneBox:
         """Return the box of a vehicle whose odometry gives the centre of its footprint.
@@ -74,8 +107,8 @@ class LaneBoxes:
         :param hint: an earlier road position nearby; it only makes the projection faster
         """
         kept = self._kept.get(id(odometry))
-        if kept is not None and kept[0] is odometry and kept[1] is hint:
-            box = kept[2]
+        if kept is not None and kept.odometry is odometry and kept.hint is hint:
+            box = kept.box
             if box.length == length and box.width == width:
                 return box
         c, s = heading_of(odometry)
@@ -83,7 +116,7 @@ class LaneBoxes:
         box = _box(self.road, x, y, c, s, length, width, hint, vx, vy)
         if len(self._kept) >= self.MAX_KEPT:
             self._kept.clear()
-        self._kept[id(odometry)] = odometry, hint, box
+        self._kept[id(odometry)] = _Kept(odometry, hint, box)
         return box
 
 

@@ -8,6 +8,8 @@ angle for the wanted curvature comes from the vehicle's understeer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan
@@ -22,10 +24,10 @@ from ros2_cosim.models.road import (
 )
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 
-MIN_LOOKAHEAD = 6.0
-LOOKAHEAD_TIME = 0.8
+MIN_LOOKAHEAD: Final = 6.0
+LOOKAHEAD_TIME: Final = 0.8
 # Below this speed the course is too noisy to be told from the heading [m/s].
-_COURSE_SPEED = 1.0
+_COURSE_SPEED: Final = 1.0
 
 
 def understeer_gradient(p: VehicleParameters) -> float:

@@ -8,20 +8,20 @@ themselves. Pedals come from the vehicle's inverse driveline plus an integral pa
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.vehicle.parameters import VehicleParameters
 from ros2_cosim.models.vehicle.pedals import max_deceleration, pedals_for
 
-_SPEED_GAIN = 0.5
-_INTEGRAL_GAIN = 0.05
-_MAX_INTEGRAL = 0.5
+_SPEED_GAIN: Final = 0.5
+_INTEGRAL_GAIN: Final = 0.05
+_MAX_INTEGRAL: Final = 0.5
 # The integral part rests while the speed is further off than this [m/s].
-_INTEGRAL_RANGE = 1.0
-_STOPPED_SPEED = 0.02
+_INTEGRAL_RANGE: Final = 1.0
+_STOPPED_SPEED: Final = 0.02
 # The way counted at least, so that the last centimetres do not call for endless deceleration.
-_LEAST_WAY = 0.05
+_LEAST_WAY: Final = 0.05
 
 
 class LongitudinalCommand(NamedTuple):

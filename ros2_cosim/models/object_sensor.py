@@ -9,23 +9,21 @@ applied by the kernel; the cycle time is the period of the participant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import Any
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
-from ros2_cosim.interfaces.records import DetectedObject, ObjectList, StaticObjects
 from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.exactmath import TWO_PI
 from ros2_cosim.kernel.model import Model, Port, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
+from ros2_cosim.models.lane_frame import LaneBoxes
 from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, STATIC_OBJECTS
+from ros2_cosim.models.object_detection import Detector
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
-from ros2_cosim.models.vehicle_info import VehicleInfo
 
 
 class SensorParameters(Section):
@@ -121,98 +119,22 @@ class ObjectSensor(Model):
         ego = parameters.ego
         scene_settings(context).require_vehicle(ego, f"{context.where}.ego")
         vehicles = scene_vehicles(context)
-        self._name = context.name
-        self._boxes = boxes or scene_boxes(context)
-        self._road = self._boxes.road
-        self._run_seed = context.run_seed
-        self._ego = ego
-        self._ego_info = vehicles[ego]
-        self._others = [(n, f"odometry/{n}", v) for n, v in vehicles.items() if n != ego]
-        self._ego_port = f"odometry/{ego}"
-        self._view = FieldOfView(
-            parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
-        )
-        self._max_lateral = parameters.max_lateral_offset
-        self._probability = parameters.detection_probability
-        self._distance_noise = parameters.distance_noise
-        self._speed_noise = parameters.speed_noise
-        self._lateral_noise = parameters.lateral_noise
+        info = vehicles[ego]
         mounting = parameters.mounting_offset
-        self._mounting = 0.5 * self._ego_info.length if mounting is None else mounting
-        self._hints: dict[str, Any] = {}
-        self._streams: dict[int, RandomStream] = {}
-        self._static: StaticObjects | None = None
-        self._static_boxes: list[LaneBox] = []
-        self._static_ids: list[tuple[int, int]] = []
+        self._detector = Detector(
+            boxes or scene_boxes(context),
+            ego=(ego, info),
+            others=[(name, other) for name, other in vehicles.items() if name != ego],
+            view=FieldOfView(
+                parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
+            ),
+            mounting=0.5 * info.length if mounting is None else mounting,
+            max_lateral=parameters.max_lateral_offset,
+            probability=parameters.detection_probability,
+            noise=(parameters.distance_noise, parameters.speed_noise, parameters.lateral_noise),
+            stream=lambda name: RandomStream(context.run_seed, context.name, name),
+        )
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once; an empty list while the own odometry is missing."""
-        latest = step.latest
-        own = latest[self._ego_port]
-        if own is None:
-            return {"objects": ObjectList(())}
-        ego = self._place(self._ego, own.value, self._ego_info)
-        boxes: list[LaneBox] = []
-        identities: list[tuple[int, int]] = []
-        for name, port, info in self._others:
-            sample = latest[port]
-            if sample is not None:
-                boxes.append(self._place(name, sample.value, info))
-                identities.append((info.id, info.classification))
-        static = latest.get("static_objects")
-        if static is not None:
-            if static.value is not self._static:
-                self._take_static(static.value)
-            boxes += self._static_boxes
-            identities += self._static_ids
-        x = ego.x + self._mounting * ego.cos
-        y = ego.y + self._mounting * ego.sin
-        found = []
-        for index in self._view.visible(x, y, ego.cos, ego.sin, boxes):
-            item = self._measure(ego, boxes[index], *identities[index])
-            if item is not None:
-                found.append(item)
-        found.sort(key=_distance_then_id)
-        return {"objects": ObjectList(tuple(found))}
-
-    def _place(self, name: str, odometry: Any, info: VehicleInfo) -> LaneBox:
-        hints = self._hints
-        box = self._boxes.vehicle(odometry, info.length, info.width, hints.get(name))
-        hints[name] = box.position
-        return box
-
-    def _take_static(self, static: StaticObjects) -> None:
-        self._static = static
-        self._static_boxes = [
-            fixed_box(self._road, o.x, o.y, o.yaw, o.length, o.width) for o in static.objects
-        ]
-        self._static_ids = [(o.id, o.classification) for o in static.objects]
-
-    def _measure(
-        self, ego: LaneBox, box: LaneBox, identity: int, classification: int
-    ) -> DetectedObject | None:
-        """Return what is reported of a visible object, or None if it is missed or not ahead."""
-        gap = gap_ahead(self._road, ego, box)
-        if gap + box.half < 0.0 or gap == inf:
-            return None
-        relative, offset = relative_to(ego, box)
-        if not -self._max_lateral <= offset <= self._max_lateral:
-            return None
-        stream = self._streams.get(identity)
-        if stream is None:
-            stream = RandomStream(self._run_seed, self._name, f"object/{identity}")
-            self._streams[identity] = stream
-        detected = stream.bernoulli(self._probability)
-        distance = gap + self._distance_noise * stream.normal()
-        relative += self._speed_noise * stream.normal()
-        offset += self._lateral_noise * stream.normal()
-        if not detected:
-            return None
-        return DetectedObject(
-            identity, classification, distance, relative, offset, box.length, box.width,
-            self._probability,
-        )  # fmt: skip
-
-
-def _distance_then_id(item: DetectedObject) -> tuple[float, int]:
-    return item.distance, item.id
+        return {"objects": self._detector.detect(step.latest)}

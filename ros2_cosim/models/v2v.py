@@ -9,7 +9,7 @@ is lost. A lost beacon is silence on the port.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ from ros2_cosim.models.packet_loss import NO_LOSS, Loss, PacketLoss, make_loss
 from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
-BRAKE_LIGHT_DECELERATION = 0.7
+BRAKE_LIGHT_DECELERATION: Final = 0.7
 """Deceleration from which a vehicle without a control command counts as braking [m/s^2]."""
 
 

@@ -34,6 +34,7 @@ from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
 from ros2_cosim.run.domain_lock import active_runs, own_domain
 from ros2_cosim.run.output_directory import repetition_directory
+from ros2_cosim.run.transport import lane_address
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
@@ -135,6 +136,9 @@ def _outcome(
             )
         if not starters:
             starters.append(Starter(name, Path(path).parent))
+        address = lane_address(Path(path).parent)
+        if address:
+            session.join_lane(address)
         scenario = load_scenario(Path(path))
         started = Started(session, scenario, build_graph(scenario), starters[0])
         if session.repetition and awaits:

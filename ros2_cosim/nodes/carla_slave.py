@@ -17,6 +17,8 @@ from ros2_cosim.ros.session import Session, data_qos
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
 
+#: Of a report: the clock and the recorder.
+_READERS = 2
 #: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
 
@@ -62,7 +64,7 @@ def _reporter(session: Session, participant: str) -> Callable[[int, int, int], N
             ParticipantReport(name, steps, "", compute_ns, 0, simulator_ns, 0, 0, 0, details)
         )
         # This process ends soon after, and the recorder waits for its report.
-        writer.flush()
+        session.deliver(writer, _READERS)
 
     return report
 

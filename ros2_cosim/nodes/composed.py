@@ -134,6 +134,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         began - created,
         realtime=realtime.facts(),
         required=control.required or None,
+        processes={"composed": list(scenario.participants)},
     )
     write_results(output, scenario, reports, facts)
     if again:

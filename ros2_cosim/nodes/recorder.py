@@ -4,9 +4,11 @@
 import json
 import sys
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
+from ros2_cosim.scenario.hosting import processes_of
 
 
 def main() -> int:
@@ -29,7 +31,8 @@ def _record(started: Started) -> bool:
             run_id=started.run_id(),
             timer=session.timer,
         )
-        recorder.record()
+        with settled_memory():
+            recorder.record()
     finally:
         # What has been recorded stays readable, however the run ended.
         sink.close()
@@ -45,6 +48,8 @@ def _record(started: Started) -> bool:
         not_repeatable=clock["not_repeatable"],
         realtime=clock.get("realtime"),
         required=clock["required"],
+        processes=processes_of(scenario),
+        transport=session.transport,
     )
     write_results(output, scenario, reports, facts)
     return recorder.finish()

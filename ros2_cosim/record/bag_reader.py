@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import LIBRARY, METADATA_FILE, mcap_path
 from ros2_cosim.record.mcap import Channel, Schema
 from ros2_cosim.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
+from ros2_cosim.record.unpacking import bound_library
 
 
 class BagMessage(NamedTuple):
@@ -72,15 +74,18 @@ def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagM
 
     # The library reads it with a parser that knows no bounds.
     read_mapping(bag / METADATA_FILE, "bag")
+    bound_library()
     try:
         with Reader(bag) as reader:
             for connection, stamp, data in reader.messages(start=start, stop=stop):
                 yield BagMessage(connection.topic, connection.msgtype, stamp, bytes(data))
-    except ReaderError as error:
+    except ProtocolError as error:
         raise ProtocolError(f"{bag}: {error}") from None
+    except ReaderError as error:
+        raise ProtocolError(f"{bag}: {one_line(error)}") from None
     except Exception as error:
         # What a damaged file makes the library raise has no common class.
-        raise ProtocolError(f"{bag} is damaged: {error!r}") from None
+        raise ProtocolError(f"{bag} is damaged: {one_line(repr(error))}") from None
 
 
 def is_complete(bag: Path) -> bool:
@@ -92,6 +97,7 @@ def is_complete(bag: Path) -> bool:
         return (bag / METADATA_FILE).is_file() and is_finished(own)
     from rosbags.rosbag2 import Reader
 
+    bound_library()
     try:
         with Reader(bag):
             return True

@@ -115,7 +115,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
             handle(data, topic.strip("/").split("/"), time, codec.decode(message.data)[2])
     for series in data.series():
         series.finish()
-    data.activations = _load_activations(Path(run_dir) / ACTIVATIONS_FILE)
+    data.activations = load_activations(Path(run_dir) / ACTIVATIONS_FILE)
     return data
 
 
@@ -195,7 +195,11 @@ _HANDLERS: dict[type, _Handler] = {
 }
 
 
-def _load_activations(path: Path) -> dict[str, list[float]]:
+def load_activations(path: Path) -> dict[str, list[float]]:
+    """The times of the activations of each participant [s]; empty without such a file.
+
+    :raises ConfigurationError: it is not what a run writes
+    """
     if not path.is_file():
         return {}
     try:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ros2_cosim
+from ros2_cosim.compiled import is_compiled
 from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import StorageError
@@ -54,6 +55,10 @@ class RunFacts:
     realtime: Mapping[str, Any] | None = None
     #: Participants that the system controller has named as required; None: those of the scenario.
     required: Sequence[str] | None = None
+    #: Process -> its participants; None: there are no processes.
+    processes: Mapping[str, Sequence[str]] | None = None
+    #: What carried messages between processes; None: nothing had to.
+    transport: Literal["lane", "dds"] | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -138,6 +143,10 @@ def _write_results(
         scenario=scenario.name,
         shape=facts.shape,
         simulator=scenario.simulator.kind,
+        processes=None
+        if facts.processes is None
+        else {name: tuple(names) for name, names in facts.processes.items()},
+        transport=facts.transport,
         seed=scenario.seed,
         steps=max((p.activations for p in participants), default=0),
         sim_time_s=sim_s,
@@ -168,6 +177,7 @@ def _write_results(
         ),
         verdicts=tuple(verdicts),
         versions=_versions(),
+        compiled=is_compiled(),
         figures=others or None,
         **figures,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -96,6 +96,12 @@ class Summary(Section):
     scenario: str
     shape: str
     simulator: str = ""
+    processes: dict[str, tuple[str, ...]] | None = Field(
+        default=None, description="process -> its participants; shape `inproc` has none"
+    )
+    transport: Literal["lane", "dds"] | None = Field(
+        default=None, description="what carried messages between processes, in shape `ros`"
+    )
     seed: int
     steps: int = Field(ge=0)
     sim_time_s: _Seconds
@@ -117,6 +123,10 @@ class Summary(Section):
     breakdown: Breakdown = Breakdown()
     verdicts: tuple[Verdict, ...] = ()
     versions: dict[str, str] = {}
+    compiled: bool | None = Field(
+        default=None,
+        description="whether the hot modules ran compiled; results do not depend on it",
+    )
     dcp_data: dict[str, DcpData] | None = None
     figures: dict[str, dict[str, Any]] | None = Field(
         default=None, description="participant -> figures of its model beside the fields below"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,
@@ -33,10 +34,12 @@ from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
+from ros2_cosim.ros.departures import Departures
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
 
@@ -132,9 +135,10 @@ class ClockNode:
             timer=timer,
             warn=_print_line,
         )
+        self._departures = Departures(session, self._readiness.states, timer)
         self._failure: ParticipantState | None = None
-        #: Whether the last message changed nothing that the clock acts on.
-        self._unchanged = False
+        #: Completions that changed nothing that the clock acts on.
+        self._unchanged = 0
         self._any_paused = False
         # The clock counts like a required participant.
         self._own = Lifecycle("clock", self._changed)
@@ -172,6 +176,7 @@ class ClockNode:
                 topics.COMPLETION_TYPE,
                 data_qos(latched=graph.has_late and name not in self._readiness.observers),
                 partial(self._on_completion, name),
+                short=short_completion(name),
             )
         ControlServices(
             session,
@@ -203,7 +208,8 @@ class ClockNode:
             self._control.started(self._started)
             self._view.started()
             self._own.enter(State.RUNNING, "all participants are ready")
-            self._simulate()
+            with settled_memory():
+                self._simulate()
             self._control.over(describe_end(self._coordinator.time, self._coordinator.stop_reason))
             self._own.enter(State.STOPPING, self._coordinator.stop_reason)
             wall_ns = self._timer() - self._started
@@ -265,10 +271,13 @@ class ClockNode:
         patience_s = self._patience_s()
         until = self._timer() + int(patience_s * 1e9)
         while True:
-            self._unchanged = False
-            self._session.wait(patience_s)
+            handled, unchanged = self._session.handled, self._unchanged
+            # Time cannot move before the slowest participant does.
+            slowest = "" if self._control.resting else self._coordinator.slowest()
+            self._session.wait(patience_s, slowest and topics.completion(slowest))
             left_ns = until - self._timer()
-            if not self._unchanged or left_ns <= 0:
+            arrived = self._session.handled - handled
+            if not arrived or arrived > self._unchanged - unchanged or left_ns <= 0:
                 return
             patience_s = left_ns / 1e9
 
@@ -415,6 +424,11 @@ class ClockNode:
             if not self._membership.can_spare(name):
                 raise ParticipantError(f"{name}: {reason}")
             self._lose(name, reason)
+        for name in self._departures.found():
+            if name not in self._membership.lost:
+                if not self._membership.can_spare(name):
+                    raise ParticipantError(f"{name}: its process has ended")
+                self._lose(name, "its process has ended")
         if self._failure is not None:
             raise ParticipantError(f"{self._failure.participant}: {self._failure.reason}")
 
@@ -473,7 +487,7 @@ class ClockNode:
                 completion.participant, completion.stop_ns, completion.stop_reason
             )
         moved = coordinator.completed(completion.participant, completion.bound_ns)
-        self._unchanged = not moved and not completion.stop_reason
+        self._unchanged += not moved and not completion.stop_reason
 
 
 def _print_line(line: str) -> None:

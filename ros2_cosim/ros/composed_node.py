@@ -67,7 +67,7 @@ class ComposedNode:
         ControlServices(session, control, time=self._time, state=self._state, timer=timer)
         self._clock = ClockWriter(session.node)
         self._writers = {
-            name: OutputTopics(session.node, wiring, name, timer).writers
+            name: OutputTopics(session, wiring, name, timer, for_onlookers=True).writers
             for name in graph.participants
         }
         #: Wall time [ns] spent on publishing and recording.

@@ -85,7 +85,7 @@ class ForeignTopics:
             )
             for port, type_name in inputs.items()
         }
-        self._clock = ClockWriter(self.node, clock_topic(name)) if clock else None
+        self._clock = ClockWriter(self.node, clock_topic(name), to_all=True) if clock else None
         self._client = None
         if barrier:
             from rcl_interfaces.srv import GetParameters

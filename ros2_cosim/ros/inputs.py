@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 
@@ -23,9 +23,40 @@ from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.unsynchronised import KEPT, Inbox, received_port
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_completion
 
-#: Turns the bytes of a message into stamp [ns], sequence number (None: not carried) and value.
-Decode = Callable[[bytes], tuple[int, int | None, Any]]
+
+class Reading(NamedTuple):
+    """What to make of a message.
+
+    ``decode`` gives stamp [ns], sequence number (None: not carried) and value; ``value`` the value
+    alone, where the transport tells the others.
+    """
+
+    decode: Callable[[bytes], tuple[int, int | None, Any]]
+    value: Callable[[bytes], Any]
+    lazy: bool = False
+
+
+def as_record(codec: WireCodec) -> Reading:
+    """The value of a sample is the record of the message."""
+    decode = codec.decode
+    return Reading(decode, lambda data: decode(data)[2])
+
+
+def as_seen(codec: WireCodec) -> Reading:
+    """The value of a sample is the message as observers see it; it is only kept.
+
+    It is without a transport's padding: the same bytes as in every other run shape.
+    """
+    measured, plain = codec.decode_measured, codec.plain
+
+    def decode(data: bytes) -> tuple[int, int | None, bytes]:
+        stamp, seq, _, length = measured(data)
+        return stamp, seq, plain(data[:length])
+
+    return Reading(decode, plain, lazy=True)
+
 
 # Whatever its writer offers: a best-effort reader is served by reliable writers, too.
 _ANY_WRITER = QoSProfile(
@@ -42,7 +73,7 @@ def read_port(
     *,
     received: Callable[[], int],
     membership: MembershipView | None = None,
-    decode: Decode | None = None,
+    reading: Callable[[WireCodec], Reading] = as_record,
 ) -> None:
     """Call ``take`` with the sample of each message of an output port.
 
@@ -51,19 +82,26 @@ def read_port(
         without a sequence number whose stamps are irregular
     :param membership: what the reader knows of the presence of the writer; None: the writer is
         there from the start to the end, and so is the reader
-    :param decode: what to make of a message; None: its record
+    :param reading: what to make of the messages of a codec
     """
     topic = wiring.topics[source, port]
     sequence = SequenceNumbers(wiring.graph, source, port)
-    decoded = decode or topic.codec.decode
+    decode, value_of, lazy = reading(topic.codec)
 
     def receive(data: bytes) -> None:
         try:
-            stamp, seq, value = decoded(data)
+            stamp, seq, value = decode(data)
         except ProtocolError as error:
             raise ProtocolError(f"topic {topic.name}: {error}") from None
         if seq is None:
             seq = sequence.number(stamp, received())
+        take(Sample(stamp, seq, value))
+
+    def receive_numbered(data: bytes, stamp: int, seq: int) -> None:
+        try:
+            value = value_of(data)
+        except ProtocolError as error:
+            raise ProtocolError(f"topic {topic.name}: {error}") from None
         take(Sample(stamp, seq, value))
 
     kept = membership is not None and wiring.graph.is_kept(source, port)
@@ -72,6 +110,10 @@ def read_port(
         topic.codec.type_name,
         data_qos(latched=kept),
         receive if membership is None else membership.guard(source, sequence, receive),
+        numbered=receive_numbered
+        if membership is None
+        else membership.guard(source, None, receive_numbered),
+        lazy=lazy,
     )
 
 
@@ -96,11 +138,12 @@ class ChannelReader:
         port: str,
         channels: Sequence[Channel],
         take: Callable[[Sample], None],
-        decode: Decode | None = None,
+        reading: Callable[[WireCodec], Reading] = as_record,
     ) -> None:
         """Subscribe to an output port.
 
         :param channels: the receiving ends, at least one, which ``take`` gives each sample to
+        :param reading: what to make of the messages of a codec
         """
         first = channels[0]
         read_port(
@@ -111,7 +154,7 @@ class ChannelReader:
             take,
             received=lambda: first.received,
             membership=self._membership,
-            decode=decode,
+            reading=reading,
         )
         for channel in channels:
             self._membership.watch(source, port, channel)
@@ -136,6 +179,7 @@ class ChannelReader:
             # A promise is broken by the data that it is about, which names reader and port. There
             # are many, and data wait for them: the clock alone, for which none waits, checks.
             sealed=False,
+            short=short_completion(source),
         )
 
 
@@ -190,4 +234,4 @@ def _read_into(session: Session, topic: str, codec: WireCodec, inbox: Inbox) -> 
     def receive(data: bytes) -> None:
         inbox.receive(plain.decode(data)[2])
 
-    session.reader(topic, plain.type_name, _ANY_WRITER, receive)
+    session.outside_reader(topic, plain.type_name, _ANY_WRITER, receive)

@@ -5,32 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rclpy.node import Node
-
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.runtime import Output
-from ros2_cosim.ros.session import Writer, data_qos
+from ros2_cosim.ros.session import Session, Writer, data_qos
 
 
 class OutputTopics:
     """Publishes what the activations of a participant send.
 
-    :param node: the ROS node
+    :param session: the ROS node
     :param wiring: the system and its topics
     :param name: the participant
     :param timer: monotonic wall clock [ns]
     :param for_late: whether late readers need the messages that were sent before they came
+    :param for_onlookers: no participant reads them, for all are in this process
     """
 
     def __init__(
         self,
-        node: Node,
+        session: Session,
         wiring: Wiring,
         name: str,
         timer: Callable[[], int],
         *,
         for_late: bool = False,
+        for_onlookers: bool = False,
     ) -> None:
+        self._session = session
         self._timer = timer
         #: Wall time [ns] spent on publishing.
         self.transport_ns = 0
@@ -40,14 +41,22 @@ class OutputTopics:
             topic = wiring.topics[name, port.name]
             kept = for_late and wiring.graph.is_kept(name, port.name)
             qos = data_qos(latched=port.schedule == "once" or kept)
-            self.writers.append(Writer(node, topic.name, topic.codec, qos))
+            self.writers.append(
+                session.port_writer(topic.name, topic.codec, qos, for_onlookers=for_onlookers)
+            )
 
     def publish(self, outputs: Iterable[Output]) -> None:
         """Publish the messages of one activation."""
         started = self._timer()
-        for port, _, data in outputs:
-            self.writers[port].send_bytes(data)
+        for port, sample, data in outputs:
+            self.writers[port].send_bytes(data, sample.stamp, sample.seq)
+        self._session.sent(started)
         self.transport_ns += self._timer() - started
+
+    def send_now(self, outputs: Iterable[Output]) -> None:
+        """Publish what a step sends while it is open: others may have to answer it."""
+        self.publish(outputs)
+        self._session.flush()
 
     def flush(self) -> None:
         """Wait until every reader has what was sent."""

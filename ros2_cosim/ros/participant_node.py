@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.interfaces.wiring import Wiring
@@ -39,6 +40,7 @@ from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
@@ -109,8 +111,8 @@ class ParticipantNode:
             host=host,
         )
         self._membership = MembershipView(graph, settings.entry_step_ns)
-        self._outputs = OutputTopics(session.node, wiring, name, timer, for_late=True)
-        self._runtime.leave = self._outputs.publish
+        self._outputs = OutputTopics(session, wiring, name, timer, for_late=True)
+        self._runtime.leave = self._outputs.send_now
         read_inputs(session, wiring, self._engine, self._membership)
         read_unsynchronised(session, graph, self._runtime, settings.unsynchronised)
         # Also for ports without a reader in the graph: the recorder reads all.
@@ -130,7 +132,13 @@ class ParticipantNode:
         self._reports = session.writer(topics.REPORT, topics.REPORT_TYPE, latched)
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(settings.run_id),
+        )
         self._readers = self._expected_readers(wiring, recorded=settings.recorded)
         self._writers = {c.source for c in graph.incoming(name)}
         self._services = LifecycleServices(session.node, lambda: self._life.state, self._grant)
@@ -166,7 +174,8 @@ class ParticipantNode:
             life.create()
             self._connect()
             self._await_entry()
-            self._simulate()
+            with settled_memory():
+                self._simulate()
             self._report()
             self._stay()
             if self._system.repeats:
@@ -236,7 +245,8 @@ class ParticipantNode:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
             self._session.wait(_POLL_S)
-            if self._granted >= self._end:
+            # The same wait may bring the entry and, after it, a horizon up to the end.
+            if self._runtime.spec.free_entry and self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 

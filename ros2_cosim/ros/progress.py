@@ -12,6 +12,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import HORIZON
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import SystemStateReader
 
 #: A participant that has not advanced for so long reports what it waits for [ns of wall time].
@@ -43,12 +44,16 @@ class ProgressTopics:
         quantum_ns: int,
         kept: bool = False,
     ) -> None:
+        self._session = session
         self._name = name
         self._timer = timer
         self._quantum = quantum_ns
         self._reached = NEVER
         self.completions = session.writer(
-            topics.completion(name), topics.COMPLETION_TYPE, data_qos(latched=kept)
+            topics.completion(name),
+            topics.COMPLETION_TYPE,
+            data_qos(latched=kept),
+            short_completion(name),
         )
         self._heartbeats = session.writer(topics.HEARTBEAT, topics.HEARTBEAT_TYPE, data_qos())
         self._last = timer()
@@ -72,6 +77,8 @@ class ProgressTopics:
         self._reached = completion.bound_ns
         self._last = self._timer()
         self.completions.send(completion)
+        # The record has to be complete up to here, too, before all may go on.
+        self._session.urge()
 
     def beat(
         self, activations: int, bound: int, needs: Callable[[], list[tuple[str, int]] | None]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.protocol import (
     Completion,
     ForeignMessageError,
@@ -29,9 +28,10 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
-from ros2_cosim.ros.inputs import ChannelReader, Decode
+from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
 from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
 
@@ -87,6 +87,7 @@ class RecorderNode:
         #: The reports that have arrived, by participant.
         self.reports: dict[str, ParticipantReport] = {}
         self._channels: list[Channel] = []
+        self._topics: dict[Channel, str] = {}
         self._outputs: dict[str, dict[str, Channel]] = {}
         #: (channel, how many messages its writer has sent), of the writers that have reported.
         self._sent: list[tuple[Channel, int]] = []
@@ -94,8 +95,9 @@ class RecorderNode:
         for (name, port), topic in wiring.topics.items():
             channel = Channel(graph, name, port, _ignore)
             self._channels.append(channel)
+            self._topics[channel] = topics.edge(topic.name, topic.codec)
             self._outputs.setdefault(name, {})[port] = channel
-            reader.read(name, port, [channel], self._taker(topic, channel), _plain(topic.codec))
+            reader.read(name, port, [channel], self._taker(topic, channel), as_seen)
         self._progress = ProgressTopics(session, RECORDER, timer, quantum_ns=quantum_ns)
         self._readers = ExpectedReaders(session, graph, self._membership)
         self._readers.add(self._progress.completions, (), {CLOCK})
@@ -104,7 +106,13 @@ class RecorderNode:
         self._system = SystemStateReader(session)
         self._standstill = Standstill(self._life, self._system, timer, self._explain)
         latched = data_qos(latched=True)
-        session.record_reader(topics.HORIZON, topics.HORIZON_TYPE, latched, self._on_horizon)
+        session.record_reader(
+            topics.HORIZON,
+            topics.HORIZON_TYPE,
+            latched,
+            self._on_horizon,
+            short=short_horizon(run_id),
+        )
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
     def record(self) -> None:
@@ -133,7 +141,7 @@ class RecorderNode:
             if bound >= self._end and self._has_everything():
                 self._life.stop("all messages and reports are here")
                 return
-            self._session.wait(_POLL_S)
+            self._session.wait(_POLL_S, self._slowest_topic() if bound < self._end else "")
             self._check()
             self._progress.beat(0, bound, self._needs)
             self._standstill.check()
@@ -166,6 +174,11 @@ class RecorderNode:
     def _bound(self) -> int:
         """Every message stamped before this time is here."""
         return min((c.promise for c in self._channels), default=FOREVER)
+
+    def _slowest_topic(self) -> str:
+        """A topic whose next message the record waits for."""
+        slowest = min(self._channels, key=lambda channel: channel.promise)
+        return self._topics[slowest]
 
     def _needs(self) -> list[tuple[str, int]] | None:
         """(port, promised so far) of what the record waits for; None: the horizon."""
@@ -228,20 +241,6 @@ class RecorderNode:
 
     def _helpers_of(self, participants: Iterable[str]) -> set[str]:
         return {self._helpers[name] for name in participants if name in self._helpers}
-
-
-def _plain(codec: WireCodec) -> Decode:
-    """Makes samples whose value is the message as observers see it.
-
-    It is without the transport's padding: the same bytes as in every other run shape.
-    """
-    measured, plain = codec.decode_measured, codec.plain
-
-    def decode(data: bytes) -> tuple[int, int | None, bytes]:
-        stamp, seq, _, length = measured(data)
-        return stamp, seq, plain(data[:length])
-
-    return decode
 
 
 def _ignore(sample: Sample) -> None:

@@ -85,7 +85,7 @@ class RunView:
         counts = {name: place.activations for name, place in self._table.entries.items()}
         self._samples.append((now, max(progress.time, 0), counts))
         status = self.status(progress, now)
-        if self._status.readers:
+        if self._status.onlookers:
             self._status.send(status)
         if now - self._diagnosed_at >= DIAGNOSTICS_NS:
             self._diagnosed_at = now

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Lock
 from types import FrameType
-from typing import Any, ParamSpec, Protocol
+from typing import Any, Literal, ParamSpec, Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration, Infinite
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -46,9 +47,13 @@ from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
-from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError
+from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError, RunError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
+from ros2_cosim.ros.ros_events import RosEvents
+from ros2_cosim.ros.short_forms import ShortForm
+from ros2_cosim.sockets.switchboard import Line
 
 _P = ParamSpec("_P")
 
@@ -60,6 +65,7 @@ _UNNAMED = "a node whose name is not known yet"
 _LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
 _NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
 
+_POLL_S = 0.02
 #: A reader that has not answered by then is gone.
 _FLUSH = Duration(seconds=2)
 #: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
@@ -129,13 +135,68 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
     return node.create_timer(period_s, until_shut_down(node, callback), clock=steady)
 
 
+class _Publisher:
+    """A publisher of bytes that knows whether there are subscriptions.
+
+    :param to_all: what is sent is published whoever reads; else if there is a subscription, or
+        later ones get it
+    """
+
+    def __init__(
+        self, node: Node, type_name: str, topic: str, qos: QoSProfile, *, to_all: bool
+    ) -> None:
+        kind = message_class(type_name)
+        self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        #: Whether there are subscriptions; kept up to date only where it matters.
+        self._heard = False
+        self._publisher: Any
+        if self._always:
+            self._publisher = node.create_publisher(kind, topic, qos)
+        else:
+            self._publisher = node.create_publisher(
+                kind, topic, qos, event_callbacks=PublisherEventCallbacks(matched=self._matched)
+            )
+
+    def _matched(self, status: Any) -> None:
+        self._heard = status.current_count > 0
+
+    @property
+    def topic_name(self) -> str:
+        """Its full name."""
+        return str(self._publisher.topic_name)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a message has to be published."""
+        return self._always or self._heard
+
+    @property
+    def readers(self) -> int:
+        """Subscriptions that have been found."""
+        return int(self._publisher.get_subscription_count())
+
+    def publish(self, data: bytes) -> None:
+        """Publish a message."""
+        self._publisher.publish(data)
+
+    def flush(self) -> bool:
+        """Wait until every subscription has what was published; whether they have."""
+        return bool(self._publisher.wait_for_all_acked(_FLUSH))
+
+
 class Writer:
-    """Publishes records of one topic.
+    """Publishes records of one topic: on the lane of the run, if there is one, and in DDS.
+
+    With a lane the readers of the run are there, and DDS serves all others: what is sent is
+    published if there is a subscription, or if later ones are to get it.
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
     are, on ``topic`` itself, for all other readers.
 
     :param sealer: seals what is published; None: nothing does
+    :param lane: the writing end on the lane; None: there is none
+    :param short: of records that travel without content there
+    :param for_onlookers: no reader of the run needs DDS
     """
 
     def __init__(
@@ -145,30 +206,49 @@ class Writer:
         codec: WireCodec,
         qos: QoSProfile,
         sealer: Sealer | None = None,
+        lane: TopicWriter | None = None,
+        *,
+        short: ShortForm | None = None,
+        for_onlookers: bool = False,
     ) -> None:
         self.topic = topic
         self._sealer = sealer
         self._node = node
         self._qos = qos
-        self._publisher = node.create_publisher(
-            message_class(codec.type_name), topics.edge(topic, codec), qos
-        )
+        self._lane = lane
+        self._short = short
+        to_all = lane is None and not for_onlookers
+        edge = topics.edge(topic, codec)
+        self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
         self._codec = codec
         self._plain_publisher = None
         if isinstance(codec, CarrierCodec):
-            inner = message_class(codec.inner.type_name)
-            self._plain_publisher = node.create_publisher(inner, topic, qos)
+            inner = codec.inner.type_name
+            self._plain_publisher = _Publisher(node, inner, topic, qos, to_all=to_all)
 
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
-        self.send_bytes(self._codec.encode(stamp_ns, seq, record))
+        if self._lane is not None and self._short is not None:
+            numbers = self._short.pack(record)
+            if numbers is not None:
+                self._lane.send(b"", *numbers)
+                if self._publisher.is_wanted:
+                    self._publish(self._codec.encode(stamp_ns, seq, record))
+                return
+        self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
 
-    def send_bytes(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0) -> None:
         """Publish a message that is encoded already."""
-        if self._sealer is not None:
-            data = self._sealer.sealed(data)
-        self._publisher.publish(data)
-        if self._plain_publisher is not None:
+        if self._lane is not None:
+            self._lane.send(data, stamp_ns, seq)
+        self._publish(data)
+
+    def _publish(self, data: bytes) -> None:
+        """Publish in DDS, if there is a reason to."""
+        if self._publisher.is_wanted:
+            sealed = data if self._sealer is None else self._sealer.sealed(data)
+            self._publisher.publish(sealed)
+        if self._plain_publisher is not None and self._plain_publisher.is_wanted:
             self._plain_publisher.publish(self._codec.plain(data))
 
     def plain(self, data: bytes) -> bytes:
@@ -180,18 +260,29 @@ class Writer:
 
         :returns: whether all have it; a reader that has not answered in time may be gone
         """
-        return bool(self._publisher.wait_for_all_acked(_FLUSH))
+        given = self._lane is None or self._lane.flush()
+        if self._lane is not None and not self._publisher.readers:
+            return given
+        return self._publisher.flush() and given
 
     @property
     def readers(self) -> int:
-        """Subscriptions that this writer has found."""
-        return int(self._publisher.get_subscription_count())
+        """Readers of the run, and without a lane all others, that this writer has found."""
+        return self._publisher.readers if self._lane is None else self._lane.readers
+
+    @property
+    def onlookers(self) -> int:
+        """Subscriptions in DDS that this writer has found."""
+        return self._publisher.readers
 
     def reader_nodes(self) -> list[str]:
         """The node of each subscription that this writer can serve and that is known in the system.
 
-        Full names; empty: of this subscription the node is not known yet.
+        Full names; empty: of this subscription the node is not known yet. With a lane: of each
+        reader on it.
         """
+        if self._lane is not None:
+            return self._lane.reader_nodes
         found = self._node.get_subscriptions_info_by_topic(self._publisher.topic_name)
         return [_node_of(info) for info in found if self._serves(info)]
 
@@ -206,23 +297,25 @@ class ClockWriter:
     """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
 
     :param topic: ``/clock``, or what stands for it
+    :param to_all: whoever reads; else if there is a subscription
     """
 
     # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
     _LAYOUT = struct.Struct("<4siI")
 
-    def __init__(self, node: Node, topic: str = topics.CLOCK) -> None:
+    def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
         self.topic = topic
-        self._publisher = node.create_publisher(message_class(topics.CLOCK_TYPE), topic, data_qos())
+        self._publisher = _Publisher(node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all)
 
     def show(self, time_ns: int) -> None:
         """Publish a time."""
-        self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
+        if self._publisher.is_wanted:
+            self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
 
     @property
     def readers(self) -> int:
         """Subscriptions that this writer has found."""
-        return int(self._publisher.get_subscription_count())
+        return self._publisher.readers
 
 
 class Executor(Protocol):
@@ -239,6 +332,13 @@ class Executor(Protocol):
 
     def shutdown(self, timeout_sec: float | None = None) -> Any:
         """Serve no node any more."""
+
+
+class LaneExecutor(Executor, Lane, Protocol):
+    """A lane that waits, also for what nodes wait for."""
+
+    def wake(self) -> None:
+        """End a wait; any thread and any signal handler may call it."""
 
 
 class Middleware(Protocol):
@@ -259,6 +359,18 @@ class Middleware(Protocol):
 
     def make_executor(self, node: Node) -> Executor:
         """Make an executor that serves a node."""
+
+    def make_lane(
+        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> LaneExecutor:
+        """Join the lane of a run.
+
+        :param node: is served as by an executor
+        :param address: where the switchboard of the run is
+        :param secret: of the run
+        :param interrupted: called while a reader is waited for; what it raises ends that
+        :raises RunError: the switchboard cannot be reached
+        """
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Surrounds the giving up of nodes.
@@ -302,6 +414,24 @@ class Ros:
         """Make an executor that serves a node."""
         return _make_executor(node)
 
+    def make_lane(
+        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> LaneExecutor:
+        """Join the lane of a run.
+
+        :raises RunError: its switchboard cannot be reached
+        """
+        try:
+            line = Line(address, secret)
+        except OSError as error:
+            raise RunError(
+                f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
+                "--transport dds does without"
+            ) from None
+        lane = _RosLane(line, node, interrupted)
+        lane.add_node(node)
+        return lane
+
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Bound the time that the giving up of nodes may take."""
         return _TEARDOWN.limited(code)
@@ -309,6 +439,23 @@ class Ros:
     def end(self) -> None:
         """Give ROS up."""
         rclpy.try_shutdown()
+
+
+class _RosLane(SocketLane):
+    """The lane of a session that has services and onlookers in ROS, too."""
+
+    def __init__(self, line: Line, node: Node, interrupted: Callable[[], None]) -> None:
+        super().__init__(line, node.get_fully_qualified_name(), interrupted)
+        self._ros = RosEvents(self.create_task)
+
+    def add_node(self, node: Node) -> None:
+        """Serve a further node."""
+        self._ros.add_node(node)
+
+    def shutdown(self, timeout_sec: float | None = None) -> None:
+        """Serve no node any more, and close all connections."""
+        self._ros.close()
+        self.close()
 
 
 #: The middleware of a process.
@@ -359,34 +506,125 @@ class Session:
         self.node = self._middleware.make_node(
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
-        self._executor = self._middleware.make_executor(self.node)
+        self._lane: LaneExecutor | None = None
+        #: Where the lane is joined that other sessions of the process join, too.
+        self.lane_address = ""
+        self._executor_made: Executor | None = None
         self._further: list[Node] = []
+        #: Messages that have been handled.
+        self.handled = 0
+        if host is not None and host.lane_address:
+            self.join_lane(host.lane_address)
+
+    @property
+    def _executor(self) -> Executor:
+        """What this session waits with, from its first wait on."""
+        if self._executor_made is None:
+            self._executor_made = self._lane or self._middleware.make_executor(self.node)
+        return self._executor_made
+
+    def join_lane(self, address: str) -> None:
+        """Exchange the messages of the run on its lane; before any writer or reader is made.
+
+        :param address: where the switchboard of the run is
+        :raises RunError: it cannot be reached
+        """
+        assert self._executor_made is None, "the lane is joined before the first wait"
+        self.lane_address = address
+        self._lane = self._middleware.make_lane(
+            self.node, address, self._secret, self._raise_pending
+        )
+
+    @property
+    def transport(self) -> Literal["lane", "dds"]:
+        """What carries the messages of the run: ``lane`` or ``dds``."""
+        return "dds" if self._lane is None else "lane"
 
     def parameter(self, name: str, default: Any) -> Any:
         """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
         value: Parameter = self.node.declare_parameter(name, default)
         return value.value
 
-    def writer(self, topic: str, type_name: str, qos: QoSProfile, **constants: str) -> Writer:
-        """Make a publisher of a type of the catalogue."""
-        sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
-        return Writer(self.node, topic, CATALOGUE.codec(type_name, **constants), qos, sealer)
+    def writer(
+        self, topic: str, type_name: str, qos: QoSProfile, short: ShortForm | None = None
+    ) -> Writer:
+        """Make a writer of a type of the catalogue.
 
-    def reader(
+        :param short: of records that travel without content on a lane
+        """
+        return self.port_writer(topic, CATALOGUE.codec(type_name), qos, short=short)
+
+    def port_writer(
+        self,
+        topic: str,
+        codec: WireCodec,
+        qos: QoSProfile,
+        *,
+        short: ShortForm | None = None,
+        for_onlookers: bool = False,
+    ) -> Writer:
+        """Make a writer of any type.
+
+        :param short: of records that travel without content on a lane
+        :param for_onlookers: no reader of the run reads the topic
+        """
+        sealer = Sealer(self._secret, topic) if self._is_sealed(topic) else None
+        end = None
+        if self._lane is not None and not for_onlookers:
+            latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+            end = self._lane.writer(topics.edge(topic, codec), latched=latched)
+        return Writer(
+            self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
+        )
+
+    def outside_reader(
         self, topic: str, type_name: str, qos: QoSProfile, receive: Callable[[bytes], None]
     ) -> None:
-        """Call ``receive`` with the bytes of each message of a topic.
+        """Call ``receive`` with the bytes of each message of a topic of other programs.
 
         What ``receive`` raises comes out of :meth:`wait`.
         """
+        kind = message_class(type_name)
+        self.node.create_subscription(kind, topic, self._guarded(receive), qos, raw=True)
 
-        def guarded(data: bytes) -> None:
+    def reader(
+        self,
+        topic: str,
+        type_name: str,
+        qos: QoSProfile,
+        receive: Callable[[bytes], None],
+        *,
+        numbered: Receive | None = None,
+        lazy: bool = False,
+        alone: bool = False,
+    ) -> None:
+        """Call ``receive`` with the bytes of each message of a topic of the run.
+
+        What ``receive`` raises comes out of :meth:`wait`.
+
+        :param numbered: is called instead, also with stamp and sequence number, where the
+            transport knows them
+        :param lazy: the messages are only kept: no hurry
+        :param alone: a wait ends after each of these messages, at the latest
+        """
+        if self._lane is None:
+            self.outside_reader(topic, type_name, qos, receive)
+            return
+        latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        take = numbered or (lambda data, stamp, seq: receive(data))
+        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy, alone=alone)
+
+    def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
+        """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
+
+        def guarded(*message: _P.args, **nothing: _P.kwargs) -> None:
+            self.handled += 1
             try:
-                receive(data)
-            except Exception as error:  # noqa: BLE001 - an executor must not see it
+                receive(*message, **nothing)
+            except Exception as error:  # noqa: BLE001 - see above
                 self._failure = self._failure or error
 
-        self.node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
+        return guarded
 
     def record_reader(
         self,
@@ -396,6 +634,7 @@ class Session:
         receive: Callable[[Any], None],
         *,
         sealed: bool = True,
+        short: ShortForm | None = None,
     ) -> None:
         """Call ``receive`` with the record of each message of a topic.
 
@@ -404,9 +643,12 @@ class Session:
         itself by raising ``ForeignMessageError``.
 
         :param sealed: whether the seal of such a message is checked
+        :param short: of records that travel without content on a lane
         """
         decode = CATALOGUE.codec(type_name).decode
-        check = SealCheck(self._secret, topic) if sealed and self._is_sealed(topic) else None
+        # On a lane there are processes of the run only.
+        checked = sealed and self._lane is None and self._is_sealed(topic)
+        check = SealCheck(self._secret, topic) if checked else None
         if not topics.is_coordination(topic):
             self.reader(topic, type_name, qos, lambda data: receive(decode(data)[2]))
             return
@@ -419,14 +661,25 @@ class Session:
                 except ProtocolError as error:
                     fault = str(error)
                 else:
-                    try:
-                        receive(record)
-                    except ForeignMessageError as error:
-                        fault = str(error)
+                    take_record(record)
             if fault is not None:
                 self._refuse(topic, fault)
 
-        self.reader(topic, type_name, qos, take)
+        def take_record(record: Any) -> None:
+            try:
+                receive(record)
+            except ForeignMessageError as error:
+                self._refuse(topic, str(error))
+
+        def take_numbered(data: bytes, stamp: int, seq: int) -> None:
+            if data or short is None:
+                take(data)
+            else:
+                take_record(short.unpack(stamp, seq))
+
+        # States are followed one by one. Of progress only the newest counts.
+        alone = not topics.is_progress(topic)
+        self.reader(topic, type_name, qos, take, numbered=take_numbered, alone=alone)
 
     def _is_sealed(self, topic: str) -> bool:
         return bool(self._secret) and topics.is_coordination(topic)
@@ -461,27 +714,74 @@ class Session:
         return node
 
     def writers(self, topic: str) -> int:
-        """Publishers of a topic that are known to be there."""
+        """Writers of a topic of the run that are known to be there."""
+        if self._lane is not None:
+            return self._lane.writers(topic)
         return int(self.node.count_publishers(topic))
 
     def publishing_nodes(self, topic: str) -> set[str]:
         """Full names of the nodes that are known to publish a topic; empty: not known yet."""
+        if self._lane is not None:
+            return self._lane.writer_nodes(topic)
         return {_node_of(info) for info in self.node.get_publishers_info_by_topic(topic)}
 
-    def wait(self, seconds: float) -> None:
-        """Handle what arrives, for at most ``seconds``; returns after each event.
+    @property
+    def departures(self) -> int:
+        """Ends of others that the lane has told; none without a lane."""
+        return 0 if self._lane is None else self._lane.departures
+
+    def urge(self) -> None:
+        """What was sent leaves at the next wait, also for readers that are in no hurry."""
+        if self._lane is not None:
+            self._lane.urge()
+
+    def sent(self, now_ns: int) -> None:
+        """An activation has sent what it sends: others need not wait for it.
+
+        :param now_ns: the time on :attr:`timer`
+        """
+        if self._lane is not None:
+            self._lane.sent(now_ns)
+
+    def flush(self) -> None:
+        """What was sent leaves now, but for readers that are in no hurry."""
+        if self._lane is not None:
+            self._lane.flush()
+
+    def wait(self, seconds: float, first: str = "") -> None:
+        """Handle what is there, or arrives first, for at most ``seconds``.
+
+        :param first: a topic of whose writer something is needed before there is anything to do
 
         :raises Cancelled: the process was asked to end
         """
         self._raise_pending()
+        if first and self._lane is not None:
+            self._lane.prefer(first)
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:
             raise Cancelled("shutdown") from None
         self._raise_pending()
 
+    def deliver(self, writer: Writer, readers: int) -> None:
+        """Wait until the readers of a latched topic have what was sent, or seem to have gone.
+
+        Also of a process that has not waited so far: on a lane its readers find it only now.
+
+        :param readers: so many there are on a lane
+        """
+        if self._lane is not None:
+            deadline = self.timer() + _FLUSH.nanoseconds
+            while writer.readers < readers and self.timer() < deadline:
+                self.wait(_POLL_S)
+        writer.flush()
+
     def wake(self) -> None:
         """End a :meth:`wait` that is going on; any thread may call it."""
+        if self._lane is not None:
+            self._lane.wake()
+            return
         # An executor has no wake() of its own everywhere; a task that does nothing is one.
         self._executor.create_task(_nothing)
 
@@ -491,6 +791,8 @@ class Session:
         :param number: the signal that asked for it
         """
         self.stop_signal = number
+        if self._lane is not None:
+            self._lane.wake()
 
     def _raise_pending(self) -> None:
         if self._failure is not None:
@@ -512,7 +814,9 @@ class Session:
         whatever the middleware does.
         """
         with self._middleware.giving_up(self._exit_code):
-            self._executor.shutdown(timeout_sec=0.5)
+            waiting = self._executor_made or self._lane
+            if waiting is not None:
+                waiting.shutdown(timeout_sec=0.5)
             for node in (*self._further, self.node):
                 node.destroy_node()
             if not self._is_hosted:

@@ -12,6 +12,7 @@ from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import ClockWriter, Session, data_qos
+from ros2_cosim.ros.short_forms import short_horizon
 
 
 def check_run(horizon: Horizon, run_id: str) -> None:
@@ -58,7 +59,9 @@ class TimeTopics:
         self._end = NEVER
         self._shown = NEVER
         self._clock = ClockWriter(session.node)
-        self._writer = session.writer(topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True))
+        self._writer = session.writer(
+            topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True), short_horizon(run_id)
+        )
 
     def publish_clock(self) -> None:
         """Publish the time up to which everything is complete, if it has changed."""

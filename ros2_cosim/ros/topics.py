@@ -31,6 +31,11 @@ def is_coordination(topic: str) -> bool:
     return topic in shared or topic.startswith(completion(""))
 
 
+def is_progress(topic: str) -> bool:
+    """Whether a topic tells how far a participant is."""
+    return topic == HEARTBEAT or topic.startswith(completion(""))
+
+
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
     return f"/cosim/completion/{participant}"

@@ -26,6 +26,7 @@ from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
+from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
 from ros2_cosim.scenario.leave_out import leave_out
@@ -39,6 +40,7 @@ from ros2_cosim.scenario.plan import (
     make_plan,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.sockets.switchboard import LANE, Switchboard
 
 SHAPES = ("ros", "composed", "inproc")
 SIMULATORS = ("headless", "carla")
@@ -52,8 +54,8 @@ class RunRequest:
     that is there already. ``simulator``, ``host``, ``port``, ``seed`` and ``controllers`` change
     it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
-    is repeated. ``by_hand`` names processes that the user starts. ``out`` is the output directory,
-    None: ``out/NAME`` of the scenario.
+    is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
+    the user starts. ``out`` is the output directory, None: ``out/NAME`` of the scenario.
     """
 
     scenario: Path | Scenario
@@ -69,6 +71,7 @@ class RunRequest:
     seed: int | None = None
     controllers: str | None = None
     without: tuple[str, ...] = ()
+    transport: str = "auto"
     by_hand: tuple[str, ...] = ()
     record: bool = True
     visualise: bool = False
@@ -145,6 +148,10 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         raise ConfigurationError(
             f"simulator: found '{request.simulator}'; allowed are {' and '.join(SIMULATORS)}"
         )
+    if request.transport not in TRANSPORTS:
+        raise ConfigurationError(
+            f"transport: found '{request.transport}'; allowed are {' and '.join(TRANSPORTS)}"
+        )
     if request.repeat < 1:
         raise ConfigurationError(f"repeat: found {request.repeat}; allowed is 1 or more")
     if request.hard and request.rate is None:
@@ -162,6 +169,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         rviz=request.rviz,
         paused=request.paused,
         repeat=request.repeat,
+        transport=request.transport,
         by_hand=request.by_hand,
     )
     check_scenario(scenario, request.shape)
@@ -238,6 +246,11 @@ def bring_up(
                 CHANNEL: channel.address,
                 RUN_SECRET: secret,
             }
+            environment.pop(LANE, None)
+            if has_lane(options, environment):
+                switchboard = stack.enter_context(Switchboard(secret))
+                directory.announce(lane=switchboard.address)
+                environment[LANE] = switchboard.address
             # In the home directory it would stay for ever, if it can be written at all.
             environment.setdefault("ROS_LOG_DIR", str(options.output / LOG_DIRECTORY))
         if clear:

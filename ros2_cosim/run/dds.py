@@ -107,10 +107,17 @@ def loopback_environment(environment: Mapping[str, str], directory: Path) -> dic
     return result
 
 
+def keeps_dds(environment: Mapping[str, str]) -> bool:
+    """Whether the DDS settings of the user hold: then nodes on other hosts may take part."""
+    return bool(environment.get("COSIM_KEEP_DDS")) or any(
+        name in environment for name in USER_CHOICES
+    )
+
+
 def dds_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
     """The environment of :func:`loopback_environment`; the profile is not written."""
     result = dict(environment)
-    if environment.get("COSIM_KEEP_DDS") or any(name in environment for name in USER_CHOICES):
+    if keeps_dds(environment):
         return result
     if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         result["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"

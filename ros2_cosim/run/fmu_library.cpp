@@ -15,9 +15,9 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -182,8 +182,17 @@ std::string path_of(const char *location) {
 // The command that starts the process: one word a line, as written by the export.
 std::vector<std::string> command_of(const std::string &resources) {
   std::vector<std::string> words;
-  std::ifstream file(resources + "/command.txt");
-  for (std::string line; std::getline(file, line);) words.push_back(line);
+  if (FILE *file = std::fopen((resources + "/command.txt").c_str(), "re")) {
+    words.emplace_back();
+    for (int c; (c = std::getc(file)) != EOF;) {
+      if (c == '\n') {
+        words.emplace_back();
+      } else {
+        words.back() += static_cast<char>(c);
+      }
+    }
+    std::fclose(file);
+  }
   const char *interpreter = std::getenv("COSIM_PYTHON");
   if (!words.empty() && interpreter != nullptr && *interpreter != '\0') words[0] = interpreter;
   return words;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -195,14 +196,19 @@ class InprocRun:
 
     def _run(self) -> None:
         """Run until the end, or until the run stands."""
-        # In slices, so that a long run neither fills the memory nor hides its progress.
-        while not self.finished and self._loop.advance():
-            if self._bag is not None:
-                for message in self._messages:
-                    self._bag.write(*message)
-                self._messages.clear()
-                self._bag.advance(self._loop.reached)
-            self._progress(self._loop.reached)
+        # What is there stays until the end: the garbage collector need not look at it again.
+        gc.freeze()
+        try:
+            # In slices, so that a long run neither fills the memory nor hides its progress.
+            while not self.finished and self._loop.advance():
+                if self._bag is not None:
+                    for message in self._messages:
+                        self._bag.write(*message)
+                    self._messages.clear()
+                    self._bag.advance(self._loop.reached)
+                self._progress(self._loop.reached)
+        finally:
+            gc.unfreeze()
         if self.finished:
             self.control.over("the run is over")
 

@@ -109,6 +109,13 @@ OPTIONS = {
             "",
             "You start the process of this participant yourself (several are allowed).",
         ),
+        RunOption(
+            "transport",
+            "--transport",
+            _text,
+            "auto",
+            "What carries messages between processes: auto (local sockets where possible) or dds.",
+        ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(
             "visualise",

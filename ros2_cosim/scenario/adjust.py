@@ -28,17 +28,19 @@ def adjusted(
         ``path/to/script.py`` or ``package/executable``
     :raises ConfigurationError: a value is not allowed
     """
-    data: dict[str, Any] = scenario.model_dump(by_alias=True)
+    # Without defaults: a large system has far more of them than of anything else.
+    data: dict[str, Any] = scenario.model_dump(by_alias=True, exclude_unset=True)
+    settings = data.setdefault("simulator", {})
     if seed is not None:
         data["seed"] = seed
     if simulator is not None:
-        data["simulator"]["kind"] = simulator
-        if simulator == "carla" and port is None and data["simulator"]["port"] == 0:
-            data["simulator"]["port"] = 2000
+        settings["kind"] = simulator
+        if simulator == "carla" and port is None and scenario.simulator.port == 0:
+            settings["port"] = 2000
     if host is not None:
-        data["simulator"]["host"] = host
+        settings["host"] = host
     if port is not None:
-        data["simulator"]["port"] = port
+        settings["port"] = port
     if controllers:
         changed = 0
         for name, participant in data["participants"].items():
@@ -63,5 +65,6 @@ def _change_controller(participant: dict[str, Any], key: str, controllers: str) 
     path, separator, law = controllers.rpartition(":")
     if separator and path.endswith(".py"):
         controllers = f"{Path(path).resolve()}:{law}"
-    participant["parameters"][key] = controllers
-    participant["parameters"].pop(f"{key}_parameters", None)
+    parameters = participant.setdefault("parameters", {})
+    parameters[key] = controllers
+    parameters.pop(f"{key}_parameters", None)

@@ -18,6 +18,14 @@ def hosted(scenario: Scenario) -> dict[str, list[str]]:
     return found
 
 
+def processes_of(scenario: Scenario) -> dict[str, list[str]]:
+    """Process -> its participants, of all processes of participants in shape ``ros``."""
+    found: dict[str, list[str]] = {}
+    for name, settings in scenario.participants.items():
+        found.setdefault(settings.process or name, []).append(name)
+    return found
+
+
 def check_hosting(declaration: Declaration) -> None:
     """See whether a participant can run in the process that is named for it.
 

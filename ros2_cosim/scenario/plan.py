@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from math import degrees
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import as_declared
+from ros2_cosim.scenario.system import declared_outputs as outputs_of_model
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 #: File names below the output directory of a run.
@@ -92,6 +94,8 @@ class RunOptions:
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
     repeat: int = 1
+    #: What carries messages between processes: a lane where it reaches all, or DDS.
+    transport: str = "auto"
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
 
@@ -399,8 +403,9 @@ def declared_outputs(scenario: Scenario) -> Scenario:
     """The scenario with what its models declare of their outputs."""
     data = scenario.model_dump(by_alias=True)
     for name, participant in scenario.participants.items():
+        declared = cache(partial(outputs_of_model, scenario, name))
         for port, output in participant.outputs.items():
-            found = as_declared(scenario, name, port, output)
+            found = as_declared(scenario, name, port, output, declared)
             data["participants"][name]["outputs"][port] = found.model_dump(by_alias=True)
     return Scenario.model_validate(data)
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
@@ -18,7 +19,7 @@ from ros2_cosim.kernel.graph import (
     OutputPort,
     ParticipantSpec,
 )
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.model import Model, Port
 from ros2_cosim.kernel.random_streams import LatencyDistribution, RandomStream
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
@@ -147,6 +148,8 @@ def topic_of(scenario: Scenario, connection_source: str, port: str) -> OutputSet
 
 
 def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> ParticipantSpec:
+    # One look at the model for all outputs, and none where the scenario says everything.
+    declared = cache(lambda: declared_outputs(scenario, name))
     return ParticipantSpec(
         name=name,
         period_ns=settings.period,
@@ -169,7 +172,7 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
             for port, i in settings.inputs.items()
         ),
         outputs=tuple(
-            _output(scenario, name, port, output)
+            _output(scenario, name, port, output, declared)
             for port, output in scenario.outputs_of(name).items()
         ),
         enter_ns=settings.enter or 0,
@@ -179,11 +182,17 @@ def _spec(scenario: Scenario, name: str, settings: ParticipantSettings) -> Parti
     )
 
 
-def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) -> OutputPort:
+def _output(
+    scenario: Scenario,
+    name: str,
+    port: str,
+    settings: OutputSettings,
+    declared: Callable[[], Mapping[str, Port]],
+) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
     if settings.whole is None or settings.header_stamped is None:
-        settings = as_declared(scenario, name, port, settings)
+        settings = as_declared(scenario, name, port, settings, declared)
     draw: Callable[[], int] | None = None
     if not distribution.is_constant:
         stream = RandomStream(scenario.seed, name, f"latency/{port}")
@@ -217,17 +226,30 @@ def _output(scenario: Scenario, name: str, port: str, settings: OutputSettings) 
     return OutputPort(port, Latency(distribution.minimum_ns, draw), settings.schedule, codec)
 
 
+def declared_outputs(scenario: Scenario, name: str) -> dict[str, Port]:
+    """The output ports that the model of a participant declares, by name.
+
+    :raises ConfigurationError: the model is not there, or its parameters are wrong
+    """
+    return {port.name: port for port in declare(scenario, name).ports.outputs}
+
+
 def as_declared(
-    scenario: Scenario, name: str, port: str, settings: OutputSettings
+    scenario: Scenario,
+    name: str,
+    port: str,
+    settings: OutputSettings,
+    declared: Callable[[], Mapping[str, Port]],
 ) -> OutputSettings:
     """An output with what its model declares of it and the scenario does not say.
 
     The port of an unsynchronised input passes on whole messages, whatever the model.
+
+    :param declared: gives :func:`declared_outputs` of the participant
     """
     if port not in scenario.participants[name].outputs:
         return settings.model_copy(update={"whole": True, "header_stamped": False})
-    outputs = {found.name: found for found in declare(scenario, name).ports.outputs}
-    found = outputs.get(port)
+    found = declared().get(port)
     return settings.model_copy(
         update={
             "whole": found is not None and found.whole,

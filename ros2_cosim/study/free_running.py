@@ -58,8 +58,8 @@ class ArrivalChannel(LatchedChannel):
 
     __slots__ = ("_counts", "_early", "newest")
 
-    def __init__(self, index: int, delayed: bool, counts: FreeRunningCounts) -> None:
-        super().__init__(index, delayed)
+    def __init__(self, delayed: bool, counts: FreeRunningCounts) -> None:
+        super().__init__(delayed)
         self.newest: Sample | None = None
         self._counts = counts
         self._early = -1
@@ -94,8 +94,8 @@ class _FreeRuntime(ParticipantRuntime):
         super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
         for port, channels in self._latched:
-            mine = [ArrivalChannel(c.index, c.delayed, counts) for c in channels]
-            self.arrivals.update((channel.index, channel) for channel in mine)
+            mine = [(index, ArrivalChannel(c.delayed, counts)) for index, c in channels]
+            self.arrivals.update(mine)
             channels[:] = mine
             assert port not in self.spec.trigger_ports
 

@@ -83,7 +83,7 @@ class FreeRunningNode:
         self._finished = 0
         self._heard = 0
         self._wait_ns = 0
-        self._outputs = OutputTopics(session.node, wiring, name, timer)
+        self._outputs = OutputTopics(session, wiring, name, timer)
         self._expected: list[int] = []
         for port in graph.participants[name].outputs:
             readers = {c.target for c in graph.outgoing(name) if c.source_port == port.name}

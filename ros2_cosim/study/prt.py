@@ -168,7 +168,7 @@ def run_free(
     def plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         return make_free_plan(scenario, options.output, factor, watched)
 
-    request = RunRequest(scenario, out=output, rate=factor, record=False)
+    request = RunRequest(scenario, out=output, rate=factor, record=False, transport="dds")
     with bring_up(request, domains=domains, planner=plan) as prepared:
         result = prepared.output / RESULT_FILE
         result.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import carla
 import pytest
 from support.headless_process import HIGHWAY, start_server
 
@@ -64,7 +65,6 @@ def test_wrong_arguments_are_one_clear_line(arguments: tuple[str, ...], expected
     [
         (("--port", "70000", "--map", str(HIGHWAY)), "Invalid value for '--port'"),
         (("--port", "x", "--map", str(HIGHWAY)), "Invalid value for '--port'"),
-        (("--port", "0"), "Missing option '--map'"),
         (("--prot", "0", "--map", str(HIGHWAY)), "No such option: --prot"),
     ],
 )
@@ -119,3 +119,22 @@ def _alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_without_arguments_the_town_is_served() -> None:
+    process = subprocess.Popen(
+        [*_MODULE, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline().rsplit(":", 1)[1])
+    try:
+        client = carla.Client("127.0.0.1", port)
+        client.set_timeout(60.0)
+        assert client.get_world().get_map().name == "Carla/Maps/town"
+        assert len(client.get_world().get_map().get_spawn_points()) >= 100
+        names = [name.rsplit("/", 1)[1] for name in client.get_available_maps()]
+        assert names == ["circuit", "highway", "town"]
+    finally:
+        process.terminate()
+        _, messages = process.communicate(timeout=60)
+    assert (process.returncode, messages) == (0, "")

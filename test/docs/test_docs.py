@@ -43,7 +43,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 PATH = re.compile(r"`([a-z_]+(?:/[\w.]+)+\.[a-z]+)(?::\w+)?`")
 
-COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+APP = typer.main.get_command(cli.app)
+COMMANDS = APP.commands  # type: ignore[attr-defined]
 
 
 def text_of(name: str) -> str:
@@ -159,7 +160,8 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         known = sub_options(*words[:2]) if grouped and words[1:] else cli_options(words[0])
         for option in (word for word in words if word.startswith("--")):
             assert option in known, f"{page.name}: cosim {words[0]} has no option {option}"
-    known = set().union(*map(cli_options, COMMANDS))
+    known = {option for parameter in APP.params for option in parameter.opts}
+    known = known.union(*map(cli_options, COMMANDS))
     for group in GROUPS:
         known = known.union(*(sub_options(group, name) for name in COMMANDS[group].commands))
     foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}

@@ -20,7 +20,7 @@ from ros2_cosim.documents.plain_data import json_value, parse_value, read_mappin
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.record.bag_reader import read_bag
-from ros2_cosim.record.report_data import _load_activations
+from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.summary import read_summary
 
 MERGES = "a0: &a0 {x: 1}\n" + "\n".join(
@@ -137,7 +137,7 @@ def test_odd_json_is_refused_where_programs_wrote_it(tmp_path: Path, text: str) 
     with pytest.raises(ConfigurationError, match="is no arrival record"):
         read_arrivals(tmp_path / "arrivals.json")
     with pytest.raises(ConfigurationError, match="not a table of activation times"):
-        _load_activations(tmp_path / "activations.json")
+        load_activations(tmp_path / "activations.json")
 
 
 def archive(path: Path, *entries: tuple[str, bytes], mode: int = 0) -> Path:

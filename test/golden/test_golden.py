@@ -8,6 +8,9 @@ Refactoring and work on speed change none.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -74,6 +77,26 @@ def test_trace_in_shape_inproc(name: str, tmp_path: Path, fmus: Path) -> None:
     done = CliRunner().invoke(app, ["run", *arguments], catch_exceptions=False)
     assert done.exit_code in (0, EXIT_VERDICT), done.output
     assert_unchanged(name, tmp_path)
+
+
+#: One for each kind of scenario whose models are compiled.
+PURE = ("platoon_seed_1", "platoon_traffic", "car_following_seed_1")
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_python_has_the_same_trace(name: str, tmp_path: Path, fmus: Path) -> None:
+    """The other tests run the compiled modules, where ``make setup`` could compile them."""
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "run"]
+    done = subprocess.run(
+        [*command, *arguments_of(name, "inproc", tmp_path, fmus)],
+        env={**os.environ, "COSIM_PURE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, EXIT_VERDICT), done.stderr
+    assert_unchanged(name, tmp_path)
+    assert json.loads((tmp_path / "summary.json").read_text())["compiled"] is False
 
 
 class Runs:

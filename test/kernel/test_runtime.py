@@ -198,7 +198,7 @@ def test_before_the_first_sample_the_latest_is_none() -> None:
 
 
 def test_a_plain_port_sees_its_own_time_and_a_delayed_port_does_not() -> None:
-    plain, delayed = LatchedChannel(0, False), LatchedChannel(1, True)
+    plain, delayed = LatchedChannel(False), LatchedChannel(True)
     samples = [Sample(10 * k, k, k) for k in range(3)]
     for sample in samples:
         plain.push(sample)

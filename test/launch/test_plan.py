@@ -28,6 +28,7 @@ from ros2_cosim.run.launch_request import (
 from ros2_cosim.run.processes import command_of
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.sockets.switchboard import LANE
 
 LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "platoon.launch.py"
 
@@ -110,6 +111,7 @@ def test_dds_settings_are_those_of_cosim_run(values, monkeypatch):
     profile = str((request.output / PROFILE_FILE).resolve())
     assert request.environment.pop(CHANNEL)
     assert len(request.environment.pop(RUN_SECRET)) == 32
+    assert request.environment.pop(LANE)
     assert request.environment == {
         "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",

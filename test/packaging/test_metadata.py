@@ -144,12 +144,25 @@ def test_python_requirements_are_declared_on_both_sides(pyproject, package_xml):
 
 
 def test_lock_has_hashes_and_no_addresses():
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    assert "://" not in text
-    assert "-index-url" not in text and "--find-links" not in text
-    for entry in re.split(r"\n(?=[^\s#])", text):
-        if "==" in entry:
-            assert "--hash=sha256:" in entry, f"no hash: {entry.splitlines()[0]}"
+    for path in ROOT.glob("requirements*.lock"):
+        text = path.read_text(encoding="utf-8")
+        assert "://" not in text
+        assert "-index-url" not in text and "--find-links" not in text
+        for entry in re.split(r"\n(?=[^\s#])", text):
+            if "==" in entry:
+                assert "--hash=sha256:" in entry, f"no hash: {entry.splitlines()[0]}"
+
+
+def test_each_extra_has_a_lock_that_names_its_packages(pyproject):
+    extras = pyproject["project"]["optional-dependencies"]
+    assert {f"requirements-{name}.lock" for name in extras} == {
+        path.name for path in ROOT.glob("requirements-*.lock")
+    }
+    for name, requirements in extras.items():
+        text = (ROOT / f"requirements-{name}.lock").read_text(encoding="utf-8")
+        for requirement in requirements:
+            package = re.split(r"[\[=<>~!; ]", requirement)[0]
+            assert f"\n{package}==" in text, f"{package} is in no lock: run make lock"
 
 
 def test_every_node_has_a_main_function():

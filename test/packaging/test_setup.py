@@ -149,6 +149,63 @@ def test_unknown_option_ends_with_the_usage():
     assert done.stderr.startswith("usage:")
 
 
+def test_extras_are_named_one_by_one_or_all(monkeypatch, tmp_path):
+    set_up = load("set_up", monkeypatch)
+    assert "fuzz" in set_up.EXTRA_LOCKS
+    monkeypatch.setattr(set_up, "EXTRA_LOCKS", {"a": tmp_path, "b": tmp_path})
+    assert set_up.chosen_extras("") == set()
+    assert set_up.chosen_extras("b") == {"b"}
+    assert set_up.chosen_extras("a, b") == set_up.chosen_extras("all") == {"a", "b"}
+    with pytest.raises(set_up.SetUpError, match="EXTRAS: found c; allowed are all, a, b"):
+        set_up.chosen_extras("a c")
+
+
+def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
+    """What the set-up does about extras, in an environment that is otherwise as it should be."""
+    set_up = load("set_up", monkeypatch)
+    lock = tmp_path / "requirements-a.lock"
+    lock.write_text("a==1\n")
+    done: list[str] = []
+    monkeypatch.setattr(set_up, "ROOT", tmp_path)
+    monkeypatch.setattr(set_up, "STAMP", tmp_path / "stamp.json")
+    monkeypatch.setattr(set_up, "VENV", tmp_path / "venv")
+    monkeypatch.setattr(set_up, "EXTRA_LOCKS", {"a": lock})
+    monkeypatch.setattr(set_up, "unsuitable_platform", lambda root: None)
+    monkeypatch.setattr(set_up, "environment_fingerprint", lambda: "environment")
+    monkeypatch.setattr(set_up, "package_fingerprint", lambda: "package")
+    monkeypatch.setattr(set_up, "find_damage", lambda root, files: None)
+    monkeypatch.setattr(set_up, "list_files", lambda root: {})
+    monkeypatch.setattr(set_up, "find_fault", lambda: None)
+    monkeypatch.setattr(set_up, "link_data", lambda: None)
+    monkeypatch.setattr(set_up, "make_byte_code", lambda: None)
+    monkeypatch.setattr(set_up, "compile_modules", lambda: None)
+    monkeypatch.setattr(set_up, "make_environment", lambda: done.append("environment"))
+    monkeypatch.setattr(set_up, "install_package", lambda: done.append("package"))
+    monkeypatch.setattr(set_up, "install_extra", lambda name: done.append(name))
+
+    def what_is_done(extras: str) -> list[str]:
+        done.clear()
+        set_up.set_up(extras)
+        return list(done)
+
+    assert what_is_done("") == ["environment", "package"]
+    assert what_is_done("") == []
+    assert what_is_done("all") == ["a"]
+    assert what_is_done("all") == what_is_done("") == []
+    lock.write_text("a==2\n")
+    assert what_is_done("") == ["environment", "a", "package"]
+    assert what_is_done("") == []
+
+
+def test_the_lock_of_an_extra_has_what_the_other_lacks(monkeypatch):
+    lock = load("lock", monkeypatch)
+    text = "# made by\na==1 \\\n    --hash=sha256:1\nb==2 ; x \\\n    --hash=sha256:2\n"
+    assert lock.without(text, "# other\na==1 \\\n    --hash=sha256:1\n") == (
+        "# made by\nb==2 ; x \\\n    --hash=sha256:2\n"
+    )
+    assert lock.without(text, "c==1\n") == text
+
+
 def test_entry_points_text(monkeypatch):
     entry_points = load("entry_points", monkeypatch)
     project = {

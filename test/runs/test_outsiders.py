@@ -42,7 +42,7 @@ with Session("stranger", []) as session:
     ]
     # Readers without history must have been found before: none has come for a while then.
     found, since = [], time.monotonic()
-    while not all(found) or time.monotonic() - since < 3.0:
+    while (not all(found) and {heard}) or time.monotonic() - since < 3.0:
         session.wait(0.05)
         counts = [each.readers for each, _ in told]
         if counts != found:
@@ -93,14 +93,15 @@ lies = [
 
 
 def run_with_stranger(
-    directory: Path, environment: dict[str, str], lies: str, secret: str = ""
+    directory: Path, environment: dict[str, str], lies: str, transport: str, secret: str = ""
 ) -> Result:
     """Run the chain, paused while a program in its ROS domain tells lies."""
     file, out = directory / "chain.yaml", directory / "out"
     file.write_text(yaml.safe_dump(chain("2s"), sort_keys=False))
     if secret:
         environment = {**environment, "COSIM_RUN_SECRET": secret}
-    with Running(environment, file, "--paused", "--out", out) as running:
+    arguments = ("--paused", "--out", out, "--transport", transport)
+    with Running(environment, file, *arguments) as running:
         deadline = time.monotonic() + HANG_S
         while not (out / "fastdds.xml").exists():
             assert time.monotonic() < deadline and not running.has_ended
@@ -108,7 +109,7 @@ def run_with_stranger(
         joining = {**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
         joining["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(out / "fastdds.xml")
         with subprocess.Popen(
-            [sys.executable, "-c", STRANGER.format(lies=lies)],
+            [sys.executable, "-c", STRANGER.format(lies=lies, heard=transport == "dds")],
             env=joining,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -148,7 +149,7 @@ def test_messages_of_a_stranger_are_refused_by_name_and_change_nothing(
     tmp_path: Path, reference: str
 ) -> None:
     with user_environment(tmp_path / "log") as environment:
-        result = run_with_stranger(tmp_path, environment, LIES)
+        result = run_with_stranger(tmp_path, environment, LIES, "dds")
         assert left_processes(environment) == []
     assert result.code == 0, result
     assert "Traceback" not in result.stderr
@@ -159,9 +160,20 @@ def test_messages_of_a_stranger_are_refused_by_name_and_change_nothing(
         assert names_the_stranger(line)
 
 
+def test_messages_of_a_stranger_do_not_reach_a_run_on_its_lane(
+    tmp_path: Path, reference: str
+) -> None:
+    with user_environment(tmp_path / "log") as environment:
+        result = run_with_stranger(tmp_path, environment, LIES, "auto")
+        assert left_processes(environment) == []
+    assert (result.code, result.stderr) == (0, "")
+    assert read_summary(tmp_path / "out").trace_sha256 == reference
+
+
 def test_nonsense_with_the_seal_of_the_run_is_refused_too(tmp_path: Path, reference: str) -> None:
     with user_environment(tmp_path / "log") as environment:
-        result = run_with_stranger(tmp_path, environment, NONSENSE, secret="known to all")
+        secret = "known to all"
+        result = run_with_stranger(tmp_path, environment, NONSENSE, "dds", secret)
         assert left_processes(environment) == []
     assert result.code == 0, result
     assert "Traceback" not in result.stderr

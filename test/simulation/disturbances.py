@@ -37,9 +37,12 @@ class Disturbances:
     :param seed: decides about everything
     :param system: what is run
     :param kind: one of ``KINDS``; None: drawn
+    :param on_lane: whether messages of the run take its lane, which nothing cuts; None: drawn
     """
 
-    def __init__(self, seed: int, system: System, kind: str | None = None) -> None:
+    def __init__(
+        self, seed: int, system: System, kind: str | None = None, on_lane: bool | None = None
+    ) -> None:
         self.seed = seed
         self._dice = dice = random.Random(f"disturbances {seed}")
         drawn = dice.choice(KINDS)
@@ -62,6 +65,9 @@ class Disturbances:
         self.victims: list[str] = []
         #: Whether a request may have ended the run, and whether at once.
         self.may_stop = self.may_abort = False
+        drawn_lane = random.Random(f"lane {seed}").random() < 0.5
+        #: Whether messages of the run take its lane.
+        self.on_lane = drawn_lane if on_lane is None else on_lane
         self._orders: dict[str, bool] = {}
         more = random.Random(f"more disturbances {seed}")
         names = list(system.scenario.participants)

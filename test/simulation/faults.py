@@ -55,7 +55,8 @@ class Fault(NamedTuple):
         """What the seed says with the fault."""
         with pytest.MonkeyPatch.context() as patch:
             self.plant(patch)
-            return run_seed(self.seed, self.kind)
+            # In DDS, where more can go wrong.
+            return run_seed(self.seed, self.kind, on_lane=False)
 
     def search(self, most: int) -> tuple[int, Verdict | None]:
         """Try the seeds of the systems that it concerns, counted from 0.
@@ -135,9 +136,9 @@ def _completion_before_data(patch: pytest.MonkeyPatch) -> None:
         report(self, bound)
         release()
 
-    def wait_after(self: Session, seconds: float) -> None:
+    def wait_after(self: Session, seconds: float, first: str = "") -> None:
         release()
-        wait(self, seconds)
+        wait(self, seconds, first)
 
     patch.setattr(OutputTopics, "publish", hold)
     patch.setattr(ParticipantNode, "_report_progress", report_first)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from support.behaviours import Plain
@@ -183,9 +184,13 @@ class _Stub:
         """Itself is the writer."""
         return self
 
-    def create_publisher(self, *_: Any) -> Any:
-        """Itself is the publisher of ``/clock``."""
+    def create_publisher(self, *_: Any, event_callbacks: Any) -> Any:
+        """Itself is the publisher of ``/clock``, which has a subscription."""
+        event_callbacks.matched(SimpleNamespace(current_count=1))
         return self
+
+    def urge(self) -> None:
+        """Everything leaves at once."""
 
     def send(self, record: Any) -> None:
         """Keep a record."""

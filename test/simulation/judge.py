@@ -56,10 +56,14 @@ def run_seeds(seeds: Iterable[int], kind: str | None = None) -> Iterator[Verdict
             gc.enable()
 
 
-def run_seed(seed: int, kind: str | None = None) -> Verdict:
-    """Run a seed and judge it."""
+def run_seed(seed: int, kind: str | None = None, on_lane: bool | None = None) -> Verdict:
+    """Run a seed and judge it.
+
+    :param kind: of its disturbances; None: drawn
+    :param on_lane: whether the run uses its lane; None: drawn
+    """
     chosen = system(seed % SYSTEMS)
-    disturbances = Disturbances(seed, chosen, kind)
+    disturbances = Disturbances(seed, chosen, kind, on_lane)
     run = SimulatedRun(chosen, disturbances)
     try:
         outcome = run.run()

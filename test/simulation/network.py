@@ -22,6 +22,7 @@ from simulation.world import Process, Thread, World
 
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.time import FOREVER
+from ros2_cosim.ros.session import data_qos
 
 
 class Onlooker(Protocol):
@@ -35,6 +36,10 @@ class Onlooker(Protocol):
 
     def activated(self, participant: str, time: int) -> None:
         """Take the time of an activation [ns]."""
+
+
+class _Matched(NamedTuple):
+    current_count: int
 
 
 class _Time(NamedTuple):
@@ -59,6 +64,12 @@ class EndpointInfo(NamedTuple):
     qos_profile: QoSProfile
 
 
+#: Topics of the lane are apart from those of DDS.
+_LANE = "lane:"
+#: How long a writer waits for its readers at its end.
+_FLUSH_NS = 2_000_000_000
+
+
 class Publisher:
     """One writer."""
 
@@ -68,6 +79,8 @@ class Publisher:
         self.topic = topic
         self.qos = qos
         self.is_latched = _is_latched(qos)
+        #: A connection on one host is never cut, and its end is seen at once.
+        self.is_on_lane = topic.startswith(_LANE)
         #: What later readers get.
         self.kept: deque[Any] = deque(maxlen=qos.depth)
         self.links: list[Link] = []
@@ -84,7 +97,8 @@ class Publisher:
         if process.is_dead or self.is_gone:
             return
         self.node.network.publishing(process)
-        self.node.network.onlooker.published(process.name, self.topic, data)
+        if not self.is_on_lane:  # the same is published in DDS
+            self.node.network.onlooker.published(process.name, self.topic, data)
         if self.is_latched:
             self.kept.append(data)
         for link in self.links:
@@ -160,7 +174,7 @@ class Link:
     def _writer_finds(self) -> None:
         if self.is_cut:
             return
-        until = self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._writer_finds)
             return
@@ -192,7 +206,7 @@ class Link:
         if self.is_cut or not self.under_way:
             return
         process = self.reader.node.process
-        until = self.network.unreachable_until(self.writer.node.process, process)
+        until = self._unreachable_until()
         if until is not None:
             self.network.world.at(until, self._arrive)
             return
@@ -200,7 +214,12 @@ class Link:
         data = self.under_way.popleft()
         if not self.under_way:
             self.network.acked(self.writer.node.process)
-        self.reader.node.executor.take(self.reader, lambda: self.reader.callback(data))
+        self.reader.node.take(self.reader, lambda: self.reader.callback(data))
+
+    def _unreachable_until(self) -> int | None:
+        if self.writer.is_on_lane:
+            return None
+        return self.network.unreachable_until(self.writer.node.process, self.reader.node.process)
 
     def cut(self) -> None:
         """Both sides forget each other."""
@@ -250,9 +269,24 @@ class SimulatedNode:
     def __init__(self, network: Network, process: Process, name: str) -> None:
         self.network = network
         self.process = process
-        self.executor: SimulatedExecutor
+        self._executor: SimulatedExecutor | None = None
+        #: What arrives before it is served.
+        self._early: list[tuple[object, Callable[[], None]]] = []
         self._name = name
         self._endpoints: list[Publisher | Subscription | Service] = []
+
+    def serve_by(self, executor: SimulatedExecutor) -> None:
+        """Hand over to an executor what arrives, and what has arrived."""
+        self._executor = executor
+        for source, event in self._early:
+            executor.take(source, event)
+
+    def take(self, source: object, event: Callable[[], None]) -> None:
+        """Something has arrived; see :meth:`SimulatedExecutor.take`."""
+        if self._executor is None:
+            self._early.append((source, event))
+        else:
+            self._executor.take(source, event)
 
     def get_name(self) -> str:
         """As rclpy's."""
@@ -278,8 +312,12 @@ class SimulatedNode:
         """As rclpy's."""
         return _Parameter(self.network.parameters.get((self.process.name, name), default))
 
-    def create_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Publisher:
-        """As rclpy's."""
+    def create_publisher(
+        self, kind: Any, topic: str, qos: QoSProfile | int, *, event_callbacks: Any = None
+    ) -> Publisher:
+        """As rclpy's; there is an onlooker of everything."""
+        if event_callbacks is not None:
+            event_callbacks.matched(_Matched(1))
         publisher = Publisher(self, kind, topic, _profile(qos))
         self._endpoints.append(publisher)
         self.network.add_writer(publisher)
@@ -359,7 +397,7 @@ class SimulatedExecutor:
 
     def add_node(self, node: SimulatedNode) -> None:
         """Serve a node."""
-        node.executor = self
+        node.serve_by(self)
 
     def take(self, source: object, event: Callable[[], None]) -> None:
         """Something has arrived.
@@ -384,7 +422,10 @@ class SimulatedExecutor:
             # The process is not alone on its machine: what it does takes a while.
             process.sleep(process.world.draw(process.world.pace.step))
         if inbox:
-            inbox.pop(self._choose())[1]()
+            self._handle()
+
+    def _handle(self) -> None:
+        self._inbox.pop(self._choose())[1]()
 
     def _choose(self) -> int:
         if self._ordered or len(self._inbox) == 1:
@@ -400,6 +441,103 @@ class SimulatedExecutor:
     def shutdown(self, timeout_sec: float | None = None) -> None:
         """Serve no node any more."""
         self._inbox.clear()
+
+
+class _LaneWriter:
+    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane.TopicWriter`."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    @property
+    def readers(self) -> int:
+        return self._publisher.get_subscription_count()
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        found = [link.reader for link in self._publisher.links if link.writer_knows]
+        return [f"/{reader.node.get_name()}" for reader in found]
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+        self._publisher.publish((data, stamp, seq))
+
+    def flush(self) -> bool:
+        return self._publisher.wait_for_all_acked(_Time(_FLUSH_NS))
+
+
+class SimulatedLane(SimulatedExecutor):
+    """The lane of one session; see :class:`~ros2_cosim.ros.lane.Lane`.
+
+    Topics of one connection may overtake each other here, and messages under way end with their
+    writer, which is more than happens there.
+
+    :param node: of the session
+    """
+
+    def __init__(self, node: SimulatedNode, process: Process, *, ordered: bool) -> None:
+        super().__init__(process, ordered=ordered)
+        self._node = node
+        self._goes_on = True
+
+    def writer(self, topic: str, *, latched: bool) -> _LaneWriter:
+        """Write a topic."""
+        qos = data_qos(latched=latched)
+        return _LaneWriter(self._node.create_publisher(bytes, _LANE + topic, qos))
+
+    def reader(
+        self,
+        topic: str,
+        receive: Callable[[bytes, int, int], None],
+        *,
+        latched: bool,
+        lazy: bool,
+        alone: bool,
+    ) -> None:
+        """Read a topic."""
+
+        def take(message: tuple[bytes, int, int]) -> None:
+            self._goes_on = not alone
+            receive(*message)
+
+        qos = data_qos(latched=latched)
+        self._node.create_subscription(bytes, _LANE + topic, take, qos, raw=True)
+
+    def writers(self, topic: str) -> int:
+        """Writers that are known to be there."""
+        return self._node.count_publishers(_LANE + topic)
+
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The nodes of these writers."""
+        found = self._node.network.writers_known(self._process, _LANE + topic)
+        return {f"/{writer.node.get_name()}" for writer in found}
+
+    @property
+    def departures(self) -> int:
+        """Ends of others that have been seen."""
+        return self._node.network.departures
+
+    def prefer(self, topic: str) -> None:
+        """The world decides what comes first."""
+
+    def urge(self) -> None:
+        """Everything leaves at once here, and takes its time."""
+
+    def sent(self, now_ns: int) -> None:
+        """The same."""
+
+    def flush(self) -> None:
+        """The same."""
+
+    def wake(self) -> None:
+        """End a wait."""
+        if self._thread is not None:
+            self._thread.wake()
+
+    def _handle(self) -> None:
+        """All that is there is handled in one go, up to a message that is handled alone."""
+        self._goes_on = True
+        while self._inbox and self._goes_on:
+            self._inbox.pop(self._choose())[1]()
 
 
 class Network:
@@ -436,6 +574,8 @@ class Network:
         self._processes: list[Process] = []
         self._cuts: dict[frozenset[str], int] = {}
         self._waiting_for_ack: set[Process] = set()
+        #: Ends of writers on the lane that have been seen.
+        self.departures = 0
 
     # --- processes --------------------------------------------------------------------------
 
@@ -495,7 +635,7 @@ class Network:
         for reading, writing in ((one, other), (other, one)):
             for writers in self._writers.values():
                 for writer in writers:
-                    if writer.node.process is writing:
+                    if writer.node.process is writing and not writer.is_on_lane:
                         self._discover(reading, writer)
                         for link in [k for k in writer.links if k.reader.node.process is reading]:
                             link.cut()
@@ -545,7 +685,7 @@ class Network:
             if writer.is_gone or process.has_ended or known is None or known.found != due:
                 return
             until = self.unreachable_until(process, writer.node.process)
-            if until is not None:
+            if until is not None and not writer.is_on_lane:
                 self._known[process.name][writer.topic][writer] = _Known(until, FOREVER)
                 self.await_discovery(process, writer)
                 return
@@ -598,6 +738,8 @@ class Network:
                     del self.services[endpoint.name]
                 continue
             endpoint.is_gone = True
+            if endpoint.topic.startswith(_LANE):
+                delay = 0
             if isinstance(endpoint, Publisher):
                 self._writers[endpoint.topic].remove(endpoint)
                 self._known[endpoint.node.process.name][endpoint.topic].pop(endpoint, None)
@@ -621,6 +763,11 @@ class Network:
         self._known[process.name][writer.topic][writer] = known._replace(missed=missed)
         for link in [k for k in writer.links if k.reader.node.process is process]:
             self.world.at(missed, partial(self._part, link))
+        if writer.is_on_lane:
+            self.world.at(missed, self._depart)
+
+    def _depart(self) -> None:
+        self.departures += 1
 
     @staticmethod
     def _part(link: Link) -> None:
@@ -658,7 +805,7 @@ class Network:
 
         def arrive() -> None:
             if self.services.get(name) is service and not process.has_ended:
-                service.node.executor.take(service, lambda: service.take(request, back))
+                service.node.take(service, lambda: service.take(request, back))
 
         self.world.after(self.world.draw(self.world.pace.message), arrive)
         return True
@@ -693,6 +840,14 @@ class SimulatedMiddleware:
         executor = SimulatedExecutor(self._process, ordered=self._ordered)
         executor.add_node(node)
         return executor
+
+    def make_lane(
+        self, node: Any, address: str, secret: str, interrupted: Callable[[], None]
+    ) -> Any:
+        """Join the lane of the run."""
+        lane = SimulatedLane(node, self._process, ordered=self._ordered)
+        lane.add_node(node)
+        return lane
 
     def giving_up(self, code: int | None) -> AbstractContextManager[None]:
         """Nothing to be done."""

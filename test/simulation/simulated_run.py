@@ -379,6 +379,8 @@ class SimulatedRun:
             for repetition in itertools.count():
                 with Session(name, [], middleware=middleware) as session:
                     session.repetition = repetition
+                    if self.disturbances.on_lane:
+                        session.join_lane("the lane of the run")
                     started: Any = Started(
                         session,
                         scenario,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from heapq import heappop, heappush
 
 import pytest
@@ -24,7 +25,7 @@ UNTIL = 200
 
 def counted(free: FreeRunning) -> dict[str, int]:
     """All counts that are not 0."""
-    return {name: count for name, count in vars(free.counts).items() if count}
+    return {name: count for name, count in asdict(free.counts).items() if count}
 
 
 def periodic(*, delayed: bool = False, writers: int = 1) -> tuple[FreeRunning, Scripted]:

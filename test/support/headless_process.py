@@ -7,14 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
+_CONFIG = Path(__file__).resolve().parents[2] / "config"
+HIGHWAY = _CONFIG / "highway.xodr"
+TOWN = _CONFIG / "town.xodr"
 
 
-def start_server(*arguments: str) -> tuple[subprocess.Popen[str], int]:
-    """Start a headless server on free ports; returns the process and its RPC port."""
+def start_server(*arguments: str, first: Path = HIGHWAY) -> tuple[subprocess.Popen[str], int]:
+    """Start a headless server on free ports; returns the process and its RPC port.
+
+    :param first: the map to load
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "ros2_cosim.carla_headless", "--port", "0", "--exit-with-parent"]
-        + ["--map", str(HIGHWAY), *arguments],
+        + ["--map", str(first), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remote methods of walkers, traffic lights and rendering features, which this world lacks.
+"""Remote methods of traffic lights and signs, of walkers and of rendering features.
 
-Calls that concern all traffic lights succeed, since there are none; calls on one walker or
-light are refused because no such actor can exist.
+The latter two this world lacks: calls on a walker are refused because none can exist.
 """
 
 from __future__ import annotations
@@ -18,10 +17,15 @@ from ros2_cosim.carla_headless.decoding import (
     u32,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.carla_headless.traffic_lights import GREEN, RED, UNKNOWN, YELLOW
+from ros2_cosim.carla_headless.wire_types import BoundingBox
 from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
+
+# Longer phases of traffic lights are a mistake [s].
+_MAX_LIGHT_TIME = 1.0e6
 
 TABLE = MethodTable()
 _method = TABLE.method
@@ -29,30 +33,74 @@ VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
 
 
 @_method("reset_all_traffic_lights", VOID)
-def _reset_all(_: Simulation) -> None:
-    """There is no traffic light to reset."""
+def _reset_all(simulation: Simulation) -> None:
+    for group in simulation.world.signals.groups:
+        group.reset()
 
 
 @_method("freeze_all_traffic_lights", NONE, boolean)
-def _freeze_all(_: Simulation, _frozen: bool) -> None:
-    """There is no traffic light to freeze."""
+def _freeze_all(simulation: Simulation, frozen: bool) -> None:
+    for group in simulation.world.signals.groups:
+        group.frozen = frozen
+
+
+@_method("freeze_traffic_light", NONE, u32, boolean)
+def _freeze(simulation: Simulation, actor: int, frozen: bool) -> None:
+    simulation.world.require_light(actor).light.group.frozen = frozen
 
 
 @_method("set_traffic_light_state", NONE, u32, u8)
+def _set_state(simulation: Simulation, actor: int, state: int) -> None:
+    light = simulation.world.require_light(actor).light
+    if state > UNKNOWN:
+        raise CallError(f"traffic light {actor}: state {state} must be from 0 to {UNKNOWN}")
+    light.state = state
+
+
 @_method("set_traffic_light_green_time", NONE, u32, real)
+def _set_green(simulation: Simulation, actor: int, seconds: float) -> None:
+    _set_time(simulation, actor, GREEN, seconds)
+
+
 @_method("set_traffic_light_yellow_time", NONE, u32, real)
+def _set_yellow(simulation: Simulation, actor: int, seconds: float) -> None:
+    _set_time(simulation, actor, YELLOW, seconds)
+
+
 @_method("set_traffic_light_red_time", NONE, u32, real)
-@_method("freeze_traffic_light", NONE, u32, boolean)
-def _light(_: Simulation, actor: int, _value: Any) -> None:
-    raise CallError(f"actor {actor} is not a traffic light")
+def _set_red(simulation: Simulation, actor: int, seconds: float) -> None:
+    _set_time(simulation, actor, RED, seconds)
+
+
+def _set_time(simulation: Simulation, actor: int, state: int, seconds: float) -> None:
+    light = simulation.world.require_light(actor).light
+    if not 0.0 <= seconds <= _MAX_LIGHT_TIME:
+        raise CallError(
+            f"traffic light {actor}: {seconds:g} s must be from 0 to {_MAX_LIGHT_TIME:g}"
+        )
+    light.set_time(state, seconds)
 
 
 @_method("reset_traffic_light_group", NONE, u32)
+def _reset_group(simulation: Simulation, actor: int) -> None:
+    simulation.world.require_light(actor).light.group.reset()
+
+
 @_method("get_group_traffic_lights", VALUE, u32)
+def _group(simulation: Simulation, actor: int) -> list[int]:
+    world = simulation.world
+    lights = world.require_light(actor).light.group.lights
+    return [world.signals.actor_of(light).id for light in lights]
+
+
 @_method("get_light_boxes", VALUE, u32)
+def _light_boxes(simulation: Simulation, actor: int) -> list[BoundingBox]:
+    return [simulation.world.require_light(actor).head()]
+
+
 @_method("get_traffic_sign_trigger_volume", VALUE, u32)
-def _light_query(_: Simulation, actor: int) -> Any:
-    raise CallError(f"actor {actor} is not a traffic light or sign")
+def _trigger(simulation: Simulation, actor: int) -> BoundingBox:
+    return simulation.world.require_sign(actor).trigger
 
 
 @_method("apply_control_to_walker", NONE, u32, anything)

@@ -28,6 +28,7 @@ from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED
 from ros2_cosim.documents.archives import opened_archive
+from ros2_cosim.documents.one_line import one_line
 
 FMU_STEP = Fraction(1, 100)
 """Seconds per resolution of an FMU, if neither the user nor the FMU names one."""
@@ -89,8 +90,7 @@ def read_fmu(path: str | Path) -> Any:
     try:
         model: Any = read_model_description(str(path))
     except Exception as error:  # FMPy raises whatever zip and XML readers raise
-        reason = " ".join(str(error).split())
-        raise DescriptionError(f"{path}: no valid FMU: {reason}") from None
+        raise DescriptionError(f"{path}: no valid FMU: {one_line(error)}") from None
     if model.fmiVersion not in ("2.0", "3.0"):
         raise DescriptionError(
             f"{path}: found FMI {model.fmiVersion}; FMI 2.0 and 3.0 are supported"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -70,6 +71,7 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
     return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach)
 
 
+@lru_cache(maxsize=1)
 def available_laws() -> dict[str, str]:
     """Return name -> ``module:Class`` of every law that an installed distribution offers."""
     found = ((entry.name, entry.value) for entry in entry_points(group=ENTRY_POINT_GROUP))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
@@ -72,10 +74,10 @@ class EmergencyBrake(Section):
         return -min(full, self.gain * need)
 
 
-_STEADY = 0.1
+_STEADY: Final = 0.1
 """Speeds below this [m/s] are noise."""
 
-_BRAKING = 1.0
+_BRAKING: Final = 1.0
 """Decelerations below this [m/s^2] are coasting or noise."""
 
 

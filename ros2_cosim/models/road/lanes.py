@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.models.road.cubics import Cubics
 from ros2_cosim.models.road.elements import RoadError
 
 # What a position outside all lanes is given as lane id (id 0 is the line between the sides).
-OFF_ROAD = 0
+OFF_ROAD: Final = 0
 
 
 class RoadMark(NamedTuple):

@@ -18,9 +18,10 @@ from ros2_cosim.models.road.elements import RoadError
 from ros2_cosim.models.road.lanes import OFF_ROAD
 from ros2_cosim.models.road.nearest import MAX_RINGS, RoadIndex, reached
 from ros2_cosim.models.road.nearest import stations as _stations
-from ros2_cosim.models.road.opendrive import Road, RoadMap, read_opendrive
+from ros2_cosim.models.road.opendrive import SPEED_UNITS, Road, RoadMap, read_opendrive
 from ros2_cosim.models.road.plan_view import Foot
 from ros2_cosim.models.road.routes import Routes
+from ros2_cosim.models.road.signals import MAX_LANES, SPEED_LIMIT, LaneRange, holds_for
 from ros2_cosim.models.road.stations import Stations
 
 _MAX_HOPS = 20
@@ -60,6 +61,16 @@ class LanePoint(NamedTuple):
     heading: float
 
 
+class SpawnPoint(NamedTuple):
+    """A place for a vehicle: point of a lane, driving direction, and dz per metre along it."""
+
+    x: float
+    y: float
+    z: float
+    heading: float
+    slope: float
+
+
 def driving_direction(lane_id: int) -> int:
     """+1 for lanes driven towards larger s (negative ids), -1 for the others."""
     return 1 if lane_id < 0 else -1
@@ -82,6 +93,12 @@ class RoadNetwork:
         self._stations = Stations(self.roads)
         self._routes = Routes(self.roads, content.junctions)
         self._index = RoadIndex(content.roads)
+        self._speed_signs: dict[int, list[tuple[float, tuple[LaneRange, ...], float]]] = {}
+        for signal in content.signals:
+            if signal.type == SPEED_LIMIT and signal.value > 0.0:
+                limit = signal.value * SPEED_UNITS.get(signal.unit, SPEED_UNITS["km/h"])
+                sign = signal.s, signal.lanes or _sides(signal.orientation), limit
+                self._speed_signs.setdefault(signal.road_id, []).append(sign)
 
     def _check_links(self) -> None:
         """Linked ends must meet, or distances along them would be wrong."""
@@ -167,12 +184,21 @@ class RoadNetwork:
         k = self._on(road_id, s).line.at(s).curvature
         return k / (1.0 - k * t)
 
-    def speed_limit(self, road_id: int, s: float) -> float | None:
-        """Speed limit at a station [m/s], None if the road has none."""
+    def speed_limit(self, road_id: int, s: float, lane_id: int = -1) -> float | None:
+        """Speed limit for a lane at a station [m/s], None if the road has none.
+
+        The last sign passed on this road; without one what the road itself says.
+        """
         found = None
         for start, limit in self._on(road_id, s).speed_limits:
             if start <= s:
                 found = limit
+        nearest: float | None = None
+        for at, lanes, limit in self._speed_signs.get(road_id, ()):
+            passed = s - at if lane_id < 0 else at - s
+            if passed >= 0.0 and holds_for(lanes, lane_id):
+                if nearest is None or passed < nearest:
+                    nearest, found = passed, limit
         return found
 
     def lane_centre(self, road_id: int, lane_id: int, s: float) -> float:
@@ -381,6 +407,23 @@ class RoadNetwork:
             return road, linked, start if forward else _just_below(lanes.sections[j].end)
         return self._routes.lane_onward(road, lane_id)
 
+    def lane_before(self, road_id: int, lane_id: int) -> tuple[int, int, float] | None:
+        """(road, lane, s) of the end of the lane that leads onto a lane of a road.
+
+        None: there is no road before, or several come together in a junction.
+        """
+        found = self._routes.lane_before(self.road(road_id), lane_id)
+        return None if found is None else (found[0].id, found[1], found[2])
+
+    def signal_pose(self, signal_id: str) -> tuple[float, float, float, float]:
+        """(x, y, z, heading) of a signal; RoadError if there is none of this id."""
+        signal = self.signals.get(signal_id)
+        if signal is None:
+            raise RoadError(f"{self.source}: no signal {signal_id!r}")
+        s = min(max(signal.s, 0.0), self.length(signal.road_id))
+        x, y, z, heading = self.pose(signal.road_id, s, signal.t)
+        return x, y, z + signal.z_offset, wrap_angle(heading + signal.h_offset)
+
     def centre_line(self, road_id: int, lane_id: int, step: float = 5.0) -> list[LanePoint]:
         """Points of a lane's centre line in driving direction, where the lane exists."""
         road = self.road(road_id)
@@ -403,7 +446,7 @@ class RoadNetwork:
                 points.append(self.pose(road_id, s, t)[:3])
         return points
 
-    def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[LanePoint]:
+    def spawn_points(self, step: float = 50.0, margin: float = 10.0) -> list[SpawnPoint]:
         """Poses on all driving lanes outside junctions, road by road, lane by lane.
 
         On roads that are shorter than two margins in their middle.
@@ -418,7 +461,10 @@ class RoadNetwork:
             places = places or [0.5 * road.length]
             ids = sorted({i for section in road.lanes.sections for i in section.lanes})
             points += [
-                self.lane_pose(road.id, lane_id, s)
+                SpawnPoint(
+                    *self.lane_pose(road.id, lane_id, s),
+                    driving_direction(lane_id) * self.slope(road.id, s),
+                )
                 for lane_id in ids
                 for s in places
                 if self._is_spacious(road, lane_id, s)
@@ -462,6 +508,11 @@ def _gap(road: Road, forward: bool, other: Road, at_start: bool) -> float:
 def _position(road: Road, foot: Foot) -> RoadPosition:
     s, t, heading = foot
     return RoadPosition(road.id, s, t, road.lanes.lane_at(s, t), wrap_angle(heading))
+
+
+def _sides(orientation: str) -> tuple[LaneRange, ...]:
+    """The lanes that a signal without lanes holds for."""
+    return {"+": ((-MAX_LANES, -1),), "-": ((1, MAX_LANES),)}.get(orientation, ())
 
 
 def _directions(lane_id: int) -> tuple[bool, ...]:

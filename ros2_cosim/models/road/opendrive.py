@@ -43,7 +43,8 @@ MIN_GEOMETRY_LENGTH = 1.0e-6
 _MAX_CURVATURE = 4.0
 _GAP_TOLERANCE = 0.1
 _STATION_TOLERANCE = 0.01
-_SPEED_UNITS = {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704}
+#: Metres per second of the units in which speeds are given.
+SPEED_UNITS = {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704}
 
 
 class RoadLink(NamedTuple):
@@ -250,9 +251,9 @@ def _speed_limits(element: Element) -> tuple[tuple[float, float], ...]:
         if speed is None or speed.attribute("max") in ("no limit", "undefined"):
             continue
         unit = speed.get("unit", "m/s")
-        if unit not in _SPEED_UNITS:
-            raise speed.error(f"unit={unit!r} must be one of {sorted(_SPEED_UNITS)}")
-        limits.append((kind.number("s"), speed.number("max") * _SPEED_UNITS[unit]))
+        if unit not in SPEED_UNITS:
+            raise speed.error(f"unit={unit!r} must be one of {sorted(SPEED_UNITS)}")
+        limits.append((kind.number("s"), speed.number("max") * SPEED_UNITS[unit]))
     return tuple(sorted(limits))
 
 

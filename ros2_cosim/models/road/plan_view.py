@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from math import floor
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.exactmath import TWO_PI, atan2, sincos, sqrt
 from ros2_cosim.models.road.elements import RoadError
@@ -34,9 +34,9 @@ Frame = tuple[float, float, float, float, float]
 #: wrapped).
 Foot = tuple[float, float, float]
 
-_MAX_ITERATIONS = 20
+_MAX_ITERATIONS: Final = 20
 # Nearer to the centre of the curve (as a share of its radius) the foot is ambiguous.
-_LEAST_SHRINK = 0.1
+_LEAST_SHRINK: Final = 0.1
 
 
 class PlanElement(Protocol):
@@ -186,9 +186,9 @@ class Arc(_Element):
 
 
 # A panel of the spiral turns by at most this angle and is at most so long [rad, m].
-_PANEL_TURN = 0.02
-_PANEL_LENGTH = 5.0
-MAX_TURN = 200.0
+_PANEL_TURN: Final = 0.02
+_PANEL_LENGTH: Final = 5.0
+MAX_TURN: Final = 200.0
 
 #: Coefficients of x, y, cos, sin as functions of the distance from the middle of a panel, and the
 #: curvature there.

@@ -82,6 +82,23 @@ class Routes:
             return None
         return other, linked, 0.0 if link.at_start else other.length
 
+    def lane_before(self, road: Road, lane_id: int) -> tuple[Road, int, float] | None:
+        """The lane that leads onto the beginning of a lane of another road, with its end.
+
+        None: there is no road before, or several come together in a junction.
+        """
+        forward = lane_id < 0
+        link = road.link(not forward)
+        lane = road.lanes.sections[0 if forward else -1].lanes.get(lane_id)
+        if link is None or lane is None:
+            return None
+        linked = lane.predecessor if forward else lane.successor
+        other = self._roads[link.road_id]
+        section = other.lanes.sections[0 if link.at_start else -1]
+        if linked is None or linked not in section.lanes or (linked > 0) != link.at_start:
+            return None
+        return other, linked, 0.0 if link.at_start else other.length
+
     def _into_junction(self, road: Road, lane_id: int) -> tuple[Road, int, float] | None:
         for turn in self.turns(road.id, lane_id < 0):
             linked = turn.lanes.get(lane_id)

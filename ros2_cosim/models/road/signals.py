@@ -7,6 +7,11 @@ from typing import NamedTuple
 
 from ros2_cosim.models.road.elements import Element, Notes, RoadError
 
+# Types of signals as CARLA's towns and the German catalogue number them.
+TRAFFIC_LIGHT, YIELD, STOP, SPEED_LIMIT = "1000001", "205", "206", "274"
+# No road has more lanes on one side.
+MAX_LANES = 1000
+
 #: Lanes from .. to for which something holds (both included).
 LaneRange = tuple[int, int]
 

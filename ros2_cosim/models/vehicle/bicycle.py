@@ -9,11 +9,11 @@ lateral model has the same axles and adds a friction limit and stiff integration
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.exactmath import sincos, tan
 
-GRAVITY = 9.81
+GRAVITY: Final = 9.81
 
 
 class BicycleParameters(NamedTuple):

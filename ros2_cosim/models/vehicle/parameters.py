@@ -9,11 +9,12 @@ resistance and air density follow the usual ranges (Rajamani, "Vehicle Dynamics 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
 
-GRAVITY = 9.81
-AIR_DENSITY = 1.184
+GRAVITY: Final = 9.81
+AIR_DENSITY: Final = 1.184
 
 
 @dataclass(frozen=True)

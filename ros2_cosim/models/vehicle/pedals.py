@@ -12,18 +12,18 @@ correct what the model does not know.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.exactmath import sqrt
 from ros2_cosim.models.vehicle.parameters import AIR_DENSITY, GRAVITY, VehicleParameters
 
 # Below this speed a demand not to accelerate means: stand, hold the brake.
-STANDSTILL_SPEED = 0.05
-HOLD_BRAKE = 0.3
+STANDSTILL_SPEED: Final = 0.05
+HOLD_BRAKE: Final = 0.3
 # Engine drag reaches its full value at this speed [m/s]; below, the clutch opens.
-_DRAG_SPEED = 4.0
+_DRAG_SPEED: Final = 4.0
 # The limiter takes the drive force back over the last part below the maximum speed [m/s].
-_LIMITER_BAND = 0.5
+_LIMITER_BAND: Final = 0.5
 
 
 def max_drive_force(p: VehicleParameters, speed: float, reverse: bool = False) -> float:

@@ -14,22 +14,22 @@ bicycle, which takes over altogether below walking speed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import exp, sincos, sqrt, wrap_angle
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 from ros2_cosim.models.vehicle.pedals import air_drag, engine_drag, max_drive_force
 
-MAX_SUBSTEP = 0.010
-MAX_STEP = 1.0
-_KINEMATIC_SPEED = 0.5
+MAX_SUBSTEP: Final = 0.010
+MAX_STEP: Final = 1.0
+_KINEMATIC_SPEED: Final = 0.5
 # The gearbox refuses a gear against a faster motion than this [m/s].
-_GEAR_CHANGE_SPEED = 1.0
+_GEAR_CHANGE_SPEED: Final = 1.0
 # The hand brake locks the rear axle: a share of the weight, whatever the pedal.
-_HAND_BRAKE_SHARE = 0.45
+_HAND_BRAKE_SHARE: Final = 0.45
 # Lateral force that remains at full longitudinal slip, as a share of the friction circle.
-_LATERAL_RESERVE = 0.2
+_LATERAL_RESERVE: Final = 0.2
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 
 

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fuzz targets of files: scenarios, roads, bags, and what runs leave behind."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.fuzz.dcp_targets import CONFIG
+from bench.fuzz.target import Target, as_file, expect
+from ros2_cosim.interfaces import catalogue
+from ros2_cosim.interfaces.records import ControlCommand, Odometry
+from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError, RunError
+from ros2_cosim.kernel.loading import data_only
+from ros2_cosim.models.road import RoadError, RoadNetwork
+from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
+from ros2_cosim.realtime.rules import read_values, write_values
+from ros2_cosim.record.bag import BagTopic, BagWriter
+from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.record.recovery import recover
+from ros2_cosim.record.report_data import load_activations
+from ros2_cosim.record.summary import read_summary
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.study.record import read_study
+from ros2_cosim.vds.replay import replay
+
+_SHAPES = ("inproc", "ros")
+
+
+def _read_scenario(data: bytes) -> None:
+    """A stranger's scenario: YAML, or JSON if it begins so; no model is made."""
+    name = "scenario.json" if data[:1] == b"{" else "scenario.yaml"
+    with as_file(data, name) as path, warnings.catch_warnings(), data_only():
+        warnings.simplefilter("ignore")
+        scenario = load_scenario(path)
+        for shape in _SHAPES:
+            check_scenario(scenario, shape)
+
+
+def _scenario_seeds() -> Iterator[bytes]:
+    yield (CONFIG / "car_following.yaml").read_bytes()
+    yield b"""name: s
+duration: 1s
+seed: 3
+watchdog_s: 5
+participants:
+  a:
+    model: car_following_traffic
+    period: 20ms
+    offset: 1ms
+    parameters: {lead_speed: 20.0}
+    outputs:
+      state: {topic: /a/state, type: nav_msgs/msg/Odometry, latency: {normal: [5ms, 1ms]}}
+  b:
+    model: foreign_node
+    activation: all(x, y) or any(z)
+    inputs: {x: a.state, y: {from: [a.state], delayed: true}}
+    enter: 100ms
+    leave: 500ms
+    overrun: {policy: skip}
+
+"""
+    yield json.dumps(
+        {
+            "name": "s",
+            "duration": "1s",
+            "participants": {"m": {"model": "dcp_master", "period": "10ms", "parameters": {
+                "slaves": {"a": {"description": "a.dcpx", "port": 8080}}, "outputs": {}}}},
+        }
+    ).encode()  # fmt: skip
+
+
+def _read_road(data: bytes) -> None:
+    """Whatever is read can be driven on."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    network = RoadNetwork.from_xodr(text)
+    for road in list(network.roads)[:8]:
+        length = network.length(road)
+        for s in (0.0, length / 3.0, length):
+            x, y, _, _ = network.pose(road, s, 1.0)
+            network.project(x, y)
+            for lane in network.lane_ids(road, s)[:4]:
+                network.lane_borders(road, lane, s)
+        for lane in network.lane_ids(road, 0.0)[:2]:
+            network.centre_line(road, lane, 50.0)
+
+
+def _road_seeds() -> Iterator[bytes]:
+    yield (CONFIG / "circuit.xodr").read_bytes()
+    yield b"""<OpenDRIVE><header revMajor="1" revMinor="6"><geoReference>+proj=tmerc +lat_0=49 \
++lon_0=8</geoReference></header><road id="1" length="30" junction="-1"><link/>
+<type s="0" type="motorway"><speed max="100" unit="km/h"/></type>
+<planView><geometry s="0" x="0" y="0" hdg="0" length="10"><line/></geometry>
+<geometry s="10" x="10" y="0" hdg="0" length="10">
+<spiral curvStart="0" curvEnd="0.01"/></geometry>
+<geometry s="20" x="19.9975" y="0.1666" hdg="0.05" length="10">
+<paramPoly3 aU="0" bU="1" cU="0" dU="0"
+ aV="0" bV="0" cV="0" dV="0" pRange="arcLength"/></geometry></planView>
+<elevationProfile><elevation s="0" a="1" b="0.1" c="0" d="0"/></elevationProfile>
+<lanes><laneOffset s="0" a="0.5" b="0" c="0" d="0"/><laneSection s="0"><left><lane id="1"
+ type="driving"><width sOffset="0" a="3" b="0" c="0" d="0"/></lane></left><center><lane id="0"
+ type="none"/></center><right><lane id="-1" type="driving"><link/><width sOffset="0" a="3" b="0.1"
+ c="0" d="0"/></lane></right></laneSection></lanes></road></OpenDRIVE>"""
+
+
+def _write_bag(bag: Path) -> None:
+    types = {"/odometry": Odometry(*[0.5] * 13), "/control": ControlCommand(1.0, 0.5, 0.0, 0.1)}
+    topics = [BagTopic(topic, catalogue.type_name(type(r))) for topic, r in types.items()]
+    with BagWriter(bag, topics, custom_data={"seed": "1"}) as writer:
+        for seq in range(4):
+            for topic, record in types.items():
+                codec = catalogue.codec(catalogue.type_name(type(record)), frame_id="map")
+                stamp = 700_000_000 * seq
+                writer.write(topic, stamp, seq, codec.encode(stamp, seq, record))
+
+
+def _bag_bytes(make: Callable[[Path], None]) -> tuple[bytes, bytes]:
+    """Storage and metadata of a bag."""
+    with tempfile.TemporaryDirectory() as directory:
+        bag = Path(directory) / "bag"
+        make(bag)
+        (storage,) = bag.glob("*.mcap")
+        return storage.read_bytes(), (bag / "metadata.yaml").read_bytes()
+
+
+_METADATA = _bag_bytes(_write_bag)[1]
+
+
+def _read_bag(data: bytes) -> None:
+    """A storage file as the bag of a run that was killed, then as a complete one."""
+    with as_file(data, "bag_0.mcap") as path:
+        bag = path.parent / "bag"
+        bag.mkdir()
+        storage = path.rename(bag / "bag_0.mcap")
+        refusal: ConfigurationError | ProtocolError | None = None
+        try:
+            count = recover(bag)
+        except (ConfigurationError, ProtocolError) as error:
+            refusal = error
+        else:
+            expect(sum(1 for _ in read_bag(bag)) == count, "recovered, a bag has other messages")
+        storage.write_bytes(data)
+        (bag / "metadata.yaml").write_bytes(_METADATA)
+        for _ in read_bag(bag):
+            pass
+        if refusal is not None:
+            raise refusal
+
+
+def _bag_seeds() -> Iterator[bytes]:
+    own = _bag_bytes(_write_bag)[0]
+    yield own
+    yield own[: len(own) // 2]
+
+
+def foreign_bag(compression: str) -> Callable[[Path], None]:
+    """Writes a bag with the library that reads those of others, of four messages."""
+
+    def make(bag: Path) -> None:
+        from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+
+        store = get_typestore(Stores.ROS2_JAZZY)
+        writer = Writer(bag, version=9, storage_plugin=StoragePlugin.MCAP)
+        if compression:
+            writer.set_compression(CompressionMode.STORAGE, CompressionFormat[compression])
+        text = store.types["std_msgs/msg/String"]
+        with writer:
+            connection = writer.add_connection("/text", "std_msgs/msg/String", typestore=store)
+            for stamp in range(4):
+                writer.write(
+                    connection, stamp, store.serialize_cdr(text("x" * 40), "std_msgs/msg/String")
+                )
+
+    return make
+
+
+def _read_foreign_bag(data: bytes) -> None:
+    """A storage file of another library."""
+    with as_file(data, "bag_0.mcap") as path:
+        bag = path.parent / "bag"
+        bag.mkdir()
+        path.rename(bag / "bag_0.mcap")
+        (bag / "metadata.yaml").write_bytes(_METADATA)
+        for _ in read_bag(bag):
+            pass
+
+
+def _foreign_bag_seeds() -> Iterator[bytes]:
+    for compression in ("", "ZSTD"):
+        yield _bag_bytes(foreign_bag(compression))[0]
+
+
+def _read_results(data: bytes) -> None:
+    """A JSON file of a run or a study, whichever it is taken for."""
+    refusals: list[ConfigurationError] = []
+    with as_file(data, "file.json") as path:
+        for name in ("summary.json", "study.json", "tracks.json"):
+            (path.parent / name).write_bytes(data)
+        readers: tuple[Callable[[], Any], ...] = (
+            lambda: read_arrivals(path),
+            lambda: read_values(path, "a"),
+            lambda: load_activations(path),
+            lambda: read_summary(path.parent),
+            lambda: read_study(path.parent),
+        )
+        for reader in readers:
+            try:
+                reader()
+            except ConfigurationError as error:
+                refusals.append(error)
+    for refusal in refusals:
+        expect(str(refusal).isprintable(), "no line", str(refusal))
+    if len(refusals) == len(readers):
+        raise refusals[0]
+
+
+def _result_seeds() -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        yield write_arrivals(Path(directory), {"a": [(5, 0), (10, 2)]}).read_bytes()
+        values = {"a": {"state.x": ([0, 10, 20], [1.0, 2.0, 2.5])}}
+        yield write_values(Path(directory), values).read_bytes()
+    yield b'{"a": [0, 10, 20], "b": [5]}'
+    yield json.dumps(
+        {
+            "scenario": "s", "shape": "inproc", "simulator": "headless", "seed": 1, "steps": 2,
+            "sim_time_s": 1.0, "wall_time_s": 1.0, "startup_time_s": 0.1, "rtf": 1.0,
+            "end_reason": "duration", "trace_sha256": "0" * 64, "repeatable": True,
+            "causality": {"timing": 0, "order": 0, "loss": 0},
+            "participants": [{"name": "a", "activations": 2, "compute_s": 0.1, "wait_s": 0.0,
+                              "transport_s": 0.0}],
+            "breakdown": {"compute_s": 0.1, "wait_s": 0.0, "transport_s": 0.0},
+            "verdicts": [{"name": "v", "value": 1.0, "limit": 2.0, "passed": True}],
+            "versions": {"ros2_cosim": "0"}, "min_gap_m": 2.0,
+        }
+    ).encode()  # fmt: skip
+    yield json.dumps(
+        {"scenario": "s", "seed": 1, "duration_s": 1.0, "complete": True,
+         "reference_trace_sha256": "0" * 64, "together": 0.0, "runs": []}
+    ).encode()  # fmt: skip
+
+
+def _read_vds_record(data: bytes) -> None:
+    """A recorded session of the vehicle simulator; long ones are cut, they only take longer."""
+    ticks = 0
+
+    def count(outputs: Any) -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks > 200:
+            raise ConfigurationError("long enough")
+
+    with as_file(data, "record.jsonl") as path:
+        replay(path, count)
+
+
+def _vds_record_seeds() -> Iterator[bytes]:
+    yield b"""{"vds_scenario": 1, "vehicles": {"a": {"speed": 5.0}}}
+{"at": "10ms", "vehicle": "a", "steer": 0.1, "throttle": 0.5, "brake": 0.0, "gear": 1}
+{"end": "30ms"}
+"""
+
+
+TARGETS = (
+    Target(
+        "scenario",
+        _read_scenario,
+        _scenario_seeds,
+        (ConfigurationError,),
+        words=(b"<<: *a", b"&a ", b"*a", b"!!float ", b"!!python/name:os.system", b"null", b".inf",
+               b"activation: ", b"latency: ", b"inputs: ", b"outputs: ", b"delayed: true", b"0x",
+               b"hosting: ", b"coupling: ", b"estimate: ", b"external: ", b"simulator: ", b"1e3"),
+    ),
+    Target(
+        "opendrive",
+        _read_road,
+        _road_seeds,
+        (RoadError,),
+        words=(b"NaN", b"1e999", b"<arc curvature=", b"normalized", b"predecessor", b"successor",
+               b"elementType=", b"contactPoint=", b"<laneSection s=", b"<elevation s="),
+    ),
+    Target("bag", _read_bag, _bag_seeds, (ConfigurationError, ProtocolError), longest=16384),
+    Target(
+        "foreign_bag",
+        _read_foreign_bag,
+        _foreign_bag_seeds,
+        (ConfigurationError, ProtocolError),
+        words=(b"zstd", b"lz4", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"),
+        longest=16384,
+    ),
+    Target(
+        "results",
+        _read_results,
+        _result_seeds,
+        (ConfigurationError,),
+        words=(b'"format": ', b"NaN", b"1e999", b"-0", b"null", b"[[", b'"realtime": {}'),
+    ),
+    Target(
+        "vds_record",
+        _read_vds_record,
+        _vds_record_seeds,
+        (ConfigurationError, RunError),
+        longest=1024,
+    ),
+)  # fmt: skip

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All fuzz targets by name."""
+
+from __future__ import annotations
+
+from bench.fuzz import dcp_targets, file_targets, wire_targets
+from bench.fuzz.target import Target
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (*dcp_targets.TARGETS, *wire_targets.TARGETS, *file_targets.TARGETS)
+}

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fuzz targets on sockets beside DCP: VDS1, CARLA's two ports, the data port, message bytes."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import socket
+import struct
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from time import monotonic_ns
+from types import SimpleNamespace
+from typing import Any
+
+import msgpack
+
+from bench.fuzz.dcp_targets import CONFIG
+from bench.fuzz.target import Target, expect, joined, pieces
+from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.dispatch import UnknownMethodError
+from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.methods import ALL
+from ros2_cosim.carla_headless.rpc_channel import RpcDecoder, encode_error, encode_response
+from ros2_cosim.carla_headless.simulation import Simulation
+from ros2_cosim.carla_headless.streaming import StreamServer
+from ros2_cosim.interfaces import catalogue
+from ros2_cosim.interfaces.records import (
+    ControlCommand,
+    DetectedObject,
+    ObjectList,
+    Odometry,
+    PlatoonStatus,
+    V2VMessage,
+)
+from ros2_cosim.kernel.errors import ProtocolError
+from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.realtime.run_state import RunState
+from ros2_cosim.realtime.wall_clock import MonotonicClock
+from ros2_cosim.sockets.reactor import Reactor
+from ros2_cosim.vds.controllable import LiveControl
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import _Handler
+from ros2_cosim.vds.data_port.telemetry import Telemetry
+from ros2_cosim.vds.data_port.view import FleetView
+from ros2_cosim.vds.fleet_settings import read_settings
+from ros2_cosim.vds.vds1 import decode_command, decode_state, encode_command, encode_state
+from ros2_cosim.vds.vehicle_plant import VehicleCommand
+
+logging.getLogger("ros2_cosim.carla_headless").setLevel(logging.CRITICAL)  # as for DCP
+
+_FLEET = {"vehicles": {"front": {"x": 30.0, "speed": 10.0}, "rear": {"speed": 12.0}}}
+
+
+def _read_vds1(data: bytes) -> None:
+    """A datagram as it came, and with a right checksum: no mutation finds that."""
+    for datagram in (data, data[:-4] + struct.pack("<I", zlib.crc32(data[:-4]))):
+        for decode, encode in ((decode_command, encode_command), (decode_state, encode_state)):
+            try:
+                seq, stamp, content = decode(datagram)
+            except ProtocolError as error:
+                refusal = error
+                continue
+            expect(encode(seq, stamp, content) == datagram, "encoded again, a datagram differs")
+            return
+    raise refusal
+
+
+def _vds1_seeds() -> Iterator[bytes]:
+    yield encode_command(7, 1.5, VehicleCommand(0.1, 0.5, 0.0, 1, True))
+    yield encode_state(7, 1.5, read_settings(_FLEET, "fleet").fleet()["rear"].output().state)
+
+
+@cache
+def _maps() -> MapLibrary:
+    return MapLibrary([CONFIG / "highway.xodr", CONFIG / "circuit.xodr"])
+
+
+def _read_rpc(data: bytes) -> None:
+    """Requests of one connection, answered as the server does."""
+    simulation = Simulation(_maps(), 1, lambda stream, message: None, lambda stream: True)
+    for request in RpcDecoder(max_bytes=1 << 16).feed(data):
+        try:
+            result = ALL.call(simulation, request.method, request.arguments)
+        except UnknownMethodError as error:
+            encode_error(request.id, str(error))
+        else:
+            encode_response(request.id, result)
+
+
+def _rpc_seeds() -> Iterator[bytes]:
+    blueprints = list(LIBRARY.values())
+    pose = [[100.0, -2.0, 0.0], [0.0, 0.0, 0.0]]
+    settings = [True, False, [True, 0.05], True, 0.01, 10, 0.0, True, 3e3, 2e3, True]
+    calls: list[tuple[Any, ...]] = [
+        ("set_episode_settings", settings),
+        *(
+            ("spawn_actor", [b.uid, b.id, [[a.id, a.type, a.value] for a in b.attributes]], pose)
+            for b in blueprints[:: max(1, len(blueprints) // 6)]
+        ),
+        ("apply_control_to_vehicle", 104, [0.5, 0.1, 0.0, False, False, False, 1]),
+        ("apply_ackermann_control_to_vehicle", 104, [0.1, 0.0, 9.0, 1.0, 0.0]),
+        ("set_actor_target_velocity", 104, [5.0, 0.0, 0.0]),
+        ("add_actor_impulse", 104, [5.0, 0.0, 0.0]),
+        ("get_physics_control", 104),
+        ("tick_cue",),
+        ("cast_ray", [0.0, 0.0, 9.0], [0.0, 0.0, -9.0]),
+        ("apply_batch", [[[6, [104, [1.0, 2.0, 3.0]]]]], True),
+        ("load_new_episode", "circuit", True, 31),
+    ]
+    packed = [
+        msgpack.packb([0, n, name, [[False], *more]]) for n, (name, *more) in enumerate(calls)
+    ]
+    yield b"".join(packed)
+    yield from packed
+    yield b"".join(msgpack.packb([0, 1, name, [[False]]]) for name in ALL.names())
+
+
+@cache
+def _stream_server() -> tuple[Reactor, StreamServer]:
+    reactor = Reactor()
+    return reactor, StreamServer(reactor, "127.0.0.1", 0)
+
+
+_NO_LINGER = struct.pack("ii", 1, 0)
+#: Guards against a server that hangs.
+_PATIENCE_NS = 100_000_000_000
+
+
+def _read_stream(data: bytes) -> None:
+    """What a client of a sensor stream sends, piece by piece."""
+    reactor, server = _stream_server()
+    latest = monotonic_ns() + _PATIENCE_NS
+    sent = b""
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)  # thousands of them
+        for piece in pieces(data):
+            try:
+                client.sendall(piece)
+            except ConnectionError:
+                break
+            sent += piece
+            reactor.serve_ready()
+        if len(sent) == 4:
+            (number,) = struct.unpack("<I", sent)
+            heard = reactor.run_until(lambda: server.wanted(number), latest)
+            expect(heard, "a stream is not sent", number)
+    gone = reactor.run_until(lambda: not server.subscribers, latest)
+    expect(gone and not server.congested(), "a client that is gone holds the server")
+
+
+def _stream_seeds() -> Iterator[bytes]:
+    yield joined([b"\x11\0\0\0"])
+    yield joined([b"\x11", b"\0\0", b"\0", b"x"])
+
+
+@cache
+def _data_port() -> DataPortApi:
+    settings = read_settings(_FLEET, "fleet")
+    fleet, clock = settings.fleet(), MonotonicClock()
+    kinds = {name: VEHICLES[v.kind] for name, v in settings.vehicles.items()}
+    view = FleetView(fleet, kinds)
+    control = LiveControl(RunState(), fleet.dt_ns, lambda: 0, now=clock.now)
+    return DataPortApi("fuzz", control, view, view, Telemetry(view.vehicles(), clock))
+
+
+class _Connection:
+    """A connection of an HTTP client that has sent everything at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.answered = bytearray()
+
+    def makefile(self, mode: str, size: int) -> io.BytesIO:
+        """Reading side."""
+        return io.BytesIO(self._data)
+
+    def sendall(self, data: bytes) -> None:
+        """Keep what was answered."""
+        self.answered += data
+
+    def settimeout(self, seconds: float) -> None:
+        """It never waits."""
+
+    def shutdown(self, how: int) -> None:
+        """It is read no more."""
+
+
+def _read_http(data: bytes) -> None:
+    """A connection to the data port: each answer must be one of HTTP, with a document."""
+    connection = _Connection(data)
+    server = SimpleNamespace(
+        api=_data_port(), token=None, loopback_only=True, answered=lambda connection: None
+    )
+    try:
+        _Handler(connection, ("127.0.0.1", 1), server)
+    except ConnectionError:
+        return
+    at = 0
+    answered = bytes(connection.answered)
+    while at < len(answered):
+        end = answered.find(b"\r\n\r\n", at)
+        head = answered[at:end].decode("latin-1")
+        if not head.startswith("HTTP/1."):
+            break  # Python's own answer to HTTP 0.9, or to no HTTP at all
+        expect(not head.split()[1].startswith("5") or " 501 " in head or " 505 " in head, head)
+        size = next(int(v) for k, _, v in (line.partition(":") for line in head.split("\r\n"))
+                    if k == "Content-Length")  # fmt: skip
+        if "application/json" in head:
+            json.loads(answered[end + 4 : end + 4 + size])
+        at = end + 4 + size
+
+
+def _http_seeds() -> Iterator[bytes]:
+    def request(method: str, path: str, document: Any = None) -> bytes:
+        body = b"" if document is None else json.dumps(document).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        return head.encode() + b"Content-Type: application/json\r\n\r\n" + body
+
+    receivers = [{"host": "127.0.0.1", "port": 9}]
+    yield request("POST", "/api/io", {"vehicle": "rear", "throttle": 0.5, "steer": 0.1, "gear": 1})
+    yield request("POST", "/api/io/targets", {"vehicle": "rear", "targets": receivers})
+    yield request("POST", "/api/run", {"action": "step", "count": 7}) + request("GET", "/api/run")
+    yield request("POST", "/api/run", {"action": "rate", "rate": 2.5}) + request("DELETE", "/api/x")
+    yield request("GET", "/api/state?vehicle=rear&vehicle=front") + request("GET", "/api/health")
+
+
+_RECORDS: tuple[Any, ...] = (
+    Odometry(*[0.5] * 13),
+    ControlCommand(1.0, 0.5, 0.0, 0.1),
+    ObjectList((DetectedObject(1, 1, 9.0, 1.0, 0.0, 4.5, 1.8, 1.0),)),
+    PlatoonStatus(290.0, 0, False, (5.0, 6.0), ()),
+    V2VMessage(1, 5, 1.0, 2.0, 3.0, 0.0, 0.0, 4.5, False),
+)
+_CODECS = tuple(
+    catalogue.codec(catalogue.type_name(type(record)), frame_id="map") for record in _RECORDS
+)
+
+
+def _read_message(data: bytes) -> None:
+    """A message of any node on the domain; the first byte chooses its type."""
+    codec = _CODECS[data[0] % len(_CODECS)] if data else _CODECS[0]
+    stamp, seq, record = codec.decode(data[1:])
+    again = codec.encode(stamp, seq or 0, record)
+    expect(codec.encode(*codec.decode(again)) == again, "encoded again, a message differs")
+
+
+def _message_seeds() -> Iterator[bytes]:
+    for number, (codec, record) in enumerate(zip(_CODECS, _RECORDS, strict=True)):
+        yield bytes((number,)) + codec.encode(1_500_000_000, 7, record)
+
+
+TARGETS = (
+    Target("vds1", _read_vds1, _vds1_seeds, (ProtocolError,), longest=256),
+    Target(
+        "carla_rpc",
+        _read_rpc,
+        _rpc_seeds,
+        (ProtocolError,),
+        words=tuple(msgpack.packb(name) for name in ALL.names()),
+        longest=8192,
+    ),
+    Target("carla_stream", _read_stream, _stream_seeds, refusals=(), longest=64),
+    Target(
+        "data_port",
+        _read_http,
+        _http_seeds,
+        refusals=(),
+        words=(b"Transfer-Encoding: chunked\r\n", b"Content-Length: ", b"Origin: ", b"Expect: ",
+               b"http://[", b"%00", b"NaN", b"1e999", b"null", b"/api/state?vehicle=", b"OPTIONS "),
+    ),
+    Target("message", _read_message, _message_seeds, (ProtocolError,), longest=1024),
+)  # fmt: skip

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sensor reports of the boxes that it can see: places along the lane, noise, misses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+from ros2_cosim.interfaces.records import DetectedObject, ObjectList, Odometry, StaticObjects
+from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.kernel.sample import Sample
+from ros2_cosim.models.field_of_view import FieldOfView
+from ros2_cosim.models.lane_frame import (
+    LaneBox,
+    LaneBoxes,
+    fixed_box,
+    gap_ahead,
+    relative_to,
+)
+from ros2_cosim.models.vehicle_info import VehicleInfo
+
+Vehicle = tuple[str, VehicleInfo]
+"""Name, identity and size."""
+
+
+class Detector:
+    """The sensor of one vehicle; see :class:`~.object_sensor.ObjectSensor` for what it reports.
+
+    :param boxes: the road with what is on it
+    :param ego: the vehicle that carries it
+    :param others: all other vehicles
+    :param view: what it can see
+    :param mounting: of the sensor ahead of the vehicle's centre [m]
+    :param max_lateral: objects further to the side are not reported [m]
+    :param probability: of a visible object to be reported [1]
+    :param noise: standard deviations of distance [m], speed [m/s] and lateral offset [m]
+    :param stream: gives the random stream of a name
+    """
+
+    def __init__(
+        self,
+        boxes: LaneBoxes,
+        *,
+        ego: Vehicle,
+        others: Sequence[Vehicle],
+        view: FieldOfView,
+        mounting: float,
+        max_lateral: float,
+        probability: float,
+        noise: tuple[float, float, float],
+        stream: Callable[[str], RandomStream],
+    ) -> None:
+        self._boxes = boxes
+        self._view = view
+        name, info = ego
+        self._ego_port = f"odometry/{name}"
+        self._ego_info = info
+        self._ports = [f"odometry/{name}" for name, _ in others]
+        self._sizes = [(info.length, info.width) for _, info in others]
+        self._identities = [(info.id, info.classification) for _, info in others]
+        self._mounting = mounting
+        self._max_lateral = max_lateral
+        self._probability = probability
+        self._distance_noise, self._speed_noise, self._lateral_noise = noise
+        self._stream = stream
+        self._streams: dict[int, RandomStream] = {}
+        #: Where each vehicle was seen last, from which it is looked for again.
+        self._ego_hint: Any = None
+        self._hints: list[Any] = [None] * len(self._ports)
+        self._static: StaticObjects | None = None
+        self._static_boxes: list[LaneBox] = []
+        self._static_ids: list[tuple[int, int]] = []
+
+    def detect(self, latest: Mapping[str, Sample | None]) -> ObjectList:
+        """Look once; an empty list while the own odometry is missing.
+
+        :param latest: input port -> newest sample
+        """
+        own = latest[self._ego_port]
+        if own is None:
+            return ObjectList(())
+        info = self._ego_info
+        ego = self._boxes.vehicle(own.value, info.length, info.width, self._ego_hint)
+        self._ego_hint = ego.position
+        boxes, identities = self._others(latest)
+        static = latest.get("static_objects")
+        if static is not None:
+            if static.value is not self._static:
+                self._take_static(static.value)
+            boxes += self._static_boxes
+            identities += self._static_ids
+        x = ego.x + self._mounting * ego.cos
+        y = ego.y + self._mounting * ego.sin
+        found: list[DetectedObject] = []
+        for index in self._view.visible(x, y, ego.cos, ego.sin, boxes):
+            number, classification = identities[index]
+            item = self._measure(ego, boxes[index], number, classification)
+            if item is not None:
+                found.append(item)
+        found.sort(key=_distance_then_id)
+        return ObjectList(tuple(found))
+
+    def _others(
+        self, latest: Mapping[str, Sample | None]
+    ) -> tuple[list[LaneBox], list[tuple[int, int]]]:
+        """The boxes of the other vehicles as far as they are known, and their identities."""
+        kept, hints, sizes = self._boxes, self._hints, self._sizes
+        boxes: list[LaneBox] = []
+        identities: list[tuple[int, int]] = []
+        for index, port in enumerate(self._ports):
+            sample = latest[port]
+            if sample is not None:
+                odometry: Odometry = sample.value
+                length, width = sizes[index]
+                box = kept.vehicle(odometry, length, width, hints[index])
+                hints[index] = box.position
+                boxes.append(box)
+                identities.append(self._identities[index])
+        return boxes, identities
+
+    def _take_static(self, static: StaticObjects) -> None:
+        self._static = static
+        road = self._boxes.road
+        self._static_boxes = [
+            fixed_box(road, o.x, o.y, o.yaw, o.length, o.width) for o in static.objects
+        ]
+        self._static_ids = [(o.id, o.classification) for o in static.objects]
+
+    def _measure(
+        self, ego: LaneBox, box: LaneBox, identity: int, classification: int
+    ) -> DetectedObject | None:
+        """Return what is reported of a visible object, or None if it is missed or not ahead."""
+        gap = gap_ahead(self._boxes.road, ego, box)
+        if gap + box.half < 0.0 or gap == inf:
+            return None
+        relative, offset = relative_to(ego, box)
+        if not -self._max_lateral <= offset <= self._max_lateral:
+            return None
+        stream = self._streams.get(identity)
+        if stream is None:
+            stream = self._streams[identity] = self._stream(f"object/{identity}")
+        detected = stream.bernoulli(self._probability)
+        distance = gap + self._distance_noise * stream.normal()
+        relative += self._speed_noise * stream.normal()
+        offset += self._lateral_noise * stream.normal()
+        if not detected:
+            return None
+        return DetectedObject(
+            identity, classification, distance, relative, offset, box.length, box.width,
+            self._probability,
+        )  # fmt: skip
+
+
+def _distance_then_id(item: DetectedObject) -> tuple[float, int]:
+    return item.distance, item.id

@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lane of a run: topics between its processes on one host, over Unix sockets, without DDS.
+
+Any two participants of a run that share a topic have a connection of their own
+(:mod:`~ros2_cosim.sockets.switchboard`). Over it each tells the other what it writes and reads, and
+the writer then sends each message straight to its readers. A connection keeps its order, and loses
+nothing: where a reader does not keep up, its writer waits, and takes in meanwhile what it is sent
+itself, so that no two wait for each other for ever. The end of a connection tells at once that a
+process has ended, after everything that it had sent.
+
+What is sent between two waits leaves together: a reader wakes up once for it. A reader that only
+keeps messages is *lazy*: they come in portions, or when the writer has nothing to do.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+from collections import deque
+from collections.abc import Callable, Collection
+from queue import Empty, SimpleQueue
+from time import monotonic, perf_counter_ns
+from typing import Any, Protocol
+
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.sockets.frames import FrameLink, head_of
+from ros2_cosim.sockets.reactor import Waker
+from ros2_cosim.sockets.switchboard import Line
+
+#: Takes a message: its bytes, stamp and sequence number.
+Receive = Callable[[bytes, int, int], None]
+
+#: Frames of this number hold no message: what an end writes and reads.
+_NEWS = 0
+#: So many bytes for one reader are sent without waiting for more: what a socket takes at once.
+SEND_AT = 65_536
+#: A reader that lets so many bytes wait is waited for. Small messages never come near it, for the
+#: run-ahead window bounds them; large ones must not pile up.
+FULL = 4 << 20
+#: Lazy readers get what there is when their writer has been idle for so long [s], or busy.
+LAZY_S = 0.002
+#: So long messages of others may wait for the one that is needed [ms].
+PREFER_MS = 2
+#: What activations send within this time after the process woke up leaves together [ns]: longer,
+#: and others would wait for what is there.
+TOGETHER_NS = 200_000
+#: A reader that has not taken what it was sent by then is gone [s].
+FLUSH_S = 2.0
+#: How often a writer that waits for a reader looks whether it has been asked to end [s].
+_LOOK_S = 0.1
+#: Shorter waits are waited for exactly [s].
+_FINE_S = 0.01
+#: ``select`` knows no descriptors from here on.
+_SELECTABLE = 1024
+_READ = select.EPOLLIN
+_BOTH = select.EPOLLIN | select.EPOLLOUT
+
+
+class TopicWriter(Protocol):
+    """The writing end of one topic on a lane."""
+
+    @property
+    def readers(self) -> int:
+        """Readers that have been found."""
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        """The full name of the node of each of them."""
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+        """Send a message to all of them."""
+
+    def flush(self) -> bool:
+        """Wait until all have been given what was sent; whether they have."""
+
+
+class Lane(Protocol):
+    """What a session asks of a lane; besides it waits, as an executor."""
+
+    def writer(self, topic: str, *, latched: bool) -> TopicWriter:
+        """Write a topic.
+
+        :param latched: readers that come later, and ask for it, get what was sent before
+        """
+
+    def reader(
+        self, topic: str, receive: Receive, *, latched: bool, lazy: bool, alone: bool
+    ) -> None:
+        """Call ``receive`` with each message of a topic.
+
+        :param latched: also with those that were sent before
+        :param lazy: no hurry
+        :param alone: a wait ends after such a message, so that what follows from it is done before
+            the next one
+        """
+
+    def writers(self, topic: str) -> int:
+        """Writers of a topic that are known to be there."""
+
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The full names of the nodes of these writers."""
+
+    @property
+    def departures(self) -> int:
+        """Connections that have ended."""
+
+    def prefer(self, topic: str) -> None:
+        """Nothing can be done before the writer of a topic has sent something.
+
+        The next wait lets messages of others wait for it, for a moment: one wake-up for all.
+        """
+
+    def urge(self) -> None:
+        """Lazy readers, too, get what there is at the next wait."""
+
+    def sent(self, now_ns: int) -> None:
+        """An activation has sent what it sends: it leaves, unless others follow at once.
+
+        :param now_ns: the time on the clock of the session
+        """
+
+    def flush(self) -> None:
+        """What was sent leaves, but for lazy readers."""
+
+
+class _Peer:
+    """Another participant, or the clock, or the recorder, and what it has told."""
+
+    def __init__(self, link: FrameLink) -> None:
+        self.link = link
+        #: Full name of its node.
+        self.node = ""
+        #: What it writes: number -> topic; and what is to be called.
+        self.writes: dict[int, str] = {}
+        self.routes: dict[int, tuple[Receive, ...]] = {}
+        #: Numbers of topics whose messages are handled alone.
+        self.alone: set[int] = set()
+        #: What it reads: topic -> (latched, lazy).
+        self.reads: dict[str, tuple[bool, bool]] = {}
+        #: What the poll waits for.
+        self.mask = _READ
+
+
+class _Writer:
+    def __init__(self, lane: SocketLane, topic: str, number: int, *, latched: bool) -> None:
+        self._lane = lane
+        self.topic = topic
+        self.number = number
+        #: (head, bytes, stamp, sequence number) for readers that come later.
+        self.kept: deque[tuple[bytes, bytes, int, int]] | None = (
+            deque(maxlen=HISTORY_DEPTH) if latched else None
+        )
+        #: (reader, whether it is lazy).
+        self.peers: dict[_Peer, bool] = {}
+        #: Readers in the same session.
+        self.own: tuple[Receive, ...] = ()
+
+    @property
+    def readers(self) -> int:
+        """Readers that have been found."""
+        return len(self.peers) + bool(self.own)
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        """The full name of the node of each of them."""
+        return [peer.node for peer in self.peers] + [self._lane.node] * bool(self.own)
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+        """Send a message to all of them."""
+        head = head_of(self.number, stamp, seq, len(data))
+        if self.kept is not None:
+            self.kept.append((head, data, stamp, seq))
+        lane = self._lane
+        # Who is waited for may go meanwhile.
+        for peer, lazy in tuple(self.peers.items()):
+            peer.link.put(head, data)
+            (lane.lazy if lazy else lane.urgent).add(peer)
+            if peer.link.waiting >= SEND_AT:
+                lane.relieve(peer)
+        for receive in self.own:
+            lane.keep(receive, data, stamp, seq)
+
+    def flush(self) -> bool:
+        """Wait until all have been given what was sent; whether they have."""
+        return self._lane.drain(self.peers)
+
+    def add(self, peer: _Peer, *, latched: bool, lazy: bool) -> None:
+        """A reader is there; one that has come before asks again for what was kept."""
+        self.peers[peer] = lazy
+        if latched and self.kept is not None:
+            for head, data, _, _ in self.kept:
+                peer.link.put(head, data)
+            self._lane.urgent.add(peer)
+
+
+class SocketLane:
+    """The lane of one session; see :class:`Lane`. Use it in one thread, but for :meth:`wake`.
+
+    :param line: to the switchboard of the run
+    :param node: full name of the node of this session
+    :param interrupted: called while a reader is waited for; what it raises ends that
+    :param clock: monotonic [ns]
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        node: str = "",
+        interrupted: Callable[[], None] = lambda: None,
+        clock: Callable[[], int] = perf_counter_ns,
+    ) -> None:
+        self._line: Line | None = line
+        #: Full name of the node of this session.
+        self.node = node
+        self._interrupted = interrupted
+        self._clock = clock
+        self._poll = select.epoll()
+        self._waker = Waker()
+        self._poll.register(self._waker.fileno(), _READ)
+        self._poll.register(line.fileno(), _READ)
+        self._peers: dict[int, _Peer] = {}
+        #: Those with something to be sent.
+        self.urgent: set[_Peer] = set()
+        self.lazy: set[_Peer] = set()
+        #: Those of which something is here that has not been handled.
+        self._behind: set[_Peer] = set()
+        self._writers: list[_Writer] = []
+        self._readers: dict[str, list[Receive]] = {}
+        self._reads: dict[str, tuple[bool, bool]] = {}
+        self._alone: set[str] = set()
+        #: What the switchboard does not know yet.
+        self._untold: tuple[set[str], set[str]] = (set(), set())
+        #: Messages of this session to itself.
+        self._own: deque[tuple[Receive, bytes, int, int]] = deque()
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._awake_since = clock()
+        #: The first wait at which there was something for lazy readers.
+        self._lazy_since: int | None = None
+        #: Connections that have ended.
+        self.departures = 0
+        #: The topic that the next wait is for, and what waits for the writers of a topic.
+        self._preferred = ""
+        self._polls: dict[str, select.poll] = {}
+        #: Why no further connections come; empty: they do.
+        self.cut_off = ""
+
+    # --- topics -----------------------------------------------------------------------------
+
+    def writer(self, topic: str, *, latched: bool) -> _Writer:
+        """Write a topic; see :class:`Lane`."""
+        writer = _Writer(self, topic, len(self._writers) + 1, latched=latched)
+        self._writers.append(writer)
+        writer.own = tuple(self._readers.get(topic, ()))
+        self._untold[0].add(topic)
+        self._announce(writes=[(writer.number, topic)])
+        for peer in self._peers.values():
+            if topic in peer.reads:
+                peer_latched, lazy = peer.reads[topic]
+                writer.add(peer, latched=peer_latched, lazy=lazy)
+        return writer
+
+    def reader(
+        self,
+        topic: str,
+        receive: Receive,
+        *,
+        latched: bool = False,
+        lazy: bool = False,
+        alone: bool = False,
+    ) -> None:
+        """Read a topic; see :class:`Lane`.
+
+        A second latched reader of a topic makes the first one get again what was kept.
+        """
+        readers = self._readers.setdefault(topic, [])
+        readers.append(receive)
+        before = self._reads.get(topic, (False, True))
+        self._reads[topic] = (latched or before[0], lazy and before[1])
+        if alone:
+            self._alone.add(topic)
+        self._untold[1].add(topic)
+        for writer in self._writers:
+            if writer.topic == topic:
+                writer.own = tuple(readers)
+                for _, data, stamp, seq in (writer.kept or ()) if latched else ():
+                    self._own.append((receive, data, stamp, seq))
+        for peer in self._peers.values():
+            for number, name in peer.writes.items():
+                if name == topic:
+                    self._route(peer, number, topic)
+        self._announce(reads=[(topic, *self._reads[topic])])
+
+    def writers(self, topic: str) -> int:
+        """Writers of a topic that are known to be there."""
+        own = sum(writer.topic == topic for writer in self._writers)
+        return own + sum(
+            name == topic for peer in self._peers.values() for name in peer.writes.values()
+        )
+
+    def writer_nodes(self, topic: str) -> set[str]:
+        """The full names of the nodes of these writers."""
+        own = {self.node for writer in self._writers if writer.topic == topic}
+        return own | {peer.node for peer in self._peers.values() if topic in peer.writes.values()}
+
+    def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
+        """Hand a message of this session to a reader of its own, at the next wait."""
+        self._own.append((receive, data, stamp, seq))
+
+    def prefer(self, topic: str) -> None:
+        """See :class:`Lane`."""
+        self._preferred = topic
+
+    # --- sending ----------------------------------------------------------------------------
+
+    def urge(self) -> None:
+        """Lazy readers, too, get what there is at the next wait."""
+        self.urgent |= self.lazy
+        self.lazy.clear()
+
+    def sent(self, now_ns: int) -> None:
+        """An activation has sent what it sends."""
+        if now_ns - self._awake_since >= TOGETHER_NS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what is not for lazy readers, as far as the others take it."""
+        for peer in self.urgent:
+            self._send(peer)
+        self.lazy -= self.urgent
+        self.urgent.clear()
+        self._awake_since = self._clock()
+
+    def relieve(self, peer: _Peer) -> None:
+        """Send what waits for a reader; wait for it if that is too much."""
+        self._send(peer)
+        if peer.link.waiting >= FULL:
+            self._await(lambda: peer.link.waiting < FULL // 2 or not self._has(peer), None)
+
+    def drain(self, peers: Collection[_Peer]) -> bool:
+        """Wait until all of them have been given what was sent; whether they have."""
+        for peer in peers:
+            self._send(peer)
+        return self._await(
+            lambda: not any(peer.link.waiting for peer in peers if self._has(peer)), FLUSH_S
+        )
+
+    def _has(self, peer: _Peer) -> bool:
+        return not peer.link.has_ended
+
+    def _send(self, peer: _Peer) -> None:
+        peer.link.flush()
+        mask = _BOTH if peer.link.is_stuck else _READ
+        if mask != peer.mask and not peer.link.has_ended:
+            peer.mask = mask
+            self._poll.modify(peer.link.fileno(), mask)
+
+    def _await(self, done: Callable[[], bool], limit_s: float | None) -> bool:
+        """Wait for readers, and take in, unhandled, what arrives; whether it is done in time."""
+        deadline = None if limit_s is None else monotonic() + limit_s
+        while not done():
+            left = _LOOK_S if deadline is None else min(deadline - monotonic(), _LOOK_S)
+            if left <= 0:
+                return False
+            if deadline is None:
+                self._interrupted()
+            for descriptor, events in self._poll.poll(left):
+                peer = self._peers.get(descriptor)
+                if peer is None:
+                    continue  # a wake, or a connection: the next wait sees to it
+                self._fetch(peer, events)
+        return True
+
+    # --- waiting ----------------------------------------------------------------------------
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Send what waits; then handle all that is there, or arrives first within the time."""
+        seconds = _LOOK_S if timeout_sec is None else timeout_sec
+        self._tell()
+        if not self.lazy:
+            self._lazy_since = None
+        elif self._lazy_since is None:
+            self._lazy_since = self._clock()
+        elif self._clock() - self._lazy_since >= LAZY_S * 1e9:
+            self.urge()
+        self.flush()
+        if self._own or self._behind or not self._tasks.empty():
+            events = self._poll.poll(0)
+        elif self.lazy and seconds > LAZY_S:
+            events = self._events(LAZY_S)
+            if not events:
+                self.urge()
+                self.flush()
+                events = self._events(seconds - LAZY_S)
+        else:
+            if self._preferred and seconds * 1e3 > PREFER_MS:
+                self._poll_of(self._preferred).poll(PREFER_MS)
+            events = self._events(seconds)
+        self._preferred = ""
+        self._awake_since = self._clock()
+        for descriptor, found in events:
+            peer = self._peers.get(descriptor)
+            if peer is not None:
+                self._fetch(peer, found)
+            elif descriptor == self._waker.fileno():
+                self._waker.drain()
+            else:
+                self._connect()
+        while self._own:
+            receive, data, stamp, seq = self._own.popleft()
+            receive(data, stamp, seq)
+        while self._behind and self._handle(self._behind.pop()):
+            pass
+        self._work()
+
+    def _poll_of(self, topic: str) -> select.poll:
+        """Waits for the writers of a topic, and for a wake."""
+        poll = self._polls.get(topic)
+        if poll is None:
+            poll = self._polls[topic] = select.poll()
+            poll.register(self._waker.fileno(), select.POLLIN)
+            for peer in self._peers.values():
+                if topic in peer.writes.values():
+                    poll.register(peer.link.fileno(), select.POLLIN)
+        return poll
+
+    def _events(self, seconds: float) -> list[tuple[int, int]]:
+        """What is there, or comes first within the time."""
+        if 0 < seconds < _FINE_S and self._poll.fileno() < _SELECTABLE:
+            # A poll waits for whole milliseconds; a paced run is more exact than that.
+            select.select([self._poll], [], [], seconds)
+            seconds = 0
+        return self._poll.poll(seconds)
+
+    def create_task(self, callback: Callable[[], None]) -> None:
+        """Have something done by :meth:`spin_once`; any thread may call this."""
+        self._tasks.put(callback)
+        self._waker.wake()
+
+    def wake(self) -> None:
+        """End a wait that is going on; any thread and any signal handler may call this."""
+        self._waker.wake()
+
+    def close(self) -> None:
+        """Give all readers what was sent, and close all connections."""
+        self.drain(list(self._peers.values()))
+        for peer in list(self._peers.values()):
+            self._lose(peer)
+        if self._line is not None:
+            self._line.close()
+        self._poll.close()
+        self._waker.close()
+
+    def _work(self) -> None:
+        for _ in range(self._tasks.qsize()):
+            try:
+                task = self._tasks.get_nowait()
+            except Empty:
+                return
+            task()
+
+    def _fetch(self, peer: _Peer, events: int) -> None:
+        if events & select.EPOLLOUT:
+            self._send(peer)
+        if events & ~select.EPOLLOUT:
+            peer.link.fetch()
+            if peer.link.has_ended:
+                # Nothing more comes: a poll would tell so again and again.
+                self._poll.unregister(peer.link.fileno())
+                self._behind.add(peer)
+            elif peer.link.is_ready:
+                self._behind.add(peer)
+
+    def _handle(self, peer: _Peer) -> bool:
+        """Handle what a peer has sent; whether more may be handled in the same wait."""
+        goes_on = True
+        frames = peer.link.frames()
+        for number, stamp, seq, data in frames:
+            if number == _NEWS:
+                self._learn(peer, json.loads(data))
+                continue
+            for receive in peer.routes.get(number, ()):
+                receive(data, stamp, seq)
+            if number in peer.alone:
+                goes_on = False
+                break
+        frames.close()
+        if peer.link.is_ready:
+            # It is left over, or was fetched while a message was handled.
+            self._behind.add(peer)
+        elif peer.link.has_ended:
+            self._lose(peer)
+        return goes_on
+
+    def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
+        self._polls.clear()
+        peer.node = news["node"]
+        for number, topic in news["writes"]:
+            peer.writes[number] = topic
+            self._route(peer, number, topic)
+        for topic, latched, lazy in news["reads"]:
+            peer.reads[topic] = (latched, lazy)
+            for writer in self._writers:
+                if writer.topic == topic:
+                    writer.add(peer, latched=latched, lazy=lazy)
+
+    def _route(self, peer: _Peer, number: int, topic: str) -> None:
+        peer.routes[number] = tuple(self._readers.get(topic, ()))
+        if topic in self._alone:
+            peer.alone.add(number)
+
+    def _announce(
+        self,
+        writes: Collection[tuple[int, str]] = (),
+        reads: Collection[tuple[str, bool, bool]] = (),
+        to: _Peer | None = None,
+    ) -> None:
+        news = {"node": self.node, "writes": list(writes), "reads": list(reads)}
+        data = json.dumps(news).encode()
+        for peer in self._peers.values() if to is None else (to,):
+            peer.link.put(head_of(_NEWS, 0, 0, len(data)), data)
+            self.urgent.add(peer)
+
+    def _tell(self) -> None:
+        """Tell the switchboard what is new."""
+        writes, reads = self._untold
+        if (writes or reads) and self._line is not None:
+            self._untold = (set(), set())
+            try:
+                self._line.tell(writes, reads)
+            except OSError as error:
+                self._cut(error)
+
+    def _connect(self) -> None:
+        """Take the connections that have come."""
+        assert self._line is not None
+        try:
+            for end in self._line.connections():
+                peer = _Peer(FrameLink(end))
+                self._peers[end.fileno()] = peer
+                self._poll.register(end.fileno(), _READ)
+                writes = [(writer.number, writer.topic) for writer in self._writers]
+                reads = [(topic, *how) for topic, how in self._reads.items()]
+                self._announce(writes, reads, to=peer)
+        except OSError as error:
+            self._cut(error)
+
+    def _cut(self, error: OSError) -> None:
+        """No further connections come: the starter has ended, which ends this process, too."""
+        assert self._line is not None
+        self.cut_off = error.strerror or str(error)
+        self._poll.unregister(self._line.fileno())
+        self._line.close()
+        self._line = None
+
+    def _lose(self, peer: _Peer) -> None:
+        """The other side has gone: with it, all that it wrote and read."""
+        self._polls.clear()
+        self.departures += 1
+        if not peer.link.has_ended:
+            self._poll.unregister(peer.link.fileno())
+            peer.link.has_ended = True
+        del self._peers[peer.link.fileno()]
+        for writer in self._writers:
+            writer.peers.pop(peer, None)
+        for group in (self.urgent, self.lazy, self._behind):
+            group.discard(peer)
+        peer.link.close()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carries the messages of a run between its processes: a lane on this host, or DDS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ros2_cosim.run.channel import CHANNEL
+from ros2_cosim.run.dds import keeps_dds
+from ros2_cosim.run.output_directory import read_holder
+from ros2_cosim.scenario.plan import RunOptions
+from ros2_cosim.sockets.switchboard import LANE
+
+#: A lane wherever it reaches all processes; or DDS in any case.
+TRANSPORTS = ("auto", "dds")
+
+
+def has_lane(options: RunOptions, environment: Mapping[str, str]) -> bool:
+    """Whether the processes of a run use a lane.
+
+    The starter's own processes are on its host. Those that the user starts may be elsewhere if his
+    DDS settings, which hold then, reach other hosts.
+    """
+    if options.shape != "ros" or options.transport == "dds":
+        return False
+    return not (options.by_hand and keeps_dds(environment))
+
+
+def lane_address(directory: Path) -> str:
+    """Where this process finds the lane of its run; empty: there is none.
+
+    The starter tells it by the environment; a process that the user has started finds it in the
+    lock file of the output directory.
+
+    :param directory: that of the scenario of the run
+    """
+    if os.environ.get(CHANNEL):
+        return os.environ.get(LANE, "")
+    facts = read_holder(directory)
+    address = facts.get("lane") if facts else None
+    return address if isinstance(address, str) else ""

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lane loses nothing, keeps the order of each writer, and never stands still for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ros2_cosim.kernel.errors import Cancelled
+from ros2_cosim.ros import lane as module
+from ros2_cosim.ros.lane import SocketLane
+from ros2_cosim.sockets.switchboard import Line, Switchboard
+
+MIB = 1 << 20
+SECRET = "of this run"
+#: Guards against hanging only.
+TURNS = 10_000
+
+
+@contextmanager
+def open_lanes(count: int) -> Iterator[list[SocketLane]]:
+    with Switchboard(SECRET) as board, ExitStack() as stack:
+        lanes = [SocketLane(Line(board.address, SECRET), f"/{name}") for name in range(count)]
+        for lane in lanes:
+            stack.callback(lane.close)
+        yield lanes
+
+
+@pytest.fixture
+def lanes() -> Iterator[list[SocketLane]]:
+    with open_lanes(3) as made:
+        yield made
+
+
+def until(lanes: list[SocketLane], condition: Callable[[], bool]) -> None:
+    """Let all of them wait in turns until something holds."""
+    for _ in range(TURNS):
+        if condition():
+            return
+        for lane in lanes:
+            lane.spin_once(0.001)
+    raise AssertionError("it never came to that")
+
+
+def test_messages_come_with_stamp_and_number(lanes: list[SocketLane]) -> None:
+    got: list[tuple[bytes, int, int]] = []
+    writer = lanes[0].writer("/a", latched=False)
+    lanes[1].reader("/a", lambda *message: got.append(message))
+    until(lanes, lambda: writer.readers == 1)
+    assert lanes[1].writers("/a") == 1
+    assert (writer.reader_nodes, lanes[1].writer_nodes("/a")) == (["/1"], {"/0"})
+    sent = [(b"x" * number, -number, number) for number in range(100)]
+    for message in sent:
+        writer.send(*message)
+    until(lanes, lambda: len(got) == 100)
+    assert got == sent
+
+
+def test_a_session_reads_its_own_messages_at_its_next_wait(lanes: list[SocketLane]) -> None:
+    got: list[bytes] = []
+    writer = lanes[0].writer("/a", latched=True)
+    writer.send(b"kept")
+    lanes[0].reader("/a", lambda data, stamp, seq: got.append(data), latched=True)
+    writer.send(b"new")
+    assert got == []
+    lanes[0].spin_once(0)
+    assert got == [b"kept", b"new"]
+    assert (writer.readers, lanes[0].writers("/a")) == (1, 1)
+    assert (writer.reader_nodes, lanes[0].writer_nodes("/a")) == (["/0"], {"/0"})
+
+
+def test_one_that_comes_late_gets_what_was_kept_only_if_it_asks(lanes: list[SocketLane]) -> None:
+    kept = lanes[0].writer("/kept", latched=True)
+    plain = lanes[0].writer("/plain", latched=False)
+    for number in range(3):
+        kept.send(b"kept", 0, number)
+        plain.send(b"plain", 0, number)
+    asks: list[int] = []
+    takes: list[int] = []
+    for topic in ("/kept", "/plain"):
+        lanes[1].reader(topic, lambda data, stamp, seq: asks.append(seq), latched=True)
+        lanes[2].reader(topic, lambda data, stamp, seq: takes.append(seq))
+    until(lanes, lambda: kept.readers == plain.readers == 2)
+    kept.send(b"kept", 0, 3)
+    plain.send(b"plain", 0, 4)
+    until(lanes, lambda: len(takes) == 2 and len(asks) == 5)
+    assert (asks, takes) == ([0, 1, 2, 3, 4], [3, 4])
+
+
+def test_a_second_reader_of_a_session_gets_what_was_kept(lanes: list[SocketLane]) -> None:
+    writer = lanes[0].writer("/a", latched=True)
+    writer.send(b"kept")
+    first: list[bytes] = []
+    second: list[bytes] = []
+    lanes[1].reader("/a", lambda data, stamp, seq: first.append(data), latched=True)
+    until(lanes, lambda: len(first) == 1)
+    lanes[1].reader("/a", lambda data, stamp, seq: second.append(data), latched=True)
+    until(lanes, lambda: len(second) == 1)
+    writer.send(b"new")
+    until(lanes, lambda: first[-1:] == second[-1:] == [b"new"])
+    assert writer.readers == 1
+
+
+def test_the_end_of_a_process_is_seen_after_its_last_message(lanes: list[SocketLane]) -> None:
+    seen: list[tuple[int, bytes]] = []
+    writer = lanes[0].writer("/a", latched=False)
+    lanes[1].reader("/a", lambda data, stamp, seq: seen.append((lanes[1].writers("/a"), data)))
+    answers = lanes[1].writer("/b", latched=False)
+    lanes[0].reader("/b", lambda data, stamp, seq: None)
+    until(lanes, lambda: writer.readers == answers.readers == 1)
+    writer.send(b"last words")
+    lanes[0].close()
+    until(lanes[1:2], lambda: lanes[1].writers("/a") == 0)
+    assert seen == [(1, b"last words")]
+    assert answers.readers == 0
+    answers.send(b"nobody")
+    assert answers.flush()
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("size", [100_000, 64 * MIB])
+def test_two_that_send_without_reading_do_not_wait_for_each_other(size: int) -> None:
+    """Each sends far more than connections and queues hold before it handles anything."""
+    count = max(3, 16 * MIB // size)
+    with open_lanes(2) as lanes:
+        got: list[list[int]] = [[], []]
+        writers = []
+        for index, lane in enumerate(lanes):
+            writers.append(lane.writer(f"/{index}", latched=False))
+            lane.reader(
+                f"/{1 - index}",
+                lambda data, stamp, seq, index=index: got[index].append((seq, len(data))),
+            )
+        until(lanes, lambda: all(writer.readers == 1 for writer in writers))
+
+        def work(index: int) -> None:
+            data = bytes(size)
+            for number in range(count):
+                writers[index].send(data, 0, number)
+            assert got[index] == []
+            while len(got[index]) < count:
+                lanes[index].spin_once(0.1)
+            while not writers[index].flush():
+                pass
+
+        threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert got == 2 * [[(number, size) for number in range(count)]]
+
+
+def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = 0
+
+    def interrupted() -> None:
+        nonlocal waits
+        waits += 1
+        if waits == 3:
+            raise Cancelled("SIGTERM")
+
+    monkeypatch.setattr(module, "_LOOK_S", 0.001)
+    with Switchboard(SECRET) as board:
+        near = SocketLane(Line(board.address, SECRET), interrupted=interrupted)
+        far = SocketLane(Line(board.address, SECRET))
+        writer = near.writer("/a", latched=False)
+        got: list[int] = []
+        far.reader("/a", lambda data, stamp, seq: got.append(seq))
+        until([near, far], lambda: writer.readers == 1)
+        data = bytes(MIB)
+        with pytest.raises(Cancelled):
+            for number in range(100):
+                writer.send(data, 0, number)
+        assert 4 <= number < 10
+        until([near, far], lambda: len(got) == number + 1)
+        assert got == list(range(number + 1))
+        near.close()
+        far.close()
+
+
+def test_who_does_not_take_its_last_messages_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch, lanes: list[SocketLane]
+) -> None:
+    monkeypatch.setattr(module, "FLUSH_S", 0.01)
+    writer = lanes[0].writer("/a", latched=False)
+    lanes[1].reader("/a", lambda data, stamp, seq: None)
+    until(lanes, lambda: writer.readers == 1)
+    assert writer.flush()
+    writer.send(bytes(MIB))
+    assert not writer.flush()
+
+
+def test_lazy_readers_get_messages_in_portions(lanes: list[SocketLane]) -> None:
+    eager: list[int] = []
+    lazy: list[int] = []
+    writer = lanes[0].writer("/a", latched=False)
+    lanes[1].reader("/a", lambda data, stamp, seq: eager.append(seq))
+    lanes[2].reader("/a", lambda data, stamp, seq: lazy.append(seq), lazy=True)
+    until(lanes, lambda: writer.readers == 2)
+    for number in range(10):
+        writer.send(b"x", 0, number)
+        lanes[0].spin_once(0)
+        lanes[1].spin_once(0)
+        lanes[2].spin_once(0)
+    assert (eager, lazy) == (list(range(10)), [])
+    lanes[0].urge()
+    lanes[0].spin_once(0)
+    lanes[2].spin_once(0)
+    assert lazy == list(range(10))
+    # A writer that has nothing to do sends them by itself, and so does one with much to send.
+    writer.send(b"x", 0, 10)
+    lanes[0].spin_once(0.01)
+    lanes[2].spin_once(0)
+    assert lazy[-1] == 10
+    writer.send(bytes(module.SEND_AT), 0, 11)
+    lanes[2].spin_once(0)
+    assert lazy[-1] == 11
+
+
+def test_any_thread_wakes_a_lane_and_has_things_done_in_its_thread(
+    lanes: list[SocketLane],
+) -> None:
+    done: list[int] = []
+    for act in (lambda: lanes[0].create_task(lambda: done.append(threading.get_ident())),
+                lanes[0].wake):  # fmt: skip
+        timer = threading.Timer(0.01, act)
+        timer.start()
+        lanes[0].spin_once(60.0)
+        timer.join()
+    assert done == [threading.get_ident()]
+
+
+def test_what_activations_send_leaves_together_unless_they_take_long() -> None:
+    now = 0
+    with Switchboard(SECRET) as board:
+        near = SocketLane(Line(board.address, SECRET), clock=lambda: now)
+        far = SocketLane(Line(board.address, SECRET))
+        writer = near.writer("/a", latched=False)
+        got: list[int] = []
+        far.reader("/a", lambda data, stamp, seq: got.append(seq))
+        until([near, far], lambda: writer.readers == 1)
+        for number in range(2):
+            writer.send(b"x", 0, number)
+            near.sent(now + module.TOGETHER_NS - 1)
+            far.spin_once(0)
+        assert got == []
+        near.sent(now + module.TOGETHER_NS)
+        far.spin_once(0)
+        assert got == [0, 1]
+        near.close()
+        far.close()
+
+
+TOPICS = ["/a", "/b"]
+operations = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("send"),
+            st.integers(0, 2),
+            st.sampled_from([0, 1, 1000, 70_000, 5 * MIB]),
+        ),
+        st.tuples(st.just("turn"), st.integers(0, 2), st.just(0)),
+        st.tuples(st.just("urge"), st.integers(0, 2), st.just(0)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=40)
+@given(operations, st.tuples(*3 * [st.booleans()]))
+def test_every_reader_gets_everything_in_order(
+    steps: list[tuple[str, int, int]], lazy: tuple[bool, bool, bool]
+) -> None:
+    """All write one topic and read it, themselves included; threads take large messages in."""
+    with open_lanes(3) as lanes:
+        got: dict[tuple[int, int], list[int]] = {}
+        writers = []
+        for index, lane in enumerate(lanes):
+            writers.append(lane.writer("/all", latched=False))
+
+            def take(data: bytes, stamp: int, seq: int, index: int = index) -> None:
+                assert data == bytes(len(data))
+                got.setdefault((stamp, index), []).append(seq)
+
+            lane.reader("/all", take, lazy=lazy[index])
+        until(lanes, lambda: all(writer.readers == 3 for writer in writers))
+        sent = [0, 0, 0]
+        for kind, index, size in steps:
+            if kind == "urge":
+                lanes[index].urge()
+            elif kind == "turn":
+                lanes[index].spin_once(0)
+            else:
+                # More than a connection holds: its readers have to go on meanwhile.
+                others = [lane for lane in lanes if lane is not lanes[index]]
+                with serving(others if size > MIB else []):
+                    writers[index].send(bytes(size), index, sent[index])
+                sent[index] += 1
+        until(
+            lanes,
+            lambda: all(
+                len(got.get((writer, reader), ())) == sent[writer]
+                for writer in range(3)
+                for reader in range(3)
+            ),
+        )
+    for (writer, _), numbers in got.items():
+        assert numbers == list(range(sent[writer]))
+
+
+@contextmanager
+def serving(lanes: list[SocketLane]) -> Iterator[None]:
+    """Lanes are served by threads of their own meanwhile."""
+    over = threading.Event()
+
+    def serve(lane: SocketLane) -> None:
+        while not over.is_set():
+            lane.spin_once(0.01)
+
+    threads = [threading.Thread(target=serve, args=(lane,)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_messages_of_others_wait_a_moment_for_the_one_that_is_needed(
+    monkeypatch: pytest.MonkeyPatch, lanes: list[SocketLane]
+) -> None:
+    got: list[str] = []
+    for topic in ("/needed", "/other"):
+        lanes[0].reader(topic, lambda data, stamp, seq, topic=topic: got.append(topic))
+    needed = lanes[1].writer("/needed", latched=False)
+    other = lanes[2].writer("/other", latched=False)
+    until(lanes, lambda: needed.readers == other.readers == 1)
+    monkeypatch.setattr(module, "PREFER_MS", 60_000)
+    other.send(b"")
+    lanes[2].flush()
+    timer = threading.Timer(0.05, lambda: (needed.send(b""), lanes[1].flush()))
+    timer.start()
+    lanes[0].prefer("/needed")
+    lanes[0].spin_once(100.0)
+    timer.join()
+    assert sorted(got) == ["/needed", "/other"]
+    # Only for a moment, and only in one wait.
+    monkeypatch.setattr(module, "PREFER_MS", 1)
+    other.send(b"")
+    lanes[2].flush()
+    lanes[0].prefer("/needed")
+    lanes[0].spin_once(100.0)
+    assert got.count("/other") == 2
+
+
+def test_messages_that_are_handled_alone_end_the_wait(lanes: list[SocketLane]) -> None:
+    got: list[int] = []
+    lanes[0].reader("/state", lambda data, stamp, seq: got.append(seq), alone=True)
+    lanes[0].reader("/data", lambda data, stamp, seq: got.append(seq))
+    state = lanes[1].writer("/state", latched=False)
+    data = lanes[1].writer("/data", latched=False)
+    until(lanes, lambda: state.readers == data.readers == 1)
+    for number, writer in enumerate((data, state, state, data, data)):
+        writer.send(b"", 0, number)
+    lanes[1].flush()
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1]
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1, 2]
+    lanes[0].spin_once(60.0)
+    assert got == [0, 1, 2, 3, 4]
