@@ -33,7 +33,7 @@ def test_our_shapes_are_measured(tmp_path: Path, workload: str) -> None:
     assert [result["subject"] for result in results] == ["inproc", "composed", "ros"]
     for result in results:
         assert result["rtf"] > 0  # type: ignore[operator]
-        assert result["cpu_per_sim_s"] > 0  # type: ignore[operator]
+        assert result["cpu_per_sim_s"] >= 0  # type: ignore[operator]
         assert result["participants"]
     if workload == "loop":
         # Plant every 10 ms; sensors and controllers every 40 ms.

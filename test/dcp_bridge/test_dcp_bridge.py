@@ -210,7 +210,12 @@ def test_data_synchronisation_gives_the_trace_of_requests(tmp_path: Path, mode: 
 
 
 def test_slaves_that_step_by_their_own_clocks_are_not_repeatable(tmp_path: Path) -> None:
-    summary = run_inproc(scenario(mode="srt"), tmp_path, record=False)
+    found = data()
+    found["participants"]["plant"]["parameters"]["mode"] = "srt"
+    # What the slave sends at which step depends on the wall clock: it has no closed form.
+    del found["participants"]["checker"]
+    made = make_scenario({**found, "base_directory": str(TESTS)}, "test")
+    summary = run_inproc(made, tmp_path, record=False)
     assert not summary.repeatable
     reason = "'plant': its DCP slaves step by their own clocks"
     assert reason in str(summary.not_repeatable_reason)
