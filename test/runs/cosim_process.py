@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,7 +20,6 @@ from support.processes import kill, marked_processes
 
 from ros2_cosim.run.domain_lock import claim
 from ros2_cosim.run.fork_server import SERVER as FORK_SERVER
-from ros2_cosim.scenario.schema import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATOON = ROOT / "config" / "platoon.yaml"
@@ -67,7 +65,11 @@ def user_environment(logs: Path) -> Iterator[dict[str, str]]:
 
 
 def left_processes(environment: dict[str, str]) -> list[str]:
-    """Command lines of the processes of a run that do not end; those found are killed."""
+    """Command lines of the processes of a run that do not end; those found are killed.
+
+    With its processes all sockets of a run are closed. Its ports may be in use again at once: by a
+    run of a test beside this one.
+    """
     deadline = time.monotonic() + HANG_S / 4
     while True:
         found = marked_processes(MARK, environment[MARK])
@@ -171,19 +173,3 @@ class Running:
     def send(self, number: signal.Signals) -> None:
         """Send a signal to ``cosim`` itself."""
         self._process.send_signal(number)
-
-
-def assert_ports_free(output: Path) -> None:
-    """The ports of a run are closed again."""
-    scenario = load_scenario(output / "scenario.json")
-    ports = [p.parameters["dcp"]["port"] for p in scenario.participants.values() if _has_dcp(p)]
-    if scenario.simulator.kind == "headless":
-        ports += [scenario.simulator.port, scenario.simulator.port + 1]
-    assert ports
-    for port in ports:
-        with socket.socket() as probe:
-            assert probe.connect_ex(("127.0.0.1", port)) != 0, f"port {port} is still open"
-
-
-def _has_dcp(participant: object) -> bool:
-    return "dcp" in participant.parameters  # type: ignore[attr-defined]

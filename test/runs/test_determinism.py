@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from rosbags.highlevel import AnyReader
-from runs.cosim_process import PLATOON, assert_ports_free, cosim, left_processes, user_environment
+from runs.cosim_process import PLATOON, cosim, left_processes, user_environment
 
 # What the design demands of summary.json, for driving scenarios.
 FIELDS = {
@@ -137,7 +137,6 @@ def test_run_tells_its_results(runs: dict[str, Run]) -> None:
     assert run.summary["trace_sha256"] in run.stdout
     assert str(run.output) in run.stdout
     assert (run.output / "report.html").stat().st_size > 10_000
-    assert_ports_free(run.output)
 
 
 def test_pacing_holds_the_run_back(runs: dict[str, Run]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.ports import free_port
 from support.vds_models import OUTPUTS, loop
 
 from ros2_cosim.documents.settings import read_section
@@ -23,7 +24,6 @@ from ros2_cosim.vds.client import VdsClient
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunSettings
 from ros2_cosim.vds.participant import VdsPlant
-from ros2_cosim.vds.ports import open_udp
 from ros2_cosim.vds.server import ServerSettings, VdsServer
 
 MS = 1_000_000
@@ -49,14 +49,6 @@ def plant_of(found: ModelContext) -> VdsPlant:
     """The model, after what is checked before."""
     parameters = read_section(VdsPlant.Parameters, dict(found.parameters), place=found.where)
     return VdsPlant(found, parameters)
-
-
-def free_port() -> int:
-    """A port that was free just now."""
-    probe = open_udp("127.0.0.1", 0)
-    port = int(probe.getsockname()[1])
-    probe.close()
-    return port
 
 
 @contextmanager
