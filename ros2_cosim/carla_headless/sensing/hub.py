@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sensor measures in a frame, and what its messages are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
+from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
+from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
+from ros2_cosim.carla_headless.snapshot import pack_sensor_header
+from ros2_cosim.carla_headless.wire_types import ActorRecord, Weather
+from ros2_cosim.carla_headless.world import CallError
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.world import World
+
+_NS = 1_000_000_000
+
+DEVICES: dict[str, Callable[[Actor], Device]] = {
+    "sensor.other.collision": Collision,
+    "sensor.other.gnss": Gnss,
+    "sensor.other.imu": Imu,
+    "sensor.other.obstacle": Obstacle,
+}
+"""The sensors that the server streams, by their blueprints."""
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time in whole nanoseconds, as the world counts it."""
+    return int(seconds * _NS + 0.5)
+
+
+def is_due(elapsed_ns: int, step_ns: int, period_ns: int) -> bool:
+    """Whether a sensor measures in the frame that ends at a time.
+
+    Sensors of one period measure in the same frames; over a long time they measure once for each
+    period, however period and step divide.
+    """
+    if period_ns <= step_ns:
+        return True
+    return elapsed_ns // period_ns != (elapsed_ns - step_ns) // period_ns
+
+
+class SensorHub:
+    """The sensors of one world that clients have listened to."""
+
+    def __init__(self) -> None:
+        self._episode = 0
+        self._devices: dict[int, tuple[Device, int]] = {}
+        self._measured: dict[int, int] = {}
+
+    def prepare(self, sensor: Actor) -> None:
+        """Take up a sensor that has just been spawned.
+
+        :raises CallError: the sensor is not supported, or not with these attributes
+        """
+        reason = UNSUPPORTED.get(sensor.blueprint.id)
+        if reason is not None:
+            raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
+        if sensor.blueprint.streams:
+            try:
+                self._device(sensor)
+            except ValueError as error:
+                raise CallError(f"Spawn failed: {error}") from None
+
+    def messages(
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Callable[[Actor], ActorRecord],
+    ) -> list[bytes]:
+        """Messages of one sensor for the frame that the world has just computed."""
+        self._follow(world)
+        device, period_ns = self._device(sensor)
+        now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
+        if not is_due(now, step, period_ns):
+            return []
+        usual = max(step, period_ns)
+        since = now - self._measured.get(sensor.id, now - usual)
+        self._measured[sensor.id] = now
+        # A sensor that nothing has listened to for a while begins anew.
+        dt = (since if since < 2 * usual else usual) / _NS
+        pose = world.pose(sensor)
+        payloads = device.measure(Moment(world, pose, dt, weather, record))
+        if not payloads:
+            return []
+        header = pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
+        return [header + payload for payload in payloads]
+
+    def _follow(self, world: World) -> None:
+        """Forget the sensors of an earlier episode, and those that are gone."""
+        if world.episode != self._episode:
+            self._episode = world.episode
+            self._devices.clear()
+            self._measured.clear()
+        if len(self._devices) > 2 * len(world.actors):
+            for actor_id in self._devices.keys() - world.actors.keys():
+                del self._devices[actor_id]
+                self._measured.pop(actor_id, None)
+
+    def _device(self, sensor: Actor) -> tuple[Device, int]:
+        found = self._devices.get(sensor.id)
+        if found is None:
+            device = DEVICES[sensor.blueprint.id](sensor)
+            period_ns = nanoseconds(max(sensor.number("sensor_tick"), 0.0))
+            found = self._devices[sensor.id] = device, period_ns
+        return found
