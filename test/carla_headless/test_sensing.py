@@ -5,57 +5,19 @@ from __future__ import annotations
 
 import math
 from statistics import fmean, pstdev
-from typing import Any
 
-import msgpack
 import pytest
-from support.headless_process import HIGHWAY
+from support.sensor_bench import Bench
 
-from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, is_due
 from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, UNSUPPORTED
-from ros2_cosim.carla_headless.simulation import Simulation
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
-    AttributeValue,
-    EpisodeSettings,
     Rotation,
     Transform,
     Vector,
 )
 from ros2_cosim.carla_headless.world import CallError
-
-CAR = "vehicle.tesla.model3"
-HEADER = 48
-
-
-class Bench:
-    """A simulation whose streams all have a listener."""
-
-    def __init__(self, step: float = 0.02) -> None:
-        self.messages: dict[int, list[bytes]] = {}
-        self.simulation = Simulation(MapLibrary([HIGHWAY]), 0, self._publish, lambda _: True)
-        self.simulation.apply_settings(
-            EpisodeSettings(synchronous_mode=True, fixed_delta_seconds=step)
-        )
-
-    def _publish(self, stream: int, message: bytes) -> None:
-        self.messages.setdefault(stream - 16, []).append(message)
-
-    def car(self, x: float, y: float = 5.25, yaw: float = 0.0) -> int:
-        pose = Transform(Vector(x, y, 0.0), Rotation(yaw=yaw))
-        return self.simulation.spawn(ActorDescription(0, CAR), pose).id
-
-    def sensor(self, kind: str, pose: Transform, parent: int = 0, **attributes: Any) -> int:
-        chosen = tuple(AttributeValue(k, 4, str(v)) for k, v in attributes.items())
-        return self.simulation.spawn(ActorDescription(0, kind, chosen), pose, parent).id
-
-    def run(self, ticks: int) -> None:
-        for _ in range(ticks):
-            self.simulation.tick()
-
-    def payloads(self, sensor: int) -> list[Any]:
-        return [msgpack.unpackb(message[HEADER:]) for message in self.messages.get(sensor, [])]
 
 
 def test_sensor_tick_is_exact() -> None:

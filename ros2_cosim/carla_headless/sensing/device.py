@@ -11,6 +11,7 @@ from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.sensing.scene import Scene
     from ros2_cosim.carla_headless.world import World
 
 
@@ -19,6 +20,7 @@ class Moment(NamedTuple):
 
     :ivar pose: where the sensor is
     :ivar dt: seconds since it measured last, or its period before the first time
+    :ivar scene: makes, when it is called, what rays and cameras see
     :ivar record: what the protocol calls Actor
     """
 
@@ -26,6 +28,7 @@ class Moment(NamedTuple):
     pose: Transform
     dt: float
     weather: Weather
+    scene: Callable[[], Scene]
     record: Callable[[Actor], ActorRecord]
 
 

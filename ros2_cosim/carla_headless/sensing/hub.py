@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from ros2_cosim.carla_headless.sensing.device import Device, Moment
 from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
+from ros2_cosim.carla_headless.sensing.lidar import RayCastLidar, SemanticLidar
 from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
+from ros2_cosim.carla_headless.sensing.radar import Radar
+from ros2_cosim.carla_headless.sensing.scene import Scene, SceneBuilder
 from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.carla_headless.snapshot import pack_sensor_header
 from ros2_cosim.carla_headless.wire_types import ActorRecord, Weather
@@ -21,10 +24,13 @@ if TYPE_CHECKING:
 _NS = 1_000_000_000
 
 DEVICES: dict[str, Callable[[Actor], Device]] = {
+    "sensor.lidar.ray_cast": RayCastLidar,
+    "sensor.lidar.ray_cast_semantic": SemanticLidar,
     "sensor.other.collision": Collision,
     "sensor.other.gnss": Gnss,
     "sensor.other.imu": Imu,
     "sensor.other.obstacle": Obstacle,
+    "sensor.other.radar": Radar,
 }
 """The sensors that the server streams, by their blueprints."""
 
@@ -52,6 +58,11 @@ class SensorHub:
         self._episode = 0
         self._devices: dict[int, tuple[Device, int]] = {}
         self._measured: dict[int, int] = {}
+        self._scenes = SceneBuilder()
+
+    def scene(self, world: World) -> Scene:
+        """What rays and cameras see at the present moment."""
+        return self._scenes.scene(world)
 
     def prepare(self, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.
@@ -86,7 +97,8 @@ class SensorHub:
         # A sensor that nothing has listened to for a while begins anew.
         dt = (since if since < 2 * usual else usual) / _NS
         pose = world.pose(sensor)
-        payloads = device.measure(Moment(world, pose, dt, weather, record))
+        moment = Moment(world, pose, dt, weather, lambda: self.scene(world), record)
+        payloads = device.measure(moment)
         if not payloads:
             return []
         header = pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
