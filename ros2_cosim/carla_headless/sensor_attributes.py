@@ -189,12 +189,6 @@ SENSORS: tuple[SensorKind, ...] = (
 
 UNSUPPORTED = {
     "sensor.camera.dvs": "this server renders no event camera",
-    "sensor.camera.depth": "this server renders no images",
-    "sensor.camera.instance_segmentation": "this server renders no images",
-    "sensor.camera.normals": "this server renders no images",
-    "sensor.camera.optical_flow": "this server renders no images",
-    "sensor.camera.rgb": "this server renders no images",
-    "sensor.camera.semantic_segmentation": "this server renders no images",
     "sensor.other.rss": "the client has no RSS library",
     "sensor.other.v2x": "this server has no V2X radio",
     "sensor.other.v2x_custom": "this server has no V2X radio",

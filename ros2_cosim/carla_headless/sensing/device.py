@@ -11,6 +11,7 @@ from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.sensing.raster import Lens, View
     from ros2_cosim.carla_headless.sensing.scene import Scene
     from ros2_cosim.carla_headless.world import World
 
@@ -21,6 +22,7 @@ class Moment(NamedTuple):
     :ivar pose: where the sensor is
     :ivar dt: seconds since it measured last, or its period before the first time
     :ivar scene: makes, when it is called, what rays and cameras see
+    :ivar view: renders, when it is called, what a camera in the sensor's place sees
     :ivar record: what the protocol calls Actor
     """
 
@@ -29,6 +31,7 @@ class Moment(NamedTuple):
     dt: float
     weather: Weather
     scene: Callable[[], Scene]
+    view: Callable[[Lens], View]
     record: Callable[[Actor], ActorRecord]
 
 

@@ -66,7 +66,8 @@ _CELL = 8.0  # m, of the land
 _MOST_CELLS = 20_000
 _MARGIN = 160.0  # m of land with hills around the roads
 _BELOW = 0.15  # m, of the land under the roads
-_HORIZON = 6000.0  # m
+# Rings of level land around it end so far away [m]; haze makes each a little paler.
+_HORIZON = (100.0, 250.0, 500.0, 900.0, 1500.0, 2500.0, 4000.0, 7000.0)
 _SMOOTHING = 40
 _GRASS: tuple[Colour, Colour] = (108, 132, 80), (102, 126, 76)
 
@@ -245,14 +246,19 @@ def _add_land(builder: MeshBuilder, corners: Floats) -> None:
         builder.quads(a, b, c, d, TERRAIN, colour)
     x0, x1, y0, y1, level = x[0], x[-1], y[0], y[-1], heights[0, 0]
     inner = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
-    outer = [
-        (x0 - _HORIZON, y0 - _HORIZON), (x1 + _HORIZON, y0 - _HORIZON),
-        (x1 + _HORIZON, y1 + _HORIZON), (x0 - _HORIZON, y1 + _HORIZON),
-    ]  # fmt: skip
-    for i in range(4):
-        j = (i + 1) % 4
-        ring = [np.array([[px, py, level]]) for px, py in (inner[i], inner[j], outer[j], outer[i])]
-        builder.quads(ring[0], ring[1], ring[2], ring[3], TERRAIN, _GRASS[0])
+    for far in _HORIZON:
+        outer = [
+            (x0 - far, y0 - far),
+            (x1 + far, y0 - far),
+            (x1 + far, y1 + far),
+            (x0 - far, y1 + far),
+        ]
+        for i in range(4):
+            j = (i + 1) % 4
+            around = inner[i], inner[j], outer[j], outer[i]
+            a, b, c, d = (np.array([[px, py, level]]) for px, py in around)
+            builder.quads(a, b, c, d, TERRAIN, _GRASS[0])
+        inner = outer
 
 
 def _heights(corners: Floats, low: Floats, cell: float, size: tuple[int, int]) -> Floats:

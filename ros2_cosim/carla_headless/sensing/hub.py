@@ -6,15 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ros2_cosim.carla_headless.sensing.axes import axes_of
+from ros2_cosim.carla_headless.sensing.cameras import (
+    DepthCamera,
+    FlowCamera,
+    InstanceCamera,
+    NormalsCamera,
+    RgbCamera,
+    SemanticCamera,
+)
 from ros2_cosim.carla_headless.sensing.device import Device, Moment
 from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
 from ros2_cosim.carla_headless.sensing.lidar import RayCastLidar, SemanticLidar
 from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
 from ros2_cosim.carla_headless.sensing.radar import Radar
+from ros2_cosim.carla_headless.sensing.raster import Lens, View, render
 from ros2_cosim.carla_headless.sensing.scene import Scene, SceneBuilder
 from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.carla_headless.snapshot import pack_sensor_header
-from ros2_cosim.carla_headless.wire_types import ActorRecord, Weather
+from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
@@ -22,8 +32,16 @@ if TYPE_CHECKING:
     from ros2_cosim.carla_headless.world import World
 
 _NS = 1_000_000_000
+# Pictures of one frame that are kept: rigs of cameras have fewer places.
+_MOST_VIEWS = 16
 
 DEVICES: dict[str, Callable[[Actor], Device]] = {
+    "sensor.camera.depth": DepthCamera,
+    "sensor.camera.instance_segmentation": InstanceCamera,
+    "sensor.camera.normals": NormalsCamera,
+    "sensor.camera.optical_flow": FlowCamera,
+    "sensor.camera.rgb": RgbCamera,
+    "sensor.camera.semantic_segmentation": SemanticCamera,
     "sensor.lidar.ray_cast": RayCastLidar,
     "sensor.lidar.ray_cast_semantic": SemanticLidar,
     "sensor.other.collision": Collision,
@@ -59,6 +77,9 @@ class SensorHub:
         self._devices: dict[int, tuple[Device, int]] = {}
         self._measured: dict[int, int] = {}
         self._scenes = SceneBuilder()
+        # Cameras of several kinds in one place share a picture.
+        self._viewed: Scene | None = None
+        self._views: dict[tuple[Transform, Lens], View] = {}
 
     def scene(self, world: World) -> Scene:
         """What rays and cameras see at the present moment."""
@@ -77,6 +98,18 @@ class SensorHub:
                 self._device(sensor)
             except ValueError as error:
                 raise CallError(f"Spawn failed: {error}") from None
+
+    def _view(self, world: World, pose: Transform, lens: Lens) -> View:
+        scene = self.scene(world)
+        if scene is not self._viewed:
+            self._viewed = scene
+            self._views.clear()
+        key = pose, lens
+        if key not in self._views:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[key] = render(scene, axes_of(pose), lens)
+        return self._views[key]
 
     def messages(
         self,
@@ -97,7 +130,10 @@ class SensorHub:
         # A sensor that nothing has listened to for a while begins anew.
         dt = (since if since < 2 * usual else usual) / _NS
         pose = world.pose(sensor)
-        moment = Moment(world, pose, dt, weather, lambda: self.scene(world), record)
+        moment = Moment(
+            world, pose, dt, weather,
+            lambda: self.scene(world), lambda lens: self._view(world, pose, lens), record,
+        )  # fmt: skip
         payloads = device.measure(moment)
         if not payloads:
             return []

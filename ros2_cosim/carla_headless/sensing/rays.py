@@ -66,7 +66,7 @@ class _Target:
         self.normals = normals
         self.offsets = dot(a, normals)  # below zero where the eye is in front
         self.edges = cross(a, b), cross(b, c), cross(c, a)
-        self.factors = 1.0 - LEVEL_STEP * mesh.levels
+        self.factors = 1.0 - LEVEL_STEP * mesh.levels.astype(np.float64)
 
 
 def cast(mesh: Mesh, eye: Axes, directions: Floats, reach: float, both_sides: bool = False) -> Hits:

@@ -181,19 +181,23 @@ def _paint_walker(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
 
 
 def _sign(actor: SignActor, tag: int) -> Shape:
-    """A pole from the ground up to the plate or the lamps; the place is the plate's lower end."""
+    """A pole from the ground up to the plate or the lamps."""
     signal = actor.signal
     pieces = _Pieces(tag)
     light = isinstance(actor, LightActor)
     width = signal.width or (_LIGHT_SIZE[0] if light else _SIGN_SIZE)
     height = signal.height or (_LIGHT_SIZE[1] if light else _SIGN_SIZE)
-    stand = max(signal.z_offset, 0.0)
-    if stand > 0.0:
-        half = 0.5 * stand
-        pieces.box((0.0, 0.0, 0.0 - half), (_POLE, _POLE, half), _METAL, POLES)
+    base = actor.stand()
+    # From the ground: the place is above it where the map says so.
+    foot = 0.0 - max(signal.z_offset, 0.0)
+    half_pole = 0.5 * (base - foot)
+    if half_pole > 0.0:
+        middle = (0.0, 0.0, foot + half_pole)
+        pieces.box(middle, (_POLE, _POLE, half_pole), _METAL, POLES)
+    centre = (0.0, 0.0, base + 0.5 * height)
     if isinstance(actor, LightActor):
         # As ``LightActor.head``: as deep as it is wide.
-        centre, size = (0.0, 0.0, 0.5 * height), (0.5 * width, 0.5 * width, 0.5 * height)
+        size = (0.5 * width, 0.5 * width, 0.5 * height)
         pieces.box(centre, size, _HOUSING)
         lamps: tuple[Patch, ...] = tuple(
             (-0.6, 0.6, v - 0.26, v + 0.26, colour if actor.light.state == state else _DARK_LAMP)
@@ -202,7 +206,7 @@ def _sign(actor: SignActor, tag: int) -> Shape:
         for sign in (-1.0, 1.0):
             pieces.patches(centre, size, 0, sign, lamps)
         return pieces.shape()
-    centre, size = (0.0, 0.0, 0.5 * height), (_PLATE, 0.5 * width, 0.5 * height)
+    size = (_PLATE, 0.5 * width, 0.5 * height)
     stop = actor.blueprint.id == "traffic.stop"
     pieces.box(centre, size, _RED)
     inner: Patch = (-0.7, 0.7, -0.16, 0.16, _PAPER) if stop else (-0.7, 0.7, -0.7, 0.7, _PAPER)
