@@ -92,7 +92,7 @@ class Simulation:
         actor = self.world.spawn(description.id, pose, chosen, parent)
         if actor.blueprint.kind == "sensor":
             try:
-                self.sensors.prepare(actor)
+                self.sensors.prepare(self.world, actor)
             except CallError:
                 self.world.destroy(actor.id)
                 raise

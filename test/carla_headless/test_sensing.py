@@ -22,10 +22,12 @@ from ros2_cosim.carla_headless.world import CallError
 
 def test_sensor_tick_is_exact() -> None:
     bench = Bench(0.02)
+    bench.run(3)
     sensor = bench.sensor("sensor.other.imu", Transform(), sensor_tick=0.1)
+    first = bench.simulation.world.frame + 1
     bench.run(100)
     frames = [int.from_bytes(m[8:16], "little") for m in bench.messages[sensor]]
-    assert len(frames) == 20
+    assert len(frames) == 20 and frames[0] == first
     assert {b - a for a, b in zip(frames, frames[1:], strict=False)} == {5}
 
 

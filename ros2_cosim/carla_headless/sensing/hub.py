@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.cameras import (
@@ -58,15 +58,23 @@ def nanoseconds(seconds: float) -> int:
     return int(seconds * _NS + 0.5)
 
 
-def is_due(elapsed_ns: int, step_ns: int, period_ns: int) -> bool:
-    """Whether a sensor measures in the frame that ends at a time.
+def is_due(age_ns: int, step_ns: int, period_ns: int) -> bool:
+    """Whether a sensor of an age measures in the frame that has just been computed.
 
-    Sensors of one period measure in the same frames; over a long time they measure once for each
-    period, however period and step divide.
+    It does in the first one after its spawn, and then once for each period, however period and
+    step divide.
     """
     if period_ns <= step_ns:
         return True
-    return elapsed_ns // period_ns != (elapsed_ns - step_ns) // period_ns
+    return (age_ns - step_ns) // period_ns != (age_ns - 2 * step_ns) // period_ns
+
+
+class _Known(NamedTuple):
+    """A sensor, its period, and when it was spawned."""
+
+    device: Device
+    period_ns: int
+    born_ns: int
 
 
 class SensorHub:
@@ -74,7 +82,7 @@ class SensorHub:
 
     def __init__(self) -> None:
         self._episode = 0
-        self._devices: dict[int, tuple[Device, int]] = {}
+        self._devices: dict[int, _Known] = {}
         self._measured: dict[int, int] = {}
         self._scenes = SceneBuilder()
         # Cameras of several kinds in one place share a picture.
@@ -85,17 +93,18 @@ class SensorHub:
         """What rays and cameras see at the present moment."""
         return self._scenes.scene(world)
 
-    def prepare(self, sensor: Actor) -> None:
+    def prepare(self, world: World, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.
 
         :raises CallError: the sensor is not supported, or not with these attributes
         """
+        self._follow(world)
         reason = UNSUPPORTED.get(sensor.blueprint.id)
         if reason is not None:
             raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
         if sensor.blueprint.streams:
             try:
-                self._device(sensor)
+                self._known(world, sensor)
             except ValueError as error:
                 raise CallError(f"Spawn failed: {error}") from None
 
@@ -120,9 +129,9 @@ class SensorHub:
     ) -> list[bytes]:
         """Messages of one sensor for the frame that the world has just computed."""
         self._follow(world)
-        device, period_ns = self._device(sensor)
+        device, period_ns, born = self._known(world, sensor)
         now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
-        if not is_due(now, step, period_ns):
+        if not is_due(now - born, step, period_ns):
             return []
         usual = max(step, period_ns)
         since = now - self._measured.get(sensor.id, now - usual)
@@ -151,10 +160,11 @@ class SensorHub:
                 del self._devices[actor_id]
                 self._measured.pop(actor_id, None)
 
-    def _device(self, sensor: Actor) -> tuple[Device, int]:
-        found = self._devices.get(sensor.id)
-        if found is None:
+    def _known(self, world: World, sensor: Actor) -> _Known:
+        known = self._devices.get(sensor.id)
+        if known is None:
             device = DEVICES[sensor.blueprint.id](sensor)
             period_ns = nanoseconds(max(sensor.number("sensor_tick"), 0.0))
-            found = self._devices[sensor.id] = device, period_ns
-        return found
+            known = _Known(device, period_ns, nanoseconds(world.elapsed_s))
+            self._devices[sensor.id] = known
+        return known
