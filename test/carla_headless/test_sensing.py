@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from hashlib import sha256
 from statistics import fmean, pstdev
 
 import pytest
 from support.sensor_bench import Bench
 
+from ros2_cosim.carla_headless.sensing import scene
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, is_due
 from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, UNSUPPORTED
 from ros2_cosim.carla_headless.wire_types import (
@@ -145,3 +147,38 @@ def test_wrong_attributes_are_refused_at_the_spawn() -> None:
     bench = Bench()
     with pytest.raises(CallError, match=r"'distance' .* found -1; allowed is 0 to 10000"):
         bench.sensor("sensor.other.obstacle", Transform(), distance=-1)
+
+
+def test_a_sensor_that_nothing_listens_to_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise AssertionError("the map was built")
+
+    monkeypatch.setattr(scene, "ground_mesh", fail)
+    bench = Bench(listening=False)
+    for kind in ("camera.rgb", "lidar.ray_cast", "other.radar"):
+        bench.sensor(f"sensor.{kind}", Transform())
+    bench.run(3)
+    assert not bench.messages
+
+
+@pytest.mark.parametrize(
+    ("kind", "digest"),
+    [
+        ("sensor.camera.depth", "63e69a264e54cab8"),
+        ("sensor.camera.rgb", "0feedbe2ea883a5f"),
+        ("sensor.camera.normals", "2ef76c097449b0c9"),
+        ("sensor.lidar.ray_cast", "ac07fc5aa2e46ed4"),
+        ("sensor.lidar.ray_cast_semantic", "6e66249d9fbd315d"),
+        ("sensor.other.radar", "4fc7f8e5d03d4885"),
+    ],
+)
+def test_data_have_the_same_bits_on_every_machine(kind: str, digest: str) -> None:
+    bench = Bench(0.05)
+    for x in (18.0, 31.0):
+        prop = Transform(Vector(x, 4.0, 0.0), Rotation(yaw=x))
+        bench.simulation.spawn(ActorDescription(0, "static.prop.container"), prop)
+    small = {"image_size_x": 320, "image_size_y": 200} if "camera" in kind else {"range": 80}
+    eye = Transform(Vector(4.0, 2.0, 1.7), Rotation(pitch=-4.0, yaw=3.0, roll=1.0))
+    sensor = bench.sensor(kind, eye, **small)
+    bench.run(2)
+    assert sha256(b"".join(bench.messages[sensor])).hexdigest()[:16] == digest

@@ -24,11 +24,11 @@ HEADER = 48
 
 
 class Bench:
-    """A simulation whose streams all have a listener."""
+    """A simulation whose streams all have a listener, or none."""
 
-    def __init__(self, step: float = 0.02) -> None:
+    def __init__(self, step: float = 0.02, listening: bool = True) -> None:
         self.messages: dict[int, list[bytes]] = {}
-        self.simulation = Simulation(MapLibrary([HIGHWAY]), 0, self._publish, lambda _: True)
+        self.simulation = Simulation(MapLibrary([HIGHWAY]), 0, self._publish, lambda _: listening)
         self.simulation.apply_settings(
             EpisodeSettings(synchronous_mode=True, fixed_delta_seconds=step)
         )
