@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.headless_process import HIGHWAY
 from support.sensor_bench import CAR, HEADER, Bench
 
 from ros2_cosim.carla_headless.maps import own_maps
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.light import Light
-from ros2_cosim.carla_headless.sensing.mesh import ROAD_LINES, ROADS, TERRAIN
+from ros2_cosim.carla_headless.sensing.mesh import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
 from ros2_cosim.carla_headless.sensing.raster import Lens, depths, pixel_centres, render
 from ros2_cosim.carla_headless.sensing.rays import cast, nearby
 from ros2_cosim.carla_headless.sensing.scene import SceneBuilder
@@ -212,3 +213,34 @@ def test_land_lies_below_every_road() -> None:
         below = land.take((np.abs(land.centres[:, :2] - corner[:2]).max(axis=1)) < 20.0)
         hits = cast(below, above, np.array([[0.0, 0.0, -1.0]]), 200.0)
         assert hits.distances[0] > 50.0
+
+
+OBJECTS = """
+      <object id="9" name="Walk" type="crosswalk" s="50" t="0" zOffset="0" hdg="0.3">
+        <outline>
+          <cornerLocal u="-1.5" v="-4" z="0"/><cornerLocal u="1.5" v="-4" z="0"/>
+          <cornerLocal u="1.5" v="4" z="0"/><cornerLocal u="-1.5" v="4" z="0"/>
+        </outline>
+      </object>
+      <object id="10" name="House" type="building" s="80" t="-30" zOffset="0.5" hdg="0"
+        length="10" width="6" height="8"/>
+"""
+
+
+def test_things_of_the_map_are_seen() -> None:
+    text = HIGHWAY.read_text(encoding="utf-8").replace(
+        "<objects/>", f"<objects>{OBJECTS}</objects>", 1
+    )
+    world = World(text, 0.05)
+    mesh = SceneBuilder().scene(world).map
+    house = mesh.take(mesh.tags == BUILDINGS)
+    place = world.network.pose(1, 80.0, -30.0)
+    low, high = house.points.min(axis=(0, 1)), house.points.max(axis=(0, 1))
+    assert (len(house), high[2] - low[2], low[2] - place[2]) == (12, 8.0, 0.5)
+    middle = 0.5 * (low + high)
+    assert middle[:2] == pytest.approx((place[0], -place[1]))
+    outwards = ((house.centres - middle) * house.normals).sum(axis=1)
+    assert outwards.min() > 2.0
+    before = SceneBuilder().scene(World(HIGHWAY.read_text(encoding="utf-8"), 0.05)).map
+    bars = np.count_nonzero(mesh.tags == ROAD_LINES) - np.count_nonzero(before.tags == ROAD_LINES)
+    assert bars == 2 * 8  # eight bars of half a metre on eight metres

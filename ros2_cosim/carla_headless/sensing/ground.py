@@ -29,6 +29,7 @@ from ros2_cosim.carla_headless.sensing.mesh import (
     Colour,
     Mesh,
     MeshBuilder,
+    dot,
     joined,
 )
 from ros2_cosim.carla_headless.sensing.shapes import box_corners, box_triangles
@@ -61,6 +62,7 @@ _LINE_COLOURS: dict[str, Colour] = {
 _WHITE: Colour = (222, 222, 216)
 _USUAL_LINE = 0.12  # m, where a file gives a line no width
 _DASH, _DASH_PERIOD = 3.0, 9.0  # m
+_BAR_PERIOD = 1.0  # m, of the bars of a crosswalk
 
 _CELL = 8.0  # m, of the land
 _MOST_CELLS = 20_000
@@ -90,12 +92,15 @@ def ground_mesh(network: RoadNetwork) -> Mesh:
     for road in network.roads.values():
         for section in road.lanes.sections:
             _add_section(builder, network, road, section)
-    land = MeshBuilder()
-    _add_land(land, builder.corners())
     things = MeshBuilder()
     for road in network.roads.values():
         for thing in road.objects:
-            _add_thing(things, network, thing)
+            if thing.type.lower() == "crosswalk":
+                _add_crosswalk(builder, network, thing)
+            else:
+                _add_thing(things, network, thing)
+    land = MeshBuilder()
+    _add_land(land, builder.corners())
     return joined([builder.build(upwards=True), land.build(upwards=True), things.build()])
 
 
@@ -210,6 +215,30 @@ def _at(stations: Floats, points: Floats, s: float) -> Floats:
     return (points[i] + share * (points[i + 1] - points[i]))[None, :]
 
 
+def _add_crosswalk(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject) -> None:
+    """Bars across the longer sides of a crosswalk of four corners."""
+    corners = thing.outline[:4]
+    if len(corners) < 4 or not 0.0 <= thing.s <= network.length(thing.road_id):
+        return
+    x, y, z, heading = network.pose(thing.road_id, thing.s, thing.t)
+    sin, cos = sincos(heading + thing.heading)
+    places = []
+    for u, v, _ in corners:
+        px, py = x + (u * cos - v * sin), y + (u * sin + v * cos)
+        at = network.project(px, py, z=z)
+        places.append((px, 0.0 - py, network.pose(at.road_id, at.s, at.t)[2]))
+    a, b, c, d = np.array(places)
+    if dot(b - a, b - a) < dot(c - b, c - b):
+        a, b, c, d = b, c, d, a
+    count = int(sqrt(float(dot(b - a, b - a))) / _BAR_PERIOD + 0.5)
+    first = (np.arange(count) / max(count, 1))[:, None]
+    last = first + 0.5 / max(count, 1)
+    builder.quads(
+        a + first * (b - a), a + last * (b - a), d + last * (c - d), d + first * (c - d),
+        ROAD_LINES, _WHITE, PAINT,
+    )  # fmt: skip
+
+
 def _add_thing(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject) -> None:
     length, width, height = thing.length, thing.width, thing.height
     road = network.roads[thing.road_id]
@@ -223,7 +252,8 @@ def _add_thing(builder: MeshBuilder, network: RoadNetwork, thing: RoadObject) ->
     turned[:, 1] = 0.0 - (y + (corners[:, 0] * sin + corners[:, 1] * cos))
     turned[:, 2] = z + thing.z_offset + 0.5 * height + corners[:, 2]
     # The mirrored y turns the faces inside out: turn them back.
-    tag, colour = _OBJECTS.get(thing.type.lower(), _THING)
+    kind = "pole" if "post" in thing.name.lower() else thing.type.lower()
+    tag, colour = _OBJECTS.get(kind, _THING)
     builder.add(box_triangles(turned)[:, ::-1], tag, colour)
 
 
