@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
-from ros2_cosim.carla_bridge.simulator import Contact, Pose, Simulator
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
@@ -23,6 +22,7 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames

@@ -11,9 +11,9 @@ from ros2_cosim.carla_bridge.describe import describe_world
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene_settings import WorldParameters
 from ros2_cosim.carla_bridge.serve import serve_world
-from ros2_cosim.carla_bridge.simulator import Simulator
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.declaration import Declaration, declare_all
 from ros2_cosim.scenario.schema import Scenario, SimulatorSettings, load_scenario

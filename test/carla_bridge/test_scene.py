@@ -12,8 +12,8 @@ from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, pl
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene, VehicleCommand
-from ros2_cosim.carla_bridge.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE
+from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.models.road import RoadNetwork, lateral_error
 

@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from tutorial import ROOT, Tutorial  # noqa: E402
 
-from ros2_cosim.carla_bridge.simulator import Simulator  # noqa: E402
+from ros2_cosim.interfaces.simulator import Simulator  # noqa: E402
 from ros2_cosim.run.launch_request import launch_arguments  # noqa: E402
 
 NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
