@@ -51,9 +51,7 @@ app = typer.Typer(
 )
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[
-    Literal["headless", "carla"] | None, typer.Option(help=OPTIONS["simulator"].help)
-]
+Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 

@@ -158,11 +158,14 @@ class ParticipantSettings(Section):
 class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
-    kind: Literal["headless", "carla"] = "headless"
+    #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
+    kind: str = Field(default="headless", min_length=1)
     host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
+    #: Parameters of a simulator that takes some.
+    options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> SimulatorSettings:
