@@ -159,7 +159,7 @@ class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
     #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
-    kind: str = Field(default="headless", min_length=1)
+    kind: str = Field(default="headless", min_length=1, max_length=200)
     host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.

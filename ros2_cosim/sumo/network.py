@@ -83,8 +83,6 @@ class SumoNetwork:
                 place = roads.project(x, y)
             except RoadError:
                 continue
-            if place.lane_id is None:
-                continue
             limit = roads.speed_limit(place.road_id, place.s, place.lane_id)
             if limit is not None:
                 self._library.lane.setMaxSpeed(lane, limit)

@@ -41,7 +41,7 @@ class SumoOptions(Section):
         default=30.0,
         ge=0,
         le=10_000,
-        description="of these from vehicles of the scene at t = 0 [m]",
+        description="of these from those of the scene at t = 0 [m]",
     )
     routes: tuple[Path, ...] = Field(
         default=(), max_length=20, description="route files of yours: their vehicles drive, too"

@@ -12,7 +12,7 @@ SUMO is called in this process (``libsumo``), which runs one simulation at a tim
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -72,6 +72,8 @@ class _Actor:
     throttle: float = 0.0
     brake: float = 0.0
     speed: float = 0.0
+    #: SUMO's roads that it drives along.
+    way: tuple[str, ...] = ()
     #: Of an object, which does not move; of a vehicle, after the last tick.
     motion: Motion = field(default=Motion(Pose(0, 0, 0, 0, 0, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0)))
 
@@ -125,6 +127,7 @@ class SumoWorld(NamedSimulator):
         self._network: SumoNetwork | None = None
         self._actors: dict[int, _Actor] = {}
         self._names: dict[str, int] = {}
+        self._routes = 0
         self._rows: list[tuple[LanePlace, int]] = []
         self._placed = False
         self._own_there = False
@@ -193,9 +196,7 @@ class SumoWorld(NamedSimulator):
         """
         found = LIBRARY.get(blueprint)
         if found is None:
-            raise ConfigurationError(
-                f"{role}: cannot spawn {blueprint}: there is no such blueprint"
-            )
+            raise ConfigurationError(f"{role}: cannot spawn {blueprint}: no such blueprint")
         actor = len(self._actors) + 1
         extent = (found.extent.x, found.extent.y, found.extent.z)
         made = _Actor(f"scene.{actor}", extent, found.dynamics, role in self._settings.drives)
@@ -219,9 +220,12 @@ class SumoWorld(NamedSimulator):
         yaw = pose.yaw * _DEGREE
         made.speed = max(0.0, velocity[0] * cos(yaw) + velocity[1] * sin(yaw))
         place = self._lane_at(after, made.extent[0])
-        vehicle = self._library.vehicle
-        vehicle.moveTo(made.name, place.lane_id, place.position)
-        vehicle.setPreviousSpeed(made.name, made.speed, 0.0)
+        if place.road in made.way:
+            self._library.vehicle.moveTo(made.name, place.lane_id, place.position)
+            self._library.vehicle.setPreviousSpeed(made.name, made.speed, 0.0)
+        else:
+            self._library.vehicle.remove(made.name)
+            self._enter(made, place)
         self._placed = True
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
@@ -297,18 +301,22 @@ class SumoWorld(NamedSimulator):
 
     def _add(self, made: _Actor, actor: int, place: LanePlace, kind: str, length: float) -> None:
         """Add something of its own length to SUMO."""
-        vehicle, types, name = self._library.vehicle, self._library.vehicletype, made.name
+        types, name = self._library.vehicletype, made.name
         self._names[name] = actor
         types.copy(kind, name)
         types.setLength(name, length)
         types.setWidth(name, 2.0 * made.extent[1])
-        self._library.route.add(name, self._roads.way_from(place, lambda count: 0))
-        self._enter(name, name, place, 0.0)
-        # It keeps its lane.
+        self._enter(made, place)
+
+    def _enter(self, made: _Actor, place: LanePlace) -> None:
+        """Let something begin in a lane, which it keeps."""
+        vehicle, name = self._library.vehicle, made.name
+        made.way = tuple(self._roads.way_from(place, lambda count: 0))
+        self._drive_off(name, name, place, made.speed, made.way)
         vehicle.setLaneChangeMode(name, 0)
         if not made.driven:
             vehicle.setSpeedMode(name, _NO_CHECKS)
-            vehicle.setSpeed(name, 0.0)
+            vehicle.setSpeed(name, made.speed)
 
     def _add_object(self, made: _Actor, actor: int, pose: Pose) -> None:
         """Let SUMO's vehicles see an object that stands in a lane."""
@@ -326,10 +334,15 @@ class SumoWorld(NamedSimulator):
         place = front._replace(position=front.position + 0.5 * length)
         self._add(made, actor, place, _COMMANDED, max(length, 0.1))
 
-    def _enter(self, name: str, kind: str, place: LanePlace, speed: float) -> None:
-        """Put a vehicle with a route of its name on the road, at once."""
+    def _drive_off(
+        self, name: str, kind: str, place: LanePlace, speed: float, way: Sequence[str]
+    ) -> None:
+        """Put a vehicle on the road, at once."""
         vehicle = self._library.vehicle
-        vehicle.add(name, name, typeID=kind, departLane=str(place.lane), departSpeed="0")
+        self._routes += 1
+        route = f"route.{self._routes}"
+        self._library.route.add(route, way)
+        vehicle.add(name, route, typeID=kind, departLane=str(place.lane), departSpeed="0")
         vehicle.moveTo(name, place.lane_id, place.position)
         vehicle.setPreviousSpeed(name, speed, 0.0)
 
@@ -350,9 +363,9 @@ class SumoWorld(NamedSimulator):
             place, x, y = self._free_place(draws, lengths, taken)
             taken.append((x, y, _SPACE))
             name = f"sumo.{number}"
-            self._library.route.add(name, roads.way_from(place, draws.integers))
             limit = float(self._library.lane.getMaxSpeed(place.lane_id))
-            self._enter(name, "own", place, min(limit, options.speed))
+            way = roads.way_from(place, draws.integers)
+            self._drive_off(name, "own", place, min(limit, options.speed), way)
 
     def _free_place(
         self,
