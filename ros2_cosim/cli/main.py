@@ -358,8 +358,8 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 app.command()(models)
 app.command()(diff)
 app.add_typer(make_dcp_app(_describe_world))
-add_control_commands(app, clear_errors)
-add_dashboard_command(app, clear_errors)
+add_control_commands(app)
+add_dashboard_command(app)
 app.add_typer(vds_app)
 app.add_typer(fmu_app)
 
