@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
 from ros2_cosim.carla_headless.sensors import sensor_messages
 from ros2_cosim.carla_headless.signals import SignActor
@@ -28,7 +29,6 @@ from ros2_cosim.carla_headless.wire_types import (
 from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import CosimError
 
-DEFAULT_STEP_S = 0.05
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 
 _logger = logging.getLogger(__name__)
@@ -40,13 +40,26 @@ Wanted = Callable[[int], bool]
 class Simulation:
     """One simulated world as the clients share it."""
 
-    def __init__(self, maps: MapLibrary, stream_port: int, publish: Publish, wanted: Wanted):
+    def __init__(
+        self,
+        maps: MapLibrary,
+        stream_port: int,
+        publish: Publish,
+        wanted: Wanted,
+        *,
+        seed: int = 0,
+        step_s: float = 1.0 / DEFAULT_RATE_HZ,
+    ):
         """Load the first map.
 
+        :param seed: of what is drawn where a client names no seed of its own
+        :param step_s: step size in seconds while no client has set one
         :param publish: called with (stream id, message) for everything that is streamed
         :param wanted: whether a stream has a listener
         """
         self.maps = maps
+        self.seed = seed
+        self._usual_step_s = step_s
         self.settings = EpisodeSettings()
         self.weather = Weather()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
@@ -59,7 +72,7 @@ class Simulation:
         self._map_changed = True
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
-        self.world = World(text, DEFAULT_STEP_S)
+        self.world = World(text, step_s)
         self._tell_notes()
 
     def token(self, stream_id: int) -> bytes:
@@ -93,7 +106,7 @@ class Simulation:
     def apply_settings(self, settings: EpisodeSettings) -> int:
         """Take over settings; returns a frame that clients have seen or will see."""
         self.settings = settings
-        self.world.step_s = settings.fixed_delta_seconds or DEFAULT_STEP_S
+        self.world.step_s = settings.fixed_delta_seconds or self._usual_step_s
         self.on_settings()
         return self.world.frame
 
