@@ -130,6 +130,13 @@ class Actor:
             self._x_span = box.x - reach, box.x + reach
         return self._x_span
 
+    def motion(self) -> tuple[float, float, float]:
+        """Velocity in the map frame [m/s] and inverse mass [1/kg]; most actors stand fast."""
+        return 0.0, 0.0, 0.0
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame; most actors stay."""
+
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the given world pose."""
         return pack_record(self.id, (*pose.location, *pose.rotation, *self.numbers[6:]))
@@ -169,6 +176,15 @@ class VehicleActor(Actor):
     def take_state(self) -> None:
         """Make the body's present state the one that is seen."""
         self.numbers = self.body.numbers()
+
+    def motion(self) -> tuple[float, float, float]:
+        """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
+        vx, vy = self.body.velocity()
+        return vx, vy, (1.0 / self.body.mass if self.simulates_physics else 0.0)
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame."""
+        self.body.push(dx, dy, dvx, dvy)
 
     def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""

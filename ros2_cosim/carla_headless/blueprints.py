@@ -19,7 +19,7 @@ from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParam
 BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
 
 # Semantic tags of the protocol (CityObjectLabel).
-TAG_LIGHT, TAG_SIGN, TAG_CAR, TAG_TRUCK, TAG_STATIC = 7, 8, 14, 15, 20
+TAG_LIGHT, TAG_SIGN, TAG_PEDESTRIAN, TAG_CAR, TAG_TRUCK, TAG_STATIC = 7, 8, 12, 14, 15, 20
 
 
 _FORMS = {
@@ -69,7 +69,7 @@ class Blueprint:
 
     @property
     def kind(self) -> str:
-        """First part of the id: ``vehicle``, ``sensor``, ``static`` or ``spectator``."""
+        """First part of the id: ``vehicle``, ``walker``, ``sensor``, ``static`` and the like."""
         return self.id.partition(".")[0]
 
     @property
@@ -78,8 +78,9 @@ class Blueprint:
         return self.kind == "sensor" and self.id != "sensor.other.lane_invasion"
 
     def bounding_box(self, actor_id: int) -> BoundingBox:
-        """Box of an actor of this kind."""
-        return BoundingBox(Vector(0.0, 0.0, self.extent.z), self.extent, actor_id=actor_id)
+        """Box of an actor of this kind; the origin of a walker is its middle."""
+        centre = 0.0 if self.kind == "walker" else self.extent.z
+        return BoundingBox(Vector(0.0, 0.0, centre), self.extent, actor_id=actor_id)
 
     def to_wire(self) -> list[Any]:
         """ActorDefinition of the protocol."""
@@ -107,6 +108,9 @@ class Blueprint:
         )
         return ActorDescription(self.uid, self.id, values)
 
+
+#: A client's navigation drives the walker that this is attached to.
+WALKER_CONTROLLER = "controller.ai.walker"
 
 # id, generation, base type, half sizes, colours
 _VEHICLES: tuple[tuple[str, str, str, Vector, tuple[str, ...]], ...] = (
@@ -220,6 +224,61 @@ def _vehicle(uid: int, entry: tuple[Any, ...]) -> Blueprint:
     )
 
 
+def _ids(text: str) -> frozenset[int]:
+    """Numbers and ranges of numbers: ``1 4-6``."""
+    found: set[int] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+# CARLA 0.9.16 has walkers 0001 to 0051. Gender, age and generation follow its catalogue of
+# pedestrians as far as that shows them; walking and running speeds are CARLA's.
+_WALKER_COUNT = 51
+_CHILDREN = _ids("9-14 48 49")
+_ELDERLY = _ids("30-32 37")
+_WOMEN = _ids("1 5-8 10 11 13 15 19 22 23 25 28 31 32 34 35 38 40 42 43 46-48")
+_NO_WHEELCHAIR = _ids("9-14 30 48 49")
+_FIRST_GENERATION = _ids("1-14")
+_BRISK = _ids("1 5-8 15")
+_ADULT_EXTENT, _CHILD_EXTENT = Vector(0.188, 0.188, 0.93), Vector(0.188, 0.188, 0.55)
+
+
+def _walker(uid: int, number: int) -> Blueprint:
+    child = number in _CHILDREN
+    age = "child" if child else "elderly" if number in _ELDERLY else "adult"
+    chair = "false" if number in _NO_WHEELCHAIR else "true"
+    speeds = (
+        ("0.0", "1.1", "2.0") if child else ("0.0", "1.8" if number in _BRISK else "1.7", "4.0")
+    )
+    name = f"walker.pedestrian.{number:04d}"
+    return Blueprint(
+        uid,
+        name,
+        tuple(name.split(".")),
+        (
+            Attribute("age", STRING, age),
+            Attribute("can_use_wheelchair", BOOL, chair),
+            Attribute("gender", STRING, "female" if number in _WOMEN else "male"),
+            Attribute("generation", INT, "1" if number in _FIRST_GENERATION else "2"),
+            Attribute("is_invincible", BOOL, "true", ("true",), modifiable=True),
+            Attribute("ros_name", STRING, name, modifiable=True),
+            Attribute("role_name", STRING, "pedestrian", ("pedestrian",), modifiable=True),
+            Attribute("speed", FLOAT, speeds[0], speeds, modifiable=True),
+            Attribute(
+                "use_wheelchair",
+                BOOL,
+                "false",
+                ("false", "true") if chair == "true" else ("false",),
+                modifiable=True,
+            ),
+        ),
+        _CHILD_EXTENT if child else _ADULT_EXTENT,
+        TAG_PEDESTRIAN,
+    )
+
+
 def _library() -> dict[str, Blueprint]:
     entries = [_vehicle(uid, entry) for uid, entry in enumerate(_VEHICLES, start=1)]
     uid = len(entries)
@@ -240,6 +299,13 @@ def _library() -> dict[str, Blueprint]:
                 semantic_tag=TAG_STATIC,
             )
         )
+    for number in range(1, _WALKER_COUNT + 1):
+        uid += 1
+        entries.append(_walker(uid, number))
+    for name in (WALKER_CONTROLLER,):
+        uid += 1
+        attributes = (_role("default"), Attribute("ros_name", STRING, name, modifiable=True))
+        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
     return {entry.id: entry for entry in entries}
 
 

@@ -19,6 +19,7 @@ from ros2_cosim.carla_headless.snapshot import (
     pack_world,
     stream_token,
 )
+from ros2_cosim.carla_headless.walkable import navigation_file
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     ActorRecord,
@@ -28,6 +29,7 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.models.road import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 
@@ -70,10 +72,22 @@ class Simulation:
         self._wanted = wanted
         self._staged_opendrive = ""
         self._map_changed = True
+        self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
         self.world = World(text, step_s)
         self._tell_notes()
+
+    def navigation(self) -> tuple[str, bytes] | None:
+        """Name and content of the map's file for walkers; None where it has no sidewalk.
+
+        Made when a client first asks, once for each map.
+        """
+        if self._navigation is None or self._navigation[0] is not self.world.network:
+            name = self.map_name.rpartition("/")[2]
+            network = self.world.network
+            self._navigation = network, navigation_file(network, name)
+        return self._navigation[1]
 
     def token(self, stream_id: int) -> bytes:
         """Token of a stream of this server."""

@@ -18,12 +18,14 @@ from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox, contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     Rotation,
     Transform,
     Vector,
     VehicleControl,
+    WalkerControl,
 )
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.exactmath import atan, degrees
@@ -33,6 +35,8 @@ from ros2_cosim.models.road import RoadNetwork
 _NS: Final = 1_000_000_000
 _SPAWN_POINT_SPACING: Final = 50.0
 _SPAWN_POINT_HEIGHT: Final = 0.3
+# Ground so far below the head of a walker counts when it is spawned [m].
+_SPAWN_REACH: Final = 10.0
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
 _MAX_COORDINATE: Final = 1.0e6  # m
 _MAX_SPEED: Final = 1000.0  # m/s
@@ -86,6 +90,7 @@ class World:
         self._elapsed_ns = 0
         self.actors: dict[int, Actor] = {}
         self._vehicles: dict[int, VehicleActor] = {}
+        self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
         self.collisions: list[Collision] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
@@ -145,6 +150,7 @@ class World:
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
         self._vehicles.pop(actor_id, None)
+        self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
 
     def require(self, actor_id: int) -> Actor:
@@ -166,6 +172,16 @@ class World:
         if vehicle is None:
             raise CallError(f"actor {actor_id} is not a vehicle")
         return vehicle
+
+    def require_walker(self, actor_id: int) -> WalkerActor:
+        """The walker with this id.
+
+        :raises CallError: if there is none
+        """
+        walker = self._walkers.get(actor_id)
+        if walker is None:
+            raise CallError(f"actor {actor_id} is not a walker")
+        return walker
 
     def require_light(self, actor_id: int) -> LightActor:
         """The traffic light with this id.
@@ -190,6 +206,10 @@ class World:
     def vehicles(self) -> Iterator[VehicleActor]:
         """All vehicles in the order of their ids."""
         return iter(self._vehicles.values())
+
+    def walkers(self) -> Iterator[WalkerActor]:
+        """All walkers in the order of their ids."""
+        return iter(self._walkers.values())
 
     def sensors(self) -> Iterator[Actor]:
         """All sensors that stream, in the order of their ids."""
@@ -276,6 +296,21 @@ class World:
         """Let a vehicle follow a speed and a steering angle; holds until changed."""
         self.require_vehicle(actor_id).ackermann = control
 
+    def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
+        """Set a walker's control; it holds until changed."""
+        _require_below(_MAX_SPEED, "direction", control.direction)
+        self.require_walker(actor_id).control = control
+
+    def follow_navigation(self, actor_id: int, feet: Transform, speed: float) -> None:
+        """Put a walker where a client's navigation wants it.
+
+        :param feet: pose of its feet
+        :param speed: forwards [m/s]
+        """
+        _require_below(_MAX_COORDINATE, "location", feet.location)
+        _require_below(_MAX_SPEED, "speed", Vector(speed))
+        self.require_walker(actor_id).follow(feet, speed)
+
     # Time --------------------------------------------------------------------------------
 
     def tick(self) -> int:
@@ -286,6 +321,9 @@ class World:
             if vehicle.ackermann is not None:
                 vehicle.control = vehicle.body.follow(vehicle.ackermann)
             vehicle.body.step(self.step_s, vehicle.control)
+        for walker in self._walkers.values():
+            if walker.simulates_physics:
+                walker.step(self.step_s, self.gravity)
         self.frame += 1
         step_ns = int(self.step_s * _NS + 0.5)
         self._elapsed_ns += step_ns
@@ -360,6 +398,12 @@ class World:
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle
+        elif blueprint.kind == "walker":
+            if parent:
+                raise CallError("Spawn failed: a walker cannot be attached to another actor")
+            walker = WalkerActor(actor_id, blueprint, description, pose, self.network)
+            self._walkers[actor_id] = walker
+            actor = walker
         elif parent:
             mounted = compose(self.pose(self.require(parent)), pose)
             actor = Actor(actor_id, blueprint, description, mounted, parent, pose)
@@ -372,6 +416,13 @@ class World:
         return actor
 
     def _refuse_occupied(self, blueprint: Blueprint, pose: Transform) -> None:
+        if blueprint.kind == "walker":
+            # It is put on the ground if it is named lower, as CARLA moves what is in the way of it.
+            x, y, z = pose.location
+            ground = self.ground_below(Vector(x, y, z + 2.0 * blueprint.extent.z), _SPAWN_REACH)
+            low = z - blueprint.extent.z
+            feet = low if ground is None else max(low, ground.z)
+            pose = Transform(Vector(x, y, feet), pose.rotation)
         box = box_at(pose, blueprint.extent)
         for actor in self.collidable():
             if contact(box, actor.box()):

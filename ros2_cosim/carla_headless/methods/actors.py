@@ -144,11 +144,6 @@ def _gravity(simulation: Simulation, actor: int, _enabled: bool) -> None:
     simulation.world.require(actor)  # vehicles follow the road surface in this world
 
 
-@_method("set_actor_dead", NONE, u32)
-def _dead(simulation: Simulation, actor: int) -> None:
-    simulation.world.require(actor)
-
-
 @_method("set_actor_autopilot", NONE, u32, boolean)
 def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
     simulation.world.require(actor)  # the traffic manager lifecycles in the client
