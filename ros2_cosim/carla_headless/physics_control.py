@@ -52,7 +52,7 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
     speed = body.forward_speed()
     control = vehicle.control
     load = p.mass * GRAVITY / 4.0
-    wheel = [p.friction, 0.0, 0.0, speed / p.wheel_radius, load, 1.0] + [0.0] * 5
+    wheel = [p.friction * p.lateral_grip, 0.0, 0.0, speed / p.wheel_radius, load, 1.0] + [0.0] * 5
     gear = -1 if control.reverse else 1
     drag = p.drag_area
     return [
@@ -96,7 +96,7 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
     max_angle = degrees(p.max_steer_angle) if index < _FRONT else 0.0
     brake_torque = p.max_brake_force * p.wheel_radius / 4.0
     return [
-        p.friction,
+        p.friction * p.lateral_grip,
         0.25,
         max_angle,
         100.0 * p.wheel_radius,
