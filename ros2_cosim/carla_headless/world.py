@@ -17,9 +17,11 @@ from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox, contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
 from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
     AckermannControl,
     Rotation,
     Transform,
@@ -40,6 +42,7 @@ _SPAWN_REACH: Final = 10.0
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
 _MAX_COORDINATE: Final = 1.0e6  # m
 _MAX_SPEED: Final = 1000.0  # m/s
+_MAX_TURN: Final = 3600.0  # deg/s
 
 
 class CallError(CosimError):
@@ -233,6 +236,23 @@ class World:
             return actor.state.transform
         return compose(self.pose(parent), actor.relative)
 
+    def bones(self, actor_id: int) -> list[BonePose]:
+        """The bones of a walker or a vehicle (body and wheels); none of other actors.
+
+        :raises CallError: if there is no such actor
+        """
+        actor = self.require(actor_id)
+        pose = actor.state.transform
+        if isinstance(actor, WalkerActor):
+            return actor.skeleton.poses(pose)
+        if not isinstance(actor, VehicleActor):
+            return []
+        found = [BonePose("Vehicle_Base", pose, ORIGIN, ORIGIN)]
+        for name, place in actor.wheels():
+            on_body = Transform(place)
+            found.append(BonePose(name, compose(pose, on_body), on_body, on_body))
+        return found
+
     def pose_to_set(self, actor_id: int) -> Transform:
         """The pose that ``set_transform`` replaces: relative to the parent if there is one."""
         actor = self.require(actor_id)
@@ -265,9 +285,13 @@ class World:
             actor.state = actor.state._replace(velocity=velocity)
 
     def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
-        """Set the angular velocity [deg/s]; a vehicle's follows from its steering instead."""
+        """Set the angular velocity [deg/s]; of a vehicle once, and only about the vertical."""
         actor = self.require(actor_id)
-        if not isinstance(actor, VehicleActor):
+        _require_below(_MAX_TURN, "angular velocity", velocity)
+        if isinstance(actor, VehicleActor):
+            actor.body.set_yaw_rate(velocity.z)
+            actor.take_state()
+        else:
             actor.state = actor.state._replace(angular_velocity=velocity)
 
     def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
@@ -280,6 +304,25 @@ class World:
         body = self.require_vehicle(actor_id).body
         _require_below(_MAX_SPEED * body.mass, "impulse", impulse)
         body.add_impulse(impulse)
+
+    def add_angular_impulse(self, actor_id: int, impulse: Vector) -> None:
+        """Turn a vehicle by an angular impulse [N m s]; only about the vertical."""
+        body = self.require_vehicle(actor_id).body
+        _require_below(_MAX_TURN * body.parameters.yaw_inertia, "angular impulse", impulse)
+        body.turn(impulse.z)
+
+    def add_torque(self, actor_id: int, torque: Vector) -> None:
+        """Turn a vehicle by a torque [N m] during the next step; only about the vertical."""
+        x, y, z = torque
+        step = self.step_s
+        self.add_angular_impulse(actor_id, Vector(x * step, y * step, z * step))
+
+    def simulate_physics(self, actor_id: int, enabled: bool) -> None:
+        """Let an actor move by itself, or hold it where it is; a vehicle then lies down."""
+        actor = self.require(actor_id)
+        before, actor.simulates_physics = actor.simulates_physics, enabled
+        if enabled and not before:
+            actor.place(actor.state.transform)
 
     def add_force(self, actor_id: int, force: Vector) -> None:
         """Push a vehicle with a force [N, world frame] during the next step."""
@@ -319,7 +362,7 @@ class World:
         for vehicle in moving:
             vehicle.body.begin_step()
             if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann)
+                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
             vehicle.body.step(self.step_s, vehicle.control)
         for walker in self._walkers.values():
             if walker.simulates_physics:
@@ -334,6 +377,8 @@ class World:
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
             vehicle.take_state()
+            if not vehicle.sticky:
+                vehicle.control = VehicleControl()
         if self.signals.groups:
             self._see_lights()
         return self.frame
@@ -423,7 +468,7 @@ class World:
             low = z - blueprint.extent.z
             feet = low if ground is None else max(low, ground.z)
             pose = Transform(Vector(x, y, feet), pose.rotation)
-        box = box_at(pose, blueprint.extent)
+        box = box_at(pose, blueprint.hull)
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")
