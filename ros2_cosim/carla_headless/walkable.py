@@ -47,12 +47,18 @@ def navigation_file(network: RoadNetwork, name: str) -> tuple[str, bytes] | None
 
     The client keeps files by their names: the name holds a digest of the content.
     """
-    mesh = _Mesh(network)
-    if not mesh.polygons:
+    corners, polygons = walkable(network)
+    if not polygons:
         return None
-    content = navmesh(mesh.corners, mesh.polygons)
+    content = navmesh(corners, polygons)
     digest = hashlib.sha256(content).hexdigest()[:16]
     return f"Carla/Maps/Nav/{name}_{digest}.bin", content
+
+
+def walkable(network: RoadNetwork) -> tuple[list[Point], list[Polygon]]:
+    """Corners [m, CARLA's frame] and convex polygons of where walkers can walk."""
+    mesh = _Mesh(network)
+    return mesh.corners, mesh.polygons
 
 
 class _End(NamedTuple):
