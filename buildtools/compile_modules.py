@@ -46,7 +46,9 @@ HOT = {
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",
     "models/vehicle": "bicycle on_road parameters pedals vehicle",
-    "carla_headless": "actors body collisions contact signals snapshot wire_types world",
+    "carla_headless": (
+        "actors body collisions contact signals skeleton snapshot walkers wire_types world"
+    ),
     "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
 }
