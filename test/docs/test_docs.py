@@ -240,7 +240,18 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
-    known |= {"map", "weather", "vehicles", "objects", "roadblock", "platoon", "id", "length"}
+    known |= {
+        "include",
+        "parameters",
+        "platoon",
+        "map",
+        "weather",
+        "vehicles",
+        "objects",
+        "roadblock",
+        "id",
+        "length",
+    }
     known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):
