@@ -11,6 +11,7 @@ import json
 import sys
 from pathlib import Path
 
+from ros2_cosim.interfaces.manoeuvres import Action
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.reference import (
     laws_table,
@@ -28,6 +29,7 @@ def generated() -> dict[Path, str]:
     """File -> the content that it should have."""
     text = REFERENCE.read_text(encoding="utf-8")
     tables = {
+        "manoeuvres": section_table(Action),
         "platoon": section_table(PlatoonTemplate),
         "models": models_table(),
         "laws": laws_table(),
