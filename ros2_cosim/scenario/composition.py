@@ -170,6 +170,8 @@ def apply_override(data: dict[str, Any], override: str) -> None:
     node: Any = data
     *path, last = key.split(".")
     for part in path:
+        if isinstance(node, dict) and node is not data and path[0] == "platoon":
+            node.setdefault(part, {})  # the template's own defaults are there without being written
         if not isinstance(node, dict) or part not in node:
             known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
             raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")

@@ -23,6 +23,12 @@ MAX_VEHICLES: Final = 200
 _LENGTH: Final = 4.792
 _WIDTH: Final = 2.163
 LEADER: Final = "leader"
+#: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
+#: braking peak does not grow from vehicle to vehicle, and the stop at standstill is soft.
+_CONTROLLER: Final = {
+    "hold_rate": 0.2,
+    "emergency": {"trigger": 2.0, "gain": 1.1, "margin": 2.0, "least_room": 0.1},
+}
 
 _Positive = Annotated[Number, Field(gt=0)]
 _NotNegative = Annotated[Number, Field(ge=0)]
@@ -97,7 +103,9 @@ class PlatoonTemplate(Section):
     law: str = Field(default="ploeg_cacc", description="control law of the followers")
     law_parameters: _Mapping = Field(default_factory=dict, description="of the law")
     controller: _Mapping = Field(
-        default_factory=dict, description="further parameters of the model cacc_controller"
+        default_factory=dict,
+        description="further parameters of the model cacc_controller; defaults of the template: "
+        "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
     )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
@@ -264,14 +272,17 @@ def _controller(
     return {
         "model": "cacc_controller",
         "activation": {"any": ["objects"]},
-        "parameters": {
-            "law": template.law,
-            "law_parameters": dict(template.law_parameters),
-            "time_gap": template.time_gap,
-            "standstill_gap": template.standstill_gap,
-            "set_speed": max(1.5 * template.speed, 1.0),
-            **template.controller,
-        },
+        "parameters": merged(
+            {
+                "law": template.law,
+                "law_parameters": dict(template.law_parameters),
+                "time_gap": template.time_gap,
+                "standstill_gap": template.standstill_gap,
+                "set_speed": max(1.5 * template.speed, 1.0),
+                **_CONTROLLER,
+            },
+            template.controller,
+        ),
         "inputs": inputs,
         "outputs": {
             "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name))

@@ -181,9 +181,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
             options = [option for cells in listed for option in cells]
         else:
-            table = rows(
-                section(REFERENCE, "cosim check, models, plan, report, control, monitor, dashboard")
-            )
+            others = "cosim check, models, new, plan, report, control, monitor, dashboard"
+            table = rows(section(REFERENCE, others))
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"

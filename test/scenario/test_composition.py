@@ -34,7 +34,7 @@ platoon:
   s: 700.0
   speed: 25.0
   law_parameters: {{kp: 0.3, kd: 1.2}}
-  controller: {{set_speed: 38.0}}
+  controller: {{set_speed: 38.0, hold_rate: null, emergency: null}}
   v2v: {{loss: 0.02}}
   driver: {{stop_gap: 7.0, deceleration: 2.5}}
   referee: {{parameters: {{time_limit: 55s, standstill_time: 1s, min_gap_limit: 0.5}}}}
@@ -210,6 +210,13 @@ def test_the_file_holds_before_the_template(tmp_path: Path) -> None:
 )
 def test_wrong_platoons(tmp_path: Path, change: str, message: str) -> None:
     assert message in refused(written(tmp_path, short=IN_SHORT), change)
+
+
+def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    data = compose(path, ["platoon.sensor.parameters.detection_range=80.0"])
+    assert data["participants"]["sensor2"]["parameters"]["detection_range"] == 80.0
+    assert "platoon.censor: unknown key" in refused(path, "platoon.censor.period=1ms")
 
 
 def test_the_resolved_scenario_is_read_again_unchanged(tmp_path: Path) -> None:
