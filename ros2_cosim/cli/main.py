@@ -32,6 +32,7 @@ from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.models import models
+from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
@@ -359,6 +360,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 app.command()(models)
 app.command()(diff)
+app.command()(sweep)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)

@@ -302,11 +302,20 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
         message names file and place
     """
+    return make_scenario(read_scenario_data(path, overrides), str(path))
+
+
+def read_scenario_data(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The content of a scenario file as plain data, changed, for :func:`make_scenario`.
+
+    :param overrides: as for :func:`load_scenario`
+    :raises ConfigurationError: the file cannot be read, or a place is not there
+    """
     data = read_mapping(path, "scenario")
     data.setdefault("base_directory", str(path.resolve().parent))
     for override in overrides:
         _apply(data, override)
-    return make_scenario(data, str(path))
+    return data
 
 
 def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
@@ -393,13 +402,24 @@ def _apply(data: dict[str, Any], override: str) -> None:
     key, separator, text = override.partition("=")
     if not separator or not key:
         raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
+    where = f"--set {override}"
+    set_value(data, key, parse_value(text, where), where)
+
+
+def set_value(data: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Change one value of a scenario that is plain data.
+
+    :param key: dotted, as ``participants.v2v.parameters.loss``; all but its last part is there
+    :param where: how messages call what asks for it
+    :raises ConfigurationError: there is no such place
+    """
     node: Any = data
     *path, last = key.split(".")
     for part in path:
         if not isinstance(node, dict) or part not in node:
             known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
-            raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")
+            raise ConfigurationError(f"{where}: no '{part}' there; found {known}")
         node = node[part]
     if not isinstance(node, dict):
-        raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
-    node[last] = parse_value(text, f"--set {override}")
+        raise ConfigurationError(f"{where}: '{'.'.join(path)}' holds a plain value")
+    node[last] = value
