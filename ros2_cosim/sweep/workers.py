@@ -59,8 +59,26 @@ class DaskWorkers:
         self._retries = retries
 
     def outcomes(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
-        """Do runs."""
-        from distributed import as_completed
+        """Do runs; those that workers have died with once more, one after the other.
+
+        Dask gives up a run when too many workers have died with it. That run may only have waited
+        behind the one that killed them: alone, each is judged by what it does itself.
+        """
+        from distributed import KilledWorker
+
+        doubtful: list[Job] = []
+        for job, outcome, error in self._done(jobs):
+            if isinstance(error, KilledWorker):
+                doubtful.append(job)
+            else:
+                yield job, outcome
+        for each in doubtful:
+            for job, outcome, _ in self._done([each]):
+                yield job, outcome
+
+    def _done(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome, BaseException | None]]:
+        """Each run as soon as it is done, and the error of its worker, if there was one."""
+        from distributed import KilledWorker, as_completed
 
         jobs_of = {
             # Not pure: a run is done though another sweep on the cluster had the same.
@@ -71,18 +89,19 @@ class DaskWorkers:
         for future, result in done:
             job = jobs_of.pop(future)
             if future.status == "cancelled":
-                raise ConnectionFailedError("the scheduler of the workers is lost")
+                raise ConnectionFailedError(
+                    "the scheduler of the workers is lost; what is done is kept, go on with it by "
+                    "--resume"
+                )
             if future.status == "error":
-                yield job, Outcome({}, _why(result))
+                error = result[1] if isinstance(result, tuple) else result
+                why = one_line(f"{type(error).__name__}: {error}")
+                if isinstance(error, KilledWorker):
+                    why = "each worker that tried it has died"
+                yield job, Outcome({}, why), error
             else:
-                yield job, result
+                yield job, result, None
             future.release()
-
-
-def _why(failure: Any) -> str:
-    """Why a run failed on all workers that tried it."""
-    error = failure[1] if isinstance(failure, tuple) else failure
-    return one_line(f"{type(error).__name__}: {error}")
 
 
 @contextmanager
@@ -107,8 +126,15 @@ def workers_for(
     from distributed import Client, LocalCluster
 
     # What breaks is told in our words; Dask would print traces of what it repairs, too.
-    quiet = {"distributed.logging.distributed": "critical", "distributed.admin.tick.limit": "1h"}
-    with dask.config.set(quiet):
+    settings = {
+        "distributed.logging.distributed": "critical",
+        "distributed.admin.tick.limit": "1h",
+        # A run that kills its worker takes as few others along as possible, and is tried again
+        # by ``outcomes``: a new worker takes seconds to come up.
+        "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.scheduler.allowed-failures": 1,
+    }
+    with dask.config.set(settings):
         if cluster is not None:
             try:
                 client = Client(cluster, timeout=ANSWER_S, set_as_default=False)
