@@ -84,7 +84,9 @@ def replay_into(
     """
     if output is None:
         with TemporaryDirectory(prefix="cosim-replay-") as place:
-            return replay_into(bag, into, Path(place), controllers=controllers, scenario=scenario)
+            found = replay_into(bag, into, Path(place), controllers=controllers, scenario=scenario)
+            # Nothing is left at its place.
+            return replace(found, b=replace(found.b, path=Path("replay")))
     with OutputDirectory(output, "a replay") as directory:
         directory.clear()
         source = _source(bag, scenario, output)
