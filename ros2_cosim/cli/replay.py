@@ -32,6 +32,17 @@ def replay(
         Path | None,
         typer.Option(help="With --into: scenario of a bag that was recorded elsewhere."),
     ] = None,
+    substitute: Annotated[
+        str | None,
+        typer.Option(
+            help="PARTICIPANT=MODEL: run again, with another model (or control law) for a "
+            "participant from a time on, and compare."
+        ),
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help="With --substitute: when the model takes over, as 12s."),
+    ] = None,
     shape: Annotated[
         Literal["ros", "composed", "inproc"],
         typer.Option(help="Run shape in which a run is repeated."),
@@ -44,18 +55,29 @@ def replay(
         bool, typer.Option(help="Record a bag of the repeated run, and make a report from it.")
     ] = True,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With --into: print one JSON document, as cosim diff.")
+        bool,
+        typer.Option(
+            "--json", help="With --into and --substitute: print one JSON document, as cosim diff."
+        ),
     ] = False,
 ) -> None:
     """Repeat a run and compare the traces; or feed its recorded inputs to participants."""
+    if into and substitute:
+        raise typer.BadParameter("allowed is one of --into and --substitute")
+    if (substitute is None) != (from_ is None):
+        raise typer.BadParameter("--substitute and --from belong together")
+    if (into or substitute) and (shape != "inproc" or not bag):
+        raise typer.BadParameter("--shape and --no-bag belong to the repetition of a whole run")
+    if not into and (controllers is not None or scenario is not None):
+        raise typer.BadParameter("--controllers and --scenario need --into")
     if into:
-        if shape != "inproc" or not bag:
-            raise typer.BadParameter("--shape and --no-bag belong to the repetition of a whole run")
         _replay_into(run_directory, into, controllers, scenario, out, as_json)
-        return
-    if controllers is not None or scenario is not None or as_json:
-        raise typer.BadParameter("--controllers, --scenario and --json need --into")
-    _repeat(run_directory, shape, out, bag)
+    elif substitute is not None and from_ is not None:
+        _what_if(run_directory, substitute, from_, out, as_json)
+    elif as_json:
+        raise typer.BadParameter("--json needs --into or --substitute")
+    else:
+        _repeat(run_directory, shape, out, bag)
 
 
 def _repeat(
@@ -119,6 +141,31 @@ def _replay_into(
                 print(f"results in {shown(out.absolute())}")
     if not found.equal:
         raise typer.Exit(EXIT_VERDICT)
+
+
+def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_json: bool) -> None:
+    """Run again with another model from a time on; compare."""
+    from ros2_cosim.cli.diff_text import print_comparison
+    from ros2_cosim.kernel.time import parse_duration
+    from ros2_cosim.record.summary import print_summary
+    from ros2_cosim.run.output_directory import shown
+    from ros2_cosim.run.start import run_request
+    from ros2_cosim.run.what_if import compare_what_if, prepare_what_if, run_of
+
+    with running():
+        run = run_of(recording)
+        output = (out or run.with_name(f"{run.absolute().name}-replay")).absolute()
+        if output.resolve() == run.resolve():
+            raise ConfigurationError(f"--out {out}: it holds the run that is repeated")
+        from_ns = parse_duration(from_)
+        summary = run_request(prepare_what_if(run, substitute, from_ns, output))
+        found = compare_what_if(run, output, from_ns)
+        if as_json:
+            print(json.dumps(found.data(), indent=1, allow_nan=False))
+            return
+        print_summary(summary)
+        print_comparison(found)
+        print(f"results in {shown(output)}")
 
 
 def _print_line(name: str, line: str) -> None:

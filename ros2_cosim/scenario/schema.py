@@ -111,6 +111,15 @@ class OutputSettings(Section):
     header_stamped: bool | None = None
 
 
+class SubstituteSettings(Section):
+    """Another model that takes over from a point of simulated time on."""
+
+    model: str
+    #: None: those of the participant.
+    parameters: dict[str, Any] | None = None
+    takes_over: Duration = Field(alias="from")
+
+
 class ParticipantSettings(Section):
     """One participant: which model, when it runs, and its ports."""
 
@@ -138,6 +147,7 @@ class ParticipantSettings(Section):
     required: bool | None = None
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
+    substitute: SubstituteSettings | None = None
 
     @property
     def unsynchronised(self) -> dict[str, str]:

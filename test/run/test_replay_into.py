@@ -172,7 +172,7 @@ def test_messages_without_a_stamp_count_by_their_reception(tmp_path):
     ("arguments", "said"),
     [
         (["--into", "cacc9"], "--into cacc9: no such participant; there are world, sensor1"),
-        (["--controllers", "rajamani_acc"], "--controllers, --scenario and --json need --into"),
+        (["--controllers", "rajamani_acc"], "--controllers and --scenario need --into"),
         (["--into", "cacc1", "--shape", "ros"], "--shape and --no-bag belong to the repetition"),
     ],
 )
