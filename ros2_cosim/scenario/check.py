@@ -25,6 +25,7 @@ from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.plan import check_history
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, Scenario
@@ -74,6 +75,8 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         found(lambda: _check_names(scenario, declared))
         if shape == "ros":
             found(lambda: check_history(scenario))
+    for fault in scenario.faults if not faults else ():
+        found(partial(check_fault, scenario, fault))
     for name, participant in scenario.participants.items():
         if participant.substitute is not None and not faults:
             found(partial(_check_substitute, scenario, name, shape))

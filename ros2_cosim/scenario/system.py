@@ -27,6 +27,7 @@ from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 from ros2_cosim.scenario.substitution import Substituted, substituted
 
@@ -127,7 +128,8 @@ def with_adapters(scenario: Scenario, name: str, model: Model, realtime: Realtim
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
-        return adapt(model, adapted_participant(scenario, name), realtime)
+        adapted = adapt(model, adapted_participant(scenario, name), realtime)
+        return with_faults(scenario, name, adapted)
     except BaseException:
         model.close()
         raise
