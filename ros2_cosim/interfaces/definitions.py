@@ -49,12 +49,15 @@ class Field(NamedTuple):
     """One field of a message.
 
     ``type`` is a primitive, ``string`` or a full type name; ``length`` is that of a
-    fixed array, ``SCALAR`` or ``SEQUENCE``.
+    fixed array, ``SCALAR`` or ``SEQUENCE``. ``limit`` bounds the elements of a sequence and
+    ``text_limit`` the characters of a string, 0 meaning that nothing does.
     """
 
     name: str
     type: str
     length: int
+    limit: int = 0
+    text_limit: int = 0
 
 
 def check_type_name(name: str) -> str:
@@ -122,24 +125,35 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     for field in fields:
         if names.count(field.name) > 1:
             raise ConfigurationError(f"{type_name}: there is a second field {field.name!r}")
+        if field.type.endswith("/wstring"):
+            raise ConfigurationError(
+                f"{type_name}: field {field.name!r} is a wstring, which is not supported; "
+                "allowed is string"
+            )
         if field.type not in PRIMITIVES and field.type != "string":
             check_type_name(field.type)
     return fields
 
 
+def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:
+    """The constants of a definition that :func:`parse_definition` has read: name -> value."""
+    constants, _ = get_types_from_msg(text, type_name)[type_name]
+    return {name: value for name, _, value in constants}
+
+
 def read_field(name: str, description: FieldDesc) -> Field:
     """A field from what ``rosbags`` says of it."""
-    length = SCALAR
+    length, limit = SCALAR, 0
     if description[0] == Nodetype.ARRAY:
         length = description[1][1]
         description = description[1][0]
     elif description[0] == Nodetype.SEQUENCE:
-        length = SEQUENCE
+        length, limit = SEQUENCE, description[1][1]
         description = description[1][0]
     if description[0] == Nodetype.BASE:
-        return Field(name, description[1][0], length)
+        return Field(name, description[1][0], length, limit, description[1][1])
     assert description[0] == Nodetype.NAME
-    return Field(name, description[1], length)
+    return Field(name, description[1], length, limit)
 
 
 def _wrong_line(text: str, type_name: str) -> str:
