@@ -31,6 +31,7 @@ from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
+from ros2_cosim.cli.messages import app as messages_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -364,6 +365,7 @@ add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)
 app.add_typer(vds_app)
 app.add_typer(fmu_app)
+app.add_typer(messages_app)
 
 
 def main() -> None:

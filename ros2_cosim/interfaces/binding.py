@@ -71,7 +71,8 @@ def record_name(field_name: str) -> str:
 
 def field_name(record_name: str) -> str:
     """The field of a message that a record calls so."""
-    return record_name[:-1] if keyword.iskeyword(record_name[:-1]) else record_name
+    name = record_name.removesuffix("_")
+    return name if keyword.iskeyword(name) else record_name
 
 
 Item = Scalar | Text | Repeated | Block

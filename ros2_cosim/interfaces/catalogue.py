@@ -24,6 +24,7 @@ from ros2_cosim.interfaces import protocol, records
 from ros2_cosim.interfaces.binding import bind
 from ros2_cosim.interfaces.cdr import Codec, WireCodec
 from ros2_cosim.interfaces.definitions import (
+    EMPTY,
     SCALAR,
     Field,
     find_definition,
@@ -32,6 +33,7 @@ from ros2_cosim.interfaces.definitions import (
 )
 from ros2_cosim.interfaces.generated import make_record
 from ros2_cosim.interfaces.layout import Layout
+from ros2_cosim.interfaces.packages import how_to_install
 from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.membership import Presence
@@ -52,6 +54,7 @@ class Catalogue:
         self._reading: set[str] = set()
         self._records: dict[str, type] = {}
         self._names: dict[type, str] = {}
+        self._offered: dict[str, str] = {}
         self._made: dict[str, type] = {}
         self._parts: dict[str, type] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
@@ -71,6 +74,20 @@ class Catalogue:
         if self._known(type_name) not in (None, fields):
             raise ConfigurationError(f"message type {type_name} is already defined differently")
         self._add(type_name, text, fields)
+
+    def offer(self, texts: Mapping[str, str]) -> None:
+        """Make message types known by their definitions; each is read when it is first asked for.
+
+        They may be built of each other, and of types that are installed.
+
+        :param texts: full type name -> definition
+        :raises ConfigurationError: a type is known already, by another definition
+        """
+        for type_name, text in texts.items():
+            read = self._texts.get(type_name, text)
+            if read != text and parse_definition(type_name, text) != self._fields[type_name]:
+                raise ConfigurationError(f"message type {type_name} is already defined differently")
+        self._offered.update(texts)
 
     def register(
         self,
@@ -108,10 +125,9 @@ class Catalogue:
         """
         found = self._known(type_name)
         if found is None:
-            known = sorted(self._fields.keys() | self._records)
             raise ConfigurationError(
-                f"message type {type_name} is not known: neither installed nor one of "
-                f"{', '.join(known)}"
+                f"message type {type_name} is not known; {how_to_install(type_name)}, or name its "
+                "definitions by 'messages' in the scenario"
             )
         return found
 
@@ -244,7 +260,7 @@ class Catalogue:
     def _known(self, type_name: str) -> tuple[Field, ...] | None:
         """The fields of a type, read now if it is installed; None: it is not known."""
         if type_name not in self._fields and type_name not in self._reading:
-            text = find_definition(type_name)
+            text = self._find_text(type_name)
             if text is not None:
                 self._reading.add(type_name)  # it is no part of itself
                 try:
@@ -252,6 +268,21 @@ class Catalogue:
                 finally:
                     self._reading.discard(type_name)
         return self._fields.get(type_name)
+
+    def _find_text(self, type_name: str) -> str | None:
+        """The definition that was offered, or the one that is installed."""
+        there = find_definition(type_name)
+        offered = self._offered.get(type_name)
+        if offered is None:
+            return there
+        text = offered if parse_definition(type_name, offered) else EMPTY
+        fields = parse_definition(type_name, text)
+        if there is not None and parse_definition(type_name, there) != fields:
+            raise ConfigurationError(
+                f"message type {type_name} differs from the installed one; build package "
+                f"{type_name.partition('/')[0]} again: cosim messages build"
+            )
+        return text
 
     def _add(self, type_name: str, text: str, fields: tuple[Field, ...]) -> None:
         for field in fields:
@@ -332,6 +363,7 @@ DEFAULT = _standard()
 codec = DEFAULT.codec
 define = DEFAULT.define
 definitions = DEFAULT.definitions
+offer = DEFAULT.offer
 part = DEFAULT.part
 record = DEFAULT.record
 register = DEFAULT.register

@@ -41,7 +41,7 @@ SCALAR = 0
 SEQUENCE = -1
 
 #: What the wire carries for a message without fields.
-_EMPTY = "uint8 structure_needs_at_least_one_member\n"
+EMPTY = "uint8 structure_needs_at_least_one_member\n"
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
 
 
@@ -82,7 +82,7 @@ def find_definition(type_name: str) -> str | None:
     text = _own_text(name) if package == PACKAGE else _installed_text(package, name)
     if text is None:
         text = _jazzy_text(type_name)
-    return text if text is None or parse_definition(type_name, text) else _EMPTY
+    return text if text is None or parse_definition(type_name, text) else EMPTY
 
 
 def _own_text(name: str) -> str | None:
@@ -133,6 +133,20 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
         if field.type not in PRIMITIVES and field.type != "string":
             check_type_name(field.type)
     return fields
+
+
+def used_packages(type_name: str, text: str) -> set[str]:
+    """Names of the packages whose types a definition names, possibly its own.
+
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    check_type_name(type_name)
+    try:
+        _, described = get_types_from_msg(text, type_name)[type_name]
+    except TypesysError:
+        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
+    kinds = [read_field(name, description).type for name, description in described]
+    return {kind.partition("/")[0] for kind in kinds if "/" in kind}
 
 
 def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:

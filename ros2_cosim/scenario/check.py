@@ -26,6 +26,7 @@ from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import Seam
 from ros2_cosim.scenario.hosting import check_hosting
+from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
 from ros2_cosim.scenario.plan import check_history
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, Scenario
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
@@ -73,6 +74,11 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         found(lambda: _check_names(scenario, declared))
         if shape == "ros":
             found(lambda: check_history(scenario))
+        if shape in ON_TOPICS:
+            for name in declared:
+                for port, output in scenario.outputs_of(name).items():
+                    place = f"participants.{name}.outputs.{port}.type"
+                    found(partial(check_on_topics, output.type, place))
     # A graph of wrong ports says the same again, less clearly.
     graph = found(lambda: build_graph(scenario)) if not faults else None
     if not faults:

@@ -34,6 +34,7 @@ from ros2_cosim.realtime.settings import (
     OverrunSettings,
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
+from ros2_cosim.scenario.messages import offer_messages
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -231,6 +232,9 @@ class Scenario(Section):
     watchdog_warn_s: float = Field(default=10.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
+    #: Directories with definitions of message types that are not installed: message packages, or
+    #: directories of such. Enough in one process; for ROS topics, ``cosim messages build``.
+    messages: tuple[str, ...] = ()
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
@@ -324,6 +328,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
         }
     scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     try:
+        offer_messages(scenario.messages, Path(scenario.base_directory))
         scenario = _with_call_ports(scenario)
     except ConfigurationError as error:
         raise ConfigurationError(f"scenario {origin}: {error}") from None

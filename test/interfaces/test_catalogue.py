@@ -160,4 +160,4 @@ def test_types_are_refused_when_taken_or_misnamed() -> None:
         own.codec("toy/Hit")
     with pytest.raises(ConfigurationError, match="not known"):
         own.record("toy/msg/Miss")
-    assert own.record("std_msgs/msg/Header")._fields == ("stamp", "frame_id")
+    assert own.record("geometry_msgs/msg/Point")._fields == ("x", "y", "z")
