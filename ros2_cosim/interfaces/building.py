@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.compilation import (
     PYTHON_DIRECTORY,
     build_interface_package,
@@ -105,6 +106,8 @@ def build_packages(directories: Sequence[Path], prefix: Path) -> list[BuiltPacka
                     "allowed is one of them"
                 )
     needs = {name: needed_packages(package) for name, package in packages.items()}
+    for package in packages.values():
+        _check_definitions(package)
     prefixes = [prefix, wheel_prefix()]
     _check_needs(needs, prefixes)
     try:
@@ -142,6 +145,22 @@ def needed_packages(package: MessagePackage) -> set[str]:
             except ConfigurationError as error:
                 raise ConfigurationError(f"{path}: {error}") from None
     return needed - {package.name}
+
+
+def _check_definitions(package: MessagePackage) -> None:
+    """Let the generator of ROS read the definitions, which it does more strictly than others."""
+    from rosidl_adapter import parser
+
+    readers = {
+        ".msg": parser.parse_message_file,
+        ".srv": parser.parse_service_file,
+        ".action": parser.parse_action_file,
+    }
+    for path in package.files:
+        try:
+            readers[path.suffix](package.name, str(path))
+        except Exception as error:
+            raise ConfigurationError(f"{path}: {one_line(error)}") from None
 
 
 def _check_needs(needs: dict[str, set[str]], prefixes: Sequence[Path]) -> None:
