@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 from ros2_cosim.carla_bridge.parameters import check_size
@@ -49,11 +50,17 @@ class SceneRun:
         """One step. Lane keeping steers: the ``steer`` of commands is not used."""
         self._scene.step(
             {
-                name: None if command is None else VehicleCommand(command.throttle, command.brake)
+                name: None if command is None else self._command(name, command)
                 for name, command in commands.items()
             }
         )
         self._events.extend(found.event for found in self._scene.collisions())
+
+    def _command(self, name: str, command: ControlCommand) -> VehicleCommand:
+        """The pedals; those for its acceleration, if it has none."""
+        if isnan(command.throttle) and isnan(command.brake):
+            return VehicleCommand(*self._scene.pedals(name, command.acceleration))
+        return VehicleCommand(command.throttle, command.brake)
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
         """Output port -> record of the present state; at most one collision at a time."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
@@ -58,6 +58,21 @@ def _topic(name: str) -> str:
 TopicName = Annotated[str, AfterValidator(_topic)]
 
 
+def _seam(value: object) -> object:
+    """A name stands for a seam without parameters."""
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, dict) and len(value) != 1:
+        raise ValueError(f"found {len(value)} names; allowed is one, or one with its parameters")
+    if isinstance(value, dict):
+        return {name: given or {} for name, given in value.items()}
+    return value
+
+
+#: Name of a seam and its parameters.
+SeamChoice = Annotated[dict[str, dict[str, Any]], BeforeValidator(_seam)]
+
+
 class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
@@ -70,6 +85,8 @@ class InputSettings(Section):
     service: str | None = None
     call: str | None = None
     estimate: InputEstimateSettings | None = None
+    #: The seam that makes what the model reads of what the writer sends.
+    seam: SeamChoice | None = Field(default=None, alias="as")
     #: Its writers have been left out: nothing feeds it, which is otherwise an error.
     unfed: bool = False
     #: Topic of a node that takes no part in the simulated time; read at activations.
@@ -84,6 +101,8 @@ class InputSettings(Section):
                 "a handled input takes each message at its stamp; it cannot be delayed, estimated "
                 "or unsynchronised"
             )
+        if self.seam is not None and self.unsynchronised is not None:
+            raise ValueError("'as' goes with 'from': what is unsynchronised has no seam")
         if self.unsynchronised is None:
             if "source" not in self.model_fields_set:
                 raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
@@ -103,6 +122,9 @@ class OutputSettings(Section):
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: The seam that makes its messages of those that the model sends on the ports ``of``.
+    seam: SeamChoice | None = Field(default=None, alias="as")
+    of: tuple[str, ...] = ()
     #: As for inputs: its messages answer this service, or are the requests of this call.
     service: str | None = None
     call: str | None = None
@@ -110,6 +132,12 @@ class OutputSettings(Section):
     #: declares. A resolved scenario says it, so that no process has to load all models.
     whole: bool | None = None
     header_stamped: bool | None = None
+
+    @model_validator(mode="after")
+    def _check_seam(self) -> OutputSettings:
+        if (self.seam is None) != (not self.of):
+            raise ValueError("'as', a seam, and 'of', the outputs that it is made of, go together")
+        return self
 
 
 class ParticipantSettings(Section):

@@ -28,6 +28,7 @@ from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
+from ros2_cosim.scenario.seams import with_seams
 
 
 def build_graph(scenario: Scenario) -> Graph:
@@ -117,6 +118,7 @@ def with_adapters(scenario: Scenario, name: str, model: Model, realtime: Realtim
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
+        model = with_seams(scenario, name, model)
         return adapt(model, adapted_participant(scenario, name), realtime)
     except BaseException:
         model.close()

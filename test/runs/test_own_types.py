@@ -61,7 +61,7 @@ def test_one_trace_and_one_bag_in_every_shape(environment: dict[str, str], tmp_p
         out = tmp_path / shape
         result = cosim(environment, SCENARIO, "--shape", shape, "--out", out)
         assert result.code == 0, result
-        traces[shape] = read_summary(out / "summary.json").trace_sha256
+        traces[shape] = read_summary(out).trace_sha256
         bags[shape] = (out / "bag" / "bag_0.mcap").read_bytes()
     assert len(set(traces.values())) == 1, traces
     assert bags["ros"] == bags["composed"]
