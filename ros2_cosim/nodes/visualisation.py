@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.session import Session
@@ -22,6 +23,7 @@ def main() -> int:
                 while True:
                     session.wait(_WAIT_S)
             except (Cancelled, KeyboardInterrupt):
+                ignore_interrupts()
                 session.ends_with(0)
         return 0
     except (Cancelled, KeyboardInterrupt):

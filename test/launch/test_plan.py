@@ -14,7 +14,7 @@ import pytest
 import yaml
 from support.isolation import drop_dds_settings
 
-from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.channel import CHANNEL
@@ -30,13 +30,14 @@ from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import LANE
 
-LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "platoon.launch.py"
+LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "scenario.launch.py"
 
 
 @pytest.fixture
 def values(tmp_path, ros_domain) -> dict[str, str]:
-    chosen = {argument.name: argument.default for argument in launch_arguments()}
-    return {**chosen, "out": str(tmp_path / "out")}
+    chosen = {argument.name: argument.default or "" for argument in launch_arguments()}
+    scenario = str(share_file("config/platoon.yaml"))
+    return {**chosen, "scenario": scenario, "out": str(tmp_path / "out")}
 
 
 @pytest.fixture
