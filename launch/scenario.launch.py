@@ -73,7 +73,8 @@ def bring_up(context: LaunchContext) -> list:
 
     request.on_progress = tell
     commands = request.prepared.commands_by_hand()
-    actions = [LogInfo(msg=f"start {name} with: {command}") for name, command in commands]
+    actions = [LogInfo(msg=note) for note in request.prepared.notes()]
+    actions += [LogInfo(msg=f"start {name} with: {command}") for name, command in commands]
     for process in request.plan:
         action = start_action(process, request)
         actions += [*run.handlers(process, action), action]

@@ -17,7 +17,7 @@ _WAIT_S = 0.5
 def main() -> int:
     """Run until interrupted; 0, or 2 and one line when a parameter is wrong."""
     try:
-        with Session("visualisation", sys.argv, standard=True) as session:
+        with Session("visualisation", sys.argv) as session:
             try:
                 Visualisation(session.node, RoadNetwork.from_file)
                 while True:

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, Literal, ParamSpec, Protocol
 
 import rclpy
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration, Infinite
 from rclpy.event_handler import PublisherEventCallbacks
@@ -51,6 +52,7 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolErro
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS
 from ros2_cosim.ros.ros_events import RosEvents
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.sockets.switchboard import Line
@@ -496,8 +498,7 @@ class Session:
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
-    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
-        those of a run do without, which makes the start of a large run quicker
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``
     :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
@@ -507,7 +508,7 @@ class Session:
         arguments: list[str] | None = None,
         *,
         host: Session | None = None,
-        standard: bool = False,
+        standard: bool = True,
         middleware: Middleware | None = None,
     ) -> None:
         inherited = host._middleware if host else ROS
@@ -564,8 +565,12 @@ class Session:
         return "dds" if self._lane is None else "lane"
 
     def parameter(self, name: str, default: Any) -> Any:
-        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
-        value: Parameter = self.node.declare_parameter(name, default)
+        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``).
+
+        It cannot be changed later: all of a process depends on it from its start.
+        """
+        descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
+        value: Parameter = self.node.declare_parameter(name, default, descriptor)
         return value.value
 
     def writer(
@@ -729,8 +734,6 @@ class Session:
             namespace=self.node.get_namespace(),
             # The name given on the command line is that of the first one.
             use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
         )
         self._executor.add_node(node)
         self._further.append(node)

@@ -38,6 +38,7 @@ from ros2_cosim.scenario.plan import (
     declared_outputs,
     hold_ports,
     make_plan,
+    undrawable,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
@@ -111,6 +112,11 @@ class PreparedRun:
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
         return replace(self, options=replace(self.options, output=output))
+
+    def notes(self) -> list[str]:
+        """What was asked for that this run does not do, in lines."""
+        reason = undrawable(self.scenario) if self.options.visualise else ""
+        return [f"visualise: {reason}"] if reason else []
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""

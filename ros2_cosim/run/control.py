@@ -53,7 +53,7 @@ def joined(run: ActiveRun, name: str) -> Iterator[Any]:
     os.environ[RUN_SECRET] = run.secret
     from ros2_cosim.ros.session import Session
 
-    with Session(f"{name}_{os.getpid()}") as session:
+    with Session(f"{name}_{os.getpid()}", standard=False) as session:
         yield session
 
 

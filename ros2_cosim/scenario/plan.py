@@ -154,7 +154,7 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.shape == "ros":
         beside = {"reporters": json.dumps(_reporters(declared))}
         processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))
-    if options.visualise:
+    if options.visualise and not undrawable(scenario):
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
         )
@@ -318,10 +318,21 @@ def _reporters(declared: Mapping[str, Declaration]) -> dict[str, str]:
     }
 
 
+def undrawable(scenario: Scenario) -> str:
+    """Why the visualisation has nothing to draw; empty if it has."""
+    if _drawn_vehicles(scenario):
+        return ""
+    return f"nothing is drawn: scenario '{scenario.name}' has no scene.vehicles"
+
+
+def _drawn_vehicles(scenario: Scenario) -> list[str]:
+    return [str(name) for name in scenario.scene.get("platoon", scenario.scene.get("vehicles", {}))]
+
+
 def _drawing(scenario: Scenario) -> dict[str, Any]:
     """Parameters of the visualisation node: what it cannot learn from topics."""
     vehicles = scenario.scene.get("vehicles", {})
-    names = [str(name) for name in scenario.scene.get("platoon", vehicles)]
+    names = _drawn_vehicles(scenario)
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),

@@ -212,3 +212,13 @@ def test_unknown_argument_is_refused():
         check_names({"contrllers": "x"})
     with pytest.raises(ConfigurationError, match="there are scenario, shape, simulator"):
         check_names({"xyzzy": "x"})
+
+
+def test_what_cannot_be_drawn_is_said(values):
+    scenario = str(share_file("config/car_following.yaml"))
+    request = prepare_launch({**values, "scenario": scenario, "visualise": "true"})
+    request.release()
+    assert request.prepared.notes() == [
+        "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles"
+    ]
+    assert "visualisation" not in {process.name for process in request.plan}
