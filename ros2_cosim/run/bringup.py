@@ -36,11 +36,13 @@ from ros2_cosim.scenario.plan import (
     Process,
     RunOptions,
     declared_outputs,
+    drawn_vehicles,
     hold_ports,
     make_plan,
     undrawable,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.scenario.views import write_views
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
 
 SHAPES = ("ros", "composed", "inproc")
@@ -262,6 +264,8 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
+        if options.visualise and not undrawable(scenario):
+            write_views(options.output, drawn_vehicles(scenario))
         if plan:
             environment = loopback_environment(environment, options.output)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -194,7 +194,7 @@ def test_rviz_shows_the_view_of_this_package(values, tmp_path, monkeypatch):
     request.release()
     rviz = next(process for process in request.plan if process.name == "rviz")
     program, option, view = command_of(rviz)
-    assert (program, option) == ("rviz2", "-d") and Path(view).name == "platoon.rviz"
+    assert (program, option) == ("rviz2", "-d") and Path(view) == request.output / "view.rviz"
     assert yaml.safe_load(Path(view).read_text())["Visualization Manager"]
     assert not rviz.required
     assert "visualisation" in {process.name for process in request.plan}

@@ -160,7 +160,7 @@ def test_topics_become_markers_and_transforms(environment: dict[str, str], probe
         assert transforms["tail/base_link"].header.frame_id == "map"
         assert any(m.ns == "road surface" for m in probe.received["/visualization/road"][0].markers)
         # What an earlier run has left in a viewer goes first.
-        first, obstacle = probe.received["/visualization/obstacles"][0].markers
+        first, obstacle, *_ = probe.received["/visualization/obstacles"][0].markers
         assert first.action == Marker.DELETEALL and obstacle.pose.position.x == 50.0
         assert probe.received["/visualization/road"][0].markers[0].action == Marker.DELETEALL
 
