@@ -206,3 +206,21 @@ def test_node_with_several_threads_is_named_as_not_repeatable(run, settings):
 def test_threads_that_change_nothing_can_be_accepted(run):
     data = scenarios.relay(script="threads_node.py", threads="accept")
     assert run(data, "composed").repeatable
+
+
+def test_attached_lifecycle_node_is_left_as_it_was_found(run):
+    node = [sys.executable, str(scenarios.NODES / "lifecycle_node.py"), "--ros-args"]
+    for name, other in (("number", "in/number"), ("sum", "out/sum")):
+        node += ["-r", f"{name}:=/gate/relay/{other}"]
+    data = scenarios.relay(script="lifecycle_node.py", attach=True, node_name="/mine")
+    del data["participants"]["relay"]["parameters"]["script"]
+    expected = run(scenarios.relay({"model": "support.gate_models:Relay"}), "inproc").trace_sha256
+    with subprocess.Popen([*node, "-r", "__node:=mine"]) as process:
+        try:
+            found = [run(data, "composed"), run(data, "composed")]
+        finally:
+            process.terminate()
+    # The second run finds it unconfigured; its threads are watched in both.
+    assert [(summary.trace_sha256, summary.repeatable) for summary in found] == [
+        (expected, True)
+    ] * 2
