@@ -203,6 +203,12 @@ def test_node_with_several_threads_is_named_as_not_repeatable(run, settings):
     )
 
 
+def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
+    summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
+    assert not summary.repeatable
+    assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
 def test_threads_that_change_nothing_can_be_accepted(run):
     data = scenarios.relay(script="threads_node.py", threads="accept")
     assert run(data, "composed").repeatable
