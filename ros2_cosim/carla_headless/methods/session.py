@@ -99,19 +99,30 @@ def _map_data(simulation: Simulation) -> str:
     return simulation.world.opendrive
 
 
+_NAVIGATION_FOLDER = "Nav"
+
+
 @_method("get_required_files", VALUE, text)
-def _required_files(_: Simulation, _folder: str) -> list[str]:
-    return []  # nothing to download: the client builds its own caches
+def _required_files(simulation: Simulation, folder: str) -> list[str]:
+    # What the client would ask for besides (roads, the traffic manager's map) it works out itself.
+    found = simulation.navigation() if folder == _NAVIGATION_FOLDER else None
+    return [] if found is None else [found[0]]
 
 
 @_method("request_file", VALUE, text)
-def _request_file(_: Simulation, name: str) -> bytes:
-    raise CallError(f"no file '{name}': this server has no files to download")
+def _request_file(simulation: Simulation, name: str) -> bytes:
+    found = simulation.navigation()
+    if found is None or name != found[0]:
+        raise CallError(
+            f"no file '{name[:80]}': the server offers the walkers' mesh of its map only"
+        )
+    return found[1]
 
 
 @_method("get_navigation_mesh", VALUE)
-def _navigation_mesh(_: Simulation) -> bytes:
-    return b""
+def _navigation_mesh(simulation: Simulation) -> bytes:
+    found = simulation.navigation()
+    return b"" if found is None else found[1]
 
 
 @_method("load_map_layer", VOID, u16)
