@@ -92,18 +92,18 @@ class RgbCamera(Camera):
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         image = np.append(palette, sky).astype("<u4")
-        seen = view.seen
-        above = np.flatnonzero(seen < 0)
-        if len(above):
+        seen = view.seen.reshape(self.lens.height, self.lens.width)
+        rows = np.flatnonzero(seen.min(axis=1) < 0)
+        if len(rows):
             x, y = pixel_centres(self.lens)
-            f = self.lens.focal
-            row, column = np.divmod(above, self.lens.width)
-            dx, dy = x[column] / f, y[row] / f
+            part = slice(int(rows[0]), int(rows[-1]) + 1)
+            dx, dy = x / self.lens.focal, y[part, None] / self.lens.focal
             rise = (eye.forward.z + dx * eye.right.z) - dy * eye.up.z
-            rise = rise / np.sqrt(1.0 + dx * dx + dy * dy)
+            rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
             shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
-            seen = seen.copy()
-            seen[above] = len(palette) + shades
+            shades += len(palette)
+            above = np.where(seen[part] < 0, shades, seen[part])
+            seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
         return image[seen].tobytes()
 
     def _developed(self, colours: Floats) -> Pixels:
