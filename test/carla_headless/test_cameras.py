@@ -202,6 +202,8 @@ def test_wrong_sizes_are_refused_at_the_spawn() -> None:
     bench = Bench()
     with pytest.raises(CallError, match=r"'image_size_x' .* found 0; allowed is 1 to 4096"):
         bench.sensor("sensor.camera.rgb", Transform(), image_size_x=0)
+    with pytest.raises(CallError, match=r"found 4096 x 4096; allowed are 9437184 pixels"):
+        bench.sensor("sensor.camera.rgb", Transform(), image_size_x=4096, image_size_y=4096)
     with pytest.raises(CallError, match=r"'fov' .* found 180; allowed is 1 to 170"):
         bench.sensor("sensor.camera.depth", Transform(), fov=180)
 

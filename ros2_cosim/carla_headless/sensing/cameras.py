@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
 
 _HEAD = struct.Struct("<IIf")
-_LARGEST = 4096  # pixels
+_LARGEST = 4096  # pixels, of a side
+_MOST_PIXELS = 4096 * 2304  # about 60 bytes each while a picture is made
 _OPAQUE = 0xFF000000
 _SKY_LABEL = 11
 _FARTHEST = 1000.0  # m, where the scale of the depth camera ends
@@ -50,6 +51,11 @@ class Camera(Device):
         super().__init__(sensor)
         width = int(self.within("image_size_x", 1, _LARGEST))
         height = int(self.within("image_size_y", 1, _LARGEST))
+        if width * height > _MOST_PIXELS:
+            raise ValueError(
+                f"image size of '{sensor.blueprint.id}': found {width} x {height}; "
+                f"allowed are {_MOST_PIXELS} pixels"
+            )
         self._field = self.within("fov", 1.0, 170.0)
         focal = width / (2.0 * tan(0.5 * radians(self._field)))
         self.lens = Lens(width, height, focal)
