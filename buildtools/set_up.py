@@ -130,6 +130,8 @@ def package_fingerprint() -> str:
         ROOT / name for name in ("CMakeLists.txt", "package.xml", "pyproject.toml", "setup.py")
     ]
     paths += [ROOT / "ros2_cosim" / "__init__.py"]
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("compilation.py")
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("*.cmake")
     paths += [*(ROOT / "msg").glob("*.msg"), *(ROOT / "srv").glob("*.srv")]
     paths += [
         path

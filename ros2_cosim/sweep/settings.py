@@ -14,10 +14,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import Self
 
 import ros2_cosim
-from ros2_cosim.documents.plain_data import read_mapping
+from ros2_cosim.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.composition import Change, read_whole
+from ros2_cosim.scenario.composition import Change, read_whole, resolved
 
 #: More runs than this are asked for by mistake: a row and a directory each.
 MAX_RUNS = 100_000
@@ -209,6 +209,7 @@ def load_sweep(path: Path) -> Sweep:
     changes = tuple(
         Change(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
+    base = resolved(plain_copy(scenario, str(file)), changes, f"scenario {file}")
     seeds = settings.seeds
     if isinstance(seeds, int):
         seeds = tuple(range(1, seeds + 1))
@@ -221,6 +222,6 @@ def load_sweep(path: Path) -> Sweep:
         scenario,
         changes,
         str(file),
-        (int(scenario.get("seed", 1)),) if seeds is None else seeds,
+        (int(base.get("seed", 1)),) if seeds is None else seeds,
         hashlib.sha256(what.encode()).hexdigest(),
     )
