@@ -39,7 +39,7 @@ HOT = {
         "channel coordinator engine exactmath exactmath_slow normal_quantile participant runtime "
         "sample sequential time time_advance trace unsynchronised"
     ),
-    "interfaces": "cdr cdr_parts raw",
+    "interfaces": "cdr cdr_parts raw simulator",
     "models": (
         "field_of_view frames lane_frame lane_keeping leader_driver object_detection vehicle_info"
     ),
@@ -50,7 +50,7 @@ HOT = {
         "actors body collisions contact signals skeleton snapshot walkers wire_types world"
     ),
     "study": "free_running",  # a subclass of the runtime
-    "carla_bridge": ("inprocess_world observation plant scene scene_vehicle simulator traffic"),
+    "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

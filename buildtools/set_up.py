@@ -22,6 +22,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,8 @@ def package_fingerprint() -> str:
         ROOT / name for name in ("CMakeLists.txt", "package.xml", "pyproject.toml", "setup.py")
     ]
     paths += [ROOT / "ros2_cosim" / "__init__.py"]
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("compilation.py")
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("*.cmake")
     paths += [*(ROOT / "msg").glob("*.msg"), *(ROOT / "srv").glob("*.srv")]
     paths += [
         path
@@ -167,6 +170,11 @@ def run_logged(description: str, command: list[str]) -> None:
         raise SetUpError(
             "\n".join([*lines[-40:], f"{description}: failed with exit status {status}"])
         )
+
+
+def succeeds(command: list[str]) -> bool:
+    """Run a command of the environment that answers by its exit status."""
+    return subprocess.run(command, cwd=ROOT, env=environment()).returncode == 0
 
 
 def venv_python() -> str:
@@ -259,19 +267,41 @@ def make_byte_code() -> None:
     run_logged("preparing the first run", [venv_python(), "-c", WARM_UP])
 
 
-def compile_modules() -> None:
-    """Compile the hot modules, if they are not compiled in their present form.
+@contextmanager
+def compiling_modules(*, keep: bool) -> Iterator[None]:
+    """Compile the hot modules beside what is done in the block, if that is due.
 
-    Without the compiled form everything runs as Python with the same results, so that a failure
-    is only said.
+    mypyc analyses in one thread, and so does much of the build of the messages: side by side they
+    use two cores. Without the compiled form everything runs as Python with the same results, so
+    that a failure is only said.
+
+    :param keep: leave compiled modules that are there as they are
     """
     command = [venv_python(), str(ROOT / "buildtools" / "compile_modules.py")]
-    if subprocess.run([*command, "--check"], cwd=ROOT, env=environment()).returncode == 0:
+    if (keep and COMPILED.exists()) or succeeds([*command, "--check"]):
+        yield
         return
-    try:
-        run_logged("compiling the hot modules", [*command, str(BUILD_TREE / "compiled")])
-    except SetUpError as error:
-        reason = str(error).splitlines()[-2:][0]
+    print("compiling the hot modules, beside what follows ...", flush=True)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [*command, str(BUILD_TREE / "compiled")],
+            cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield
+            status = process.wait()
+        finally:
+            if process.poll() is None:
+                # The compilers that it has started, too.
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
+        output.seek(0)
+        text = output.read()
+    with LOG.open("ab") as log:
+        log.write(b"\n== compiling the hot modules\n" + text)
+    if status != 0:
+        reason = (text.decode(errors="replace").strip().splitlines() or [f"status {status}"])[-1]
         print(f"Not compiled, pure Python will run: {reason} (see {LOG.relative_to(ROOT)})")
 
 
@@ -360,6 +390,7 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
         raise SetUpError(problem)
     stamp = read_stamp()
     digests = environment_fingerprint(), package_fingerprint()
+    compilation = compiling_modules(keep=keep_compiled)
     there: dict[str, str] = stamp.get("extras", {}) if stamp else {}
     locks = {name: fingerprint_of([path]) for name, path in EXTRA_LOCKS.items()}
     wanted = {name: locks[name] for name in chosen_extras(extras) | there.keys() & locks.keys()}
@@ -376,8 +407,8 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
             reason = find_fault()
             if reason is None:
                 link_data()
-                if not (keep_compiled and COMPILED.exists()):
-                    compile_modules()
+                with compilation:
+                    pass
                 print("The set-up in .venv is up to date.")
                 return
     STAMP.unlink(missing_ok=True)
@@ -385,16 +416,14 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
         print(f"Setting up .venv: {reason}.", flush=True)
         make_environment()
         there = {}
-    new = sorted(wanted.keys() - there.keys())
-    for name in new:
-        install_extra(name)
-    if reason is not None or stamp is None or stamp.get("package") != digests[1]:
-        if reason is None:
-            print("Updating .venv: what the package is built from changed.", flush=True)
-        install_package()
-    link_data()
-    if not (keep_compiled and COMPILED.exists()):
-        compile_modules()
+    with compilation:
+        for name in sorted(wanted.keys() - there.keys()):
+            install_extra(name)
+        if reason is not None or stamp is None or stamp.get("package") != digests[1]:
+            if reason is None:
+                print("Updating .venv: what the package is built from changed.", flush=True)
+            install_package()
+        link_data()
     if reason is not None:
         make_byte_code()
     fault = find_fault()

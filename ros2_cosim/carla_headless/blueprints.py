@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, SensorKind
 from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES, VehicleEntry
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
@@ -82,7 +83,7 @@ class Blueprint:
     @property
     def streams(self) -> bool:
         """True for sensors whose data the server streams (the others the client computes)."""
-        return self.kind == "sensor" and self.id != "sensor.other.lane_invasion"
+        return self.kind == "sensor" and self.id != CLIENT_SIDE
 
     def bounding_box(self, actor_id: int) -> BoundingBox:
         """Box of an actor of this kind; the origin of a walker is its middle."""
@@ -136,43 +137,22 @@ def _role(value: str = "") -> Attribute:
     return Attribute("role_name", STRING, value, _ROLE_NAMES, modifiable=True)
 
 
-def _number(name: str, value: str, kind: int = FLOAT) -> Attribute:
-    return Attribute(name, kind, value, (value,), modifiable=True)
+_SENSOR_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STRING}
+_SENSOR_ROLES = (
+    "front", "back", "left", "right", "front_left", "front_right", "back_left", "back_right"
+)  # fmt: skip
 
 
-_SENSORS: tuple[tuple[str, tuple[Attribute, ...]], ...] = (
-    ("sensor.other.collision", ()),
-    (
-        "sensor.other.gnss",
-        tuple(
-            _number(f"noise_{axis}_{what}", "0.0")
-            for axis in ("alt", "lat", "lon")
-            for what in ("bias", "stddev")
+def _sensor(uid: int, kind: SensorKind) -> Blueprint:
+    attributes = [
+        Attribute("role_name", STRING, "front", _SENSOR_ROLES, modifiable=True),
+        Attribute("ros_name", STRING, kind.id, modifiable=True),
+    ]
+    for name, form, recommended in kind.attributes:
+        attributes.append(
+            Attribute(name, _SENSOR_TYPES[form], recommended[0], recommended, modifiable=True)
         )
-        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
-    ),
-    (
-        "sensor.other.imu",
-        tuple(_number(f"noise_accel_stddev_{axis}", "0.0") for axis in "xyz")
-        + tuple(
-            _number(f"noise_gyro_{what}_{axis}", "0.0")
-            for what in ("bias", "stddev")
-            for axis in "xyz"
-        )
-        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
-    ),
-    ("sensor.other.lane_invasion", ()),
-    (
-        "sensor.other.obstacle",
-        (
-            _number("distance", "5.0"),
-            _number("hit_radius", "0.5"),
-            _number("only_dynamics", "false", BOOL),
-            _number("debug_linetrace", "false", BOOL),
-            _number("sensor_tick", "0.0"),
-        ),
-    ),
-)
+    return Blueprint(uid, kind.id, tuple(kind.id.split(".")), tuple(attributes))
 
 
 _SEMANTIC_TAGS = {
@@ -279,10 +259,9 @@ def _walker(uid: int, number: int) -> Blueprint:
 def _library() -> dict[str, Blueprint]:
     entries = [_vehicle(uid, entry) for uid, entry in enumerate(VEHICLES, start=1)]
     uid = len(entries)
-    for name, extra in _SENSORS:
+    for kind in SENSORS:
         uid += 1
-        attributes = (_role("front"), Attribute("ros_name", STRING, name, modifiable=True), *extra)
-        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
+        entries.append(_sensor(uid, kind))
     for name, extent in _PROPS:
         uid += 1
         size = Attribute("size", STRING, "medium")

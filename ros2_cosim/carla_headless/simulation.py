@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
-from ros2_cosim.carla_headless.sensors import sensor_messages
+from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_MAP_CHANGE,
@@ -70,6 +70,7 @@ class Simulation:
         self.on_settings: Callable[[], None] = lambda: None
         self._publish = publish
         self._wanted = wanted
+        self.sensors = SensorHub()
         self._staged_opendrive = ""
         self._map_changed = True
         self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
@@ -115,7 +116,14 @@ class Simulation:
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
-        return self.world.spawn(description.id, pose, chosen, parent)
+        actor = self.world.spawn(description.id, pose, chosen, parent)
+        if actor.blueprint.kind == "sensor":
+            try:
+                self.sensors.prepare(self.world, actor)
+            except CallError:
+                self.world.destroy(actor.id)
+                raise
+        return actor
 
     def apply_settings(self, settings: EpisodeSettings) -> int:
         """Take over settings; returns a frame that clients have seen or will see."""
@@ -141,7 +149,7 @@ class Simulation:
         for sensor in world.sensors():
             stream = sensor.id + _STREAM_OFFSET
             if self._wanted(stream):
-                for message in sensor_messages(world, sensor, self.record):
+                for message in self.sensors.messages(world, sensor, self.weather, self.record):
                     self._publish(stream, message)
         return frame
 

@@ -8,7 +8,7 @@ and tables are made from declarations; :meth:`Declaration.make` makes the model.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.registry import NamedModel, find_model
 from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
+from ros2_cosim.scenario.seams import seen_type
 
 _PACKAGE = str(Path(ros2_cosim.__file__).parent)
 
@@ -129,7 +130,7 @@ def declare(
             period_ns=settings.period,
             enters_freely=settings.enters_freely,
             output_types={port: output.type for port, output in settings.outputs.items()},
-            input_types=dict(_input_types(scenario, settings)),
+            input_types=dict(_input_types(scenario, name)),
         ),
     )
 
@@ -158,8 +159,14 @@ def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, Declaration
     return {name: declare(scenario, name, shape) for name in scenario.participants}
 
 
-def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[tuple[str, str]]:
-    """(port, message type) of the inputs whose writer says it."""
+def repeatability_of(declared: Mapping[str, Declaration]) -> Repeatability:
+    """How far two runs of all these participants together agree: as far as the weakest."""
+    return Repeatability.weakest(each.repeatability for each in declared.values())
+
+
+def _input_types(scenario: Scenario, name: str) -> Iterator[tuple[str, str]]:
+    """(port, message type as the model sees it) of the inputs whose writer says it."""
+    settings = scenario.participants[name]
     for port, given in settings.inputs.items():
         if given.type is not None:
             yield port, given.type
@@ -168,7 +175,7 @@ def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[
             if writer in scenario.participants:
                 output = scenario.outputs_of(writer).get(writer_port)
                 if output is not None:
-                    yield port, output.type
+                    yield port, seen_type(scenario, name, port, output.type)
                     break
 
 

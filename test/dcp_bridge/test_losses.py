@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -22,6 +23,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.record.results import RunFacts, write_results
 from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -45,20 +47,30 @@ participants:
 """
 
 
-def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Summary:
-    """A run whose slave is reached over UDP through a relay that loses some inputs."""
+def run(
+    directory: Path,
+    lose: Collection[int],
+    missing: Missing = Missing.HOLD,
+    delay: Collection[int] = (),
+) -> Summary:
+    """A run whose slave is reached over UDP through a relay that loses or delays some inputs.
+
+    Where some are delayed the slave does not wait for them.
+    """
     description = describe(Trigonometric)
     write_description(description, directory / "wave.dcpx")
-    options = SlaveOptions(input_wait_s=2.0 if lose else 30.0, missing=missing)
+    wait_s = 0.0 if delay else 2.0 if lose else 30.0
+    options = SlaveOptions(input_wait_s=wait_s, missing=missing, newest_only=True)
     with (
         running(Trigonometric(), description, options=options) as slave,
-        losing_relay(slave.port, lose) as relay,
+        losing_relay(slave.port, lose, delay) as relay,
     ):
         data: dict[str, Any] = yaml.safe_load(SCENARIO)
         data["participants"]["plant"]["parameters"]["slaves"]["wave"]["port"] = relay.port
         scenario = make_scenario({**data, "base_directory": str(directory)}, "test")
         graph = build_graph(scenario)
         behaviours = {name: build_model(scenario, name, "composed") for name in graph.order}
+        scope = repeatability_of(declare_all(scenario, "composed"))
         scheduler = SequentialScheduler(graph, behaviours, stop_latency_ns=0, timer=perf_counter_ns)
         try:
             end = scheduler.run(scenario.duration, scenario.duration)
@@ -66,12 +78,19 @@ def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Sum
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
         finally:
             behaviours["plant"].close()
-    return write_results(directory, scenario, reports, RunFacts("composed", end, "end", 1, 0))
+    return write_results(
+        directory,
+        scenario,
+        reports,
+        RunFacts("composed", end, "end", 1, 0, scope),
+    )
 
 
 def test_a_run_that_lost_nothing_is_repeatable(tmp_path: Path) -> None:
     summary = run(tmp_path, set())
     assert summary.repeatable
+    # The slave may compute with anything.
+    assert summary.repeatable_scope == "same_machine"
     assert summary.dcp_data is not None
     (data,) = summary.dcp_data.values()
     assert data.missing == "hold"
@@ -94,9 +113,36 @@ def test_lost_inputs_are_counted_by_policy_and_the_run_is_not_repeatable(
     assert inputs is not None
     assert (inputs.lost, inputs.held, inputs.extrapolated) == (2, held, extrapolated)
     assert not summary.repeatable
+    assert summary.repeatable_scope == "no"
     assert summary.not_repeatable_reason == "DCP data lost over UDP: 2 of plant.wave"
     # At steps of 1 ms the fourth step of the run is the first without inputs.
     assert summary.not_repeatable_since_s == pytest.approx(0.004)
     assert read_summary(tmp_path) == summary
     written = json.loads((tmp_path / "summary.json").read_text())
     assert written["dcp_data"]["plant.wave"]["inputs"]["lost"] == 2
+
+
+#: Data PDUs of a run to the slave: one in the initialization, one for each of 190 steps of 1 ms.
+ALL = 191
+
+
+@pytest.mark.parametrize("number", [1, ALL])
+def test_the_first_and_the_last_one_count_too(tmp_path: Path, number: int) -> None:
+    """No later sequence id shows that they are missing."""
+    summary = run(tmp_path, {number})
+    assert summary.dcp_data is not None
+    inputs = summary.dcp_data["plant.wave"].inputs
+    assert inputs is not None
+    assert (inputs.received, inputs.lost) == (ALL - 1, 1)
+    assert summary.not_repeatable_reason == "DCP data lost over UDP: 1 of plant.wave"
+
+
+@pytest.mark.parametrize("number", [1, 7, ALL])
+def test_what_comes_behind_its_request_is_not_used_unnoticed(tmp_path: Path, number: int) -> None:
+    """A request overtakes its data: the slave, which does not wait, uses former ones."""
+    summary = run(tmp_path, set(), delay={number})
+    assert summary.dcp_data is not None
+    inputs = summary.dcp_data["plant.wave"].inputs
+    assert inputs is not None
+    assert inputs.held == 1
+    assert summary.not_repeatable_reason == "DCP data lost over UDP: 1 of plant.wave"

@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.decoding import (
     weather,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.carla_headless.sensing.probes import Labelled, all_between, first_on
 from ros2_cosim.carla_headless.wire_types import (
     EpisodeSettings,
     OpendriveParameters,
@@ -166,23 +167,18 @@ def _enable_environment(_: Simulation, _ids: list[int], _enable: bool) -> None:
     """There are no environment objects to show or hide."""
 
 
-_ROADS = 1
-
-
 @_method("project_point", VALUE, vector, vector, real)
 def _project_point(
     simulation: Simulation, start: Vector, direction: Vector, distance: float
 ) -> list[Any]:
-    hit = simulation.world.ground_below(start, distance) if direction.z < 0.0 else None
-    return [hit is not None, [hit or Vector(), _ROADS if hit else 0]]
+    scene = simulation.sensors.scene(simulation.world)
+    found = first_on(scene, start, direction, distance)
+    return [found is not None, found or Labelled()]
 
 
 @_method("cast_ray", VALUE, vector, vector)
-def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Any]:
-    if start.x != end.x or start.y != end.y or end.z > start.z:
-        return []  # of the scenery only the ground can be hit, and only from above
-    hit = simulation.world.ground_below(start, start.z - end.z)
-    return [[hit, _ROADS]] if hit else []
+def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Labelled]:
+    return all_between(simulation.sensors.scene(simulation.world), start, end)
 
 
 @_method("query_lights_state", VALUE, text)
