@@ -163,8 +163,9 @@ def _environment(_: Simulation, _label: int) -> list[Any]:
 
 
 @_method("enable_environment_objects", NONE, listing(u64), boolean)
-def _enable_environment(_: Simulation, _ids: list[int], _enable: bool) -> None:
-    """There are no environment objects to show or hide."""
+def _enable_environment(_: Simulation, ids: list[int], _enable: bool) -> None:
+    if ids:
+        raise CallError(f"no environment object {ids[0]}: the world has roads and actors only")
 
 
 @_method("project_point", VALUE, vector, vector, real)
@@ -187,10 +188,16 @@ def _lights(_: Simulation, _client: str) -> list[Any]:
 
 
 @_method("update_lights_state", NONE, text, listing(anything), boolean)
+def _update_lights(_: Simulation, _client: str, lights: list[Any], _discard: bool) -> None:
+    if lights:
+        raise CallError("this map has no street lights")
+
+
 @_method("apply_color_texture_to_objects", VOID, listing(text), u8, anything)
 @_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, anything)
-def _accept_three(_: Simulation, _a: Any, _b: Any, _c: Any) -> None:
-    """Street lights and textures do not exist here: accepted without effect."""
+def _texture(_: Simulation, names: list[str], _parameter: int, _texture: Any) -> None:
+    shown = names[0][:40] if names else ""
+    raise CallError(f"no object '{shown}' to paint: the world has roads and actors only")
 
 
 @_method("update_day_night_cycle", NONE, text, boolean)
