@@ -137,6 +137,8 @@ def run(
             repeat=repeat,
         )
         with bring_up(request) as prepared:
+            for note in prepared.notes():
+                print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
             summary = _start(prepared)
