@@ -35,7 +35,6 @@ class Call(NamedTuple):
     note: str
 
 
-_NO_RECORDER = "error: the server has no recorder"
 _NO_LAMPS = "a map in OpenDRIVE has no street lights: there are none to switch"
 _NOT_DRAWN = "accepted; nothing is drawn"
 _LOGGED = "the client waits for no answer: the error stands in the server's log"
@@ -43,11 +42,11 @@ _UP = "about the vertical; a vehicle stays on the road"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
-    (REFUSED, _NO_RECORDER, "Client.start_recorder Client.show_recorder_file_info "
-     "Client.show_recorder_collisions Client.show_recorder_actors_blocked Client.replay_file"),
-    (PARTLY, "accepted; there is nothing to stop or to set", "Client.stop_recorder "
-     "Client.stop_replayer Client.set_replayer_time_factor Client.set_replayer_ignore_hero "
-     "Client.set_replayer_ignore_spectator"),
+    (PARTLY, "positions, controls, lights and collisions; no other data",
+     "Client.start_recorder"),
+    (PARTLY, "vehicles, walkers, props and lights; sensors are not replayed: an error",
+     "Client.replay_file"),
+    (PARTLY, "the spectator is never recorded", "Client.set_replayer_ignore_spectator"),
     (PARTLY, "a map in OpenDRIVE has no layers", "World.load_map_layer World.unload_map_layer"),
     (PARTLY, "kept; no effect on vehicles", "World.set_weather"),
     (PARTLY, "roads and actors are all there is: empty", "World.get_level_bbs "

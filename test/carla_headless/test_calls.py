@@ -94,13 +94,6 @@ def test_what_is_refused_is_an_error(client: Any, objects: dict[str, Any]) -> No
     bright = carla.TextureFloatColor(1, 1)
     kind = carla.MaterialParameter.Diffuse
     waited: dict[str, Callable[[], Any]] = {
-        "Client.start_recorder": lambda: client.start_recorder("x.log"),
-        "Client.show_recorder_file_info": lambda: client.show_recorder_file_info("x.log", True),
-        "Client.show_recorder_collisions": lambda: client.show_recorder_collisions("x", "a", "a"),
-        "Client.show_recorder_actors_blocked": lambda: client.show_recorder_actors_blocked(
-            "x.log", 1.0, 1.0
-        ),
-        "Client.replay_file": lambda: client.replay_file("x.log", 0.0, 0.0, 0),
         "World.apply_color_texture_to_object": lambda: world.apply_color_texture_to_object(
             "House", kind, paint
         ),

@@ -14,7 +14,6 @@ from ros2_cosim.carla_headless.decoding import (
     pair,
     real,
     text,
-    transform,
     u8,
     u16,
     u32,
@@ -27,7 +26,6 @@ from ros2_cosim.carla_headless.sensing.probes import Labelled, all_between, firs
 from ros2_cosim.carla_headless.wire_types import (
     EpisodeSettings,
     OpendriveParameters,
-    Transform,
     Vector,
     Weather,
 )
@@ -215,55 +213,6 @@ def _accept_one(_: Simulation, _value: Any) -> None:
 @_method("clear_debug_string", NONE)
 def _accept_none(_: Simulation) -> None:
     """Nothing is drawn here: accepted without effect."""
-
-
-_NO_RECORDER = "this server has no recorder: record the run on the side of the client"
-
-
-@_method("start_recorder", VALUE, text, boolean)
-def _start_recorder(_: Simulation, _name: str, _additional: bool) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("stop_recorder", NONE)
-def _stop_recorder(_: Simulation) -> None:
-    """Nothing is being recorded."""
-
-
-@_method("show_recorder_file_info", VALUE, text, boolean)
-def _recorder_info(_: Simulation, _name: str, _all: bool) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("show_recorder_collisions", VALUE, text, u8, u8)
-def _recorder_collisions(_: Simulation, _name: str, _a: int, _b: int) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("show_recorder_actors_blocked", VALUE, text, real, real)
-def _recorder_blocked(_: Simulation, _name: str, _time: float, _distance: float) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("replay_file", VALUE, text, real, real, u32, boolean, transform)
-def _replay(
-    _: Simulation,
-    _name: str,
-    _start: float,
-    _duration: float,
-    _follow: int,
-    _sensors: bool,
-    _offset: Transform,
-) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("stop_replayer", NONE, boolean)
-@_method("set_replayer_ignore_hero", NONE, boolean)
-@_method("set_replayer_ignore_spectator", NONE, boolean)
-@_method("set_replayer_time_factor", NONE, real)
-def _replayer_option(_: Simulation, _value: Any) -> None:
-    """Nothing is being replayed."""
 
 
 @_method("is_traffic_manager_running", VALUE, u16)
