@@ -36,6 +36,9 @@ from ros2_cosim.models.road import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 
+# A client that names no seed for a sensor's noise sends the blueprint's value.
+_SEED_ATTRIBUTE, _NO_SEED = "noise_seed", "0"
+
 _logger = logging.getLogger(__name__)
 
 Publish = Callable[[int, bytes], None]
