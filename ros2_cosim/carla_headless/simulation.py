@@ -133,6 +133,8 @@ class Simulation:
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
+        if self.seed and chosen.get(_SEED_ATTRIBUTE) == _NO_SEED:
+            chosen[_SEED_ATTRIBUTE] = str(self.seed)
         actor = self.world.spawn(description.id, pose, chosen, parent)
         if actor.blueprint.kind == "sensor":
             try:

@@ -160,6 +160,7 @@ def test_three_ports_and_the_rate_of_free_running() -> None:
             model.set_attribute("noise_seed", chosen)
             sensor = client.get_world().spawn_actor(model, carla.Transform())
             assert sensor.attributes["noise_seed"] == used
+            sensor.destroy()
         settings = client.get_world().get_settings()
         settings.fixed_delta_seconds = 0.1
         client.get_world().apply_settings(settings)
