@@ -138,7 +138,7 @@ class Visualisation:
         self._road = node.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
         self._transforms = node.create_publisher(TFMessage, "/tf", 100)
         if road_file:
-            self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0))
+            self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0, clear=True))
         self._subscribe_all()
         # Wall time on purpose: pictures are for a person, whose time is not simulated.
         wall_timer(node, 1.0 / rate, self.draw)
@@ -149,7 +149,7 @@ class Visualisation:
             return
         self._fresh = False
         scene = self.scene()
-        array = _array(scene, self._stamp)
+        array = _array(scene, self._stamp, clear=not self._shown)
         for namespace, number in markers.vanished(self._shown, scene):
             gone = Marker(ns=namespace, id=number, action=Marker.DELETE)
             gone.header.frame_id = "map"
@@ -225,7 +225,7 @@ class Visualisation:
         self._status = status
 
     def _take_objects(self, objects: StaticObjects) -> None:
-        self._obstacles.publish(_array(markers.obstacle_markers(objects), self._stamp))
+        self._obstacles.publish(_array(markers.obstacle_markers(objects), self._stamp, clear=True))
 
     def _parameter(self, name: str, default: Any) -> Any:
         # Any type is let in, so that 10 passes for 10.0 and errors are ours.
@@ -266,5 +266,13 @@ def _is_positive(value: Any) -> bool:
     return number and math.isfinite(value) and value > 0.0
 
 
-def _array(data: Sequence[MarkerData], stamp_ns: int) -> Any:
-    return MarkerArray(markers=[marker_message(marker, stamp_ns) for marker in data])
+def _array(data: Sequence[MarkerData], stamp_ns: int, *, clear: bool = False) -> Any:
+    """A picture; one with ``clear`` takes away first what is left of an earlier run."""
+    shown = [marker_message(marker, stamp_ns) for marker in data]
+    return MarkerArray(markers=[_clearing(), *shown] if clear else shown)
+
+
+def _clearing() -> Any:
+    message = Marker(action=Marker.DELETEALL)
+    message.header.frame_id = "map"
+    return message

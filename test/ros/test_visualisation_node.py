@@ -159,7 +159,9 @@ def test_topics_become_markers_and_transforms(environment: dict[str, str], probe
         assert transforms["leader/base_link"].transform.translation.x == 20.0
         assert transforms["tail/base_link"].header.frame_id == "map"
         assert any(m.ns == "road surface" for m in probe.received["/visualization/road"][0].markers)
-        assert probe.received["/visualization/obstacles"][0].markers[0].pose.position.x == 50.0
+        first, obstacle = probe.received["/visualization/obstacles"][0].markers[:2]
+        assert first.action == Marker.DELETEALL, "what an earlier run has left is taken away"
+        assert obstacle.pose.position.x == 50.0
 
         def deleted() -> bool:
             arrays = probe.received["/visualization/scene"]
