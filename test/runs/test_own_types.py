@@ -69,7 +69,7 @@ def test_one_trace_and_one_bag_in_every_shape(environment: dict[str, str], tmp_p
     for message in read_bag(tmp_path / "ros" / "bag"):
         if message.topic in counts:
             counts[message.topic] += 1
-    assert counts == {"/survey": 11, "/cloud": 11, "/total": 11}
+    assert counts == {"/survey": 10, "/cloud": 10, "/total": 10}
 
 
 def test_types_that_are_not_built_are_refused_with_the_command(tmp_path: Path) -> None:
