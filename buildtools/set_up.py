@@ -68,8 +68,9 @@ FOREIGN_VARIABLES = (
 # Run by the environment's own interpreter: the middleware and the compiled messages load.
 IMPORT_CHECK = """
 import pathlib, sys
-import rclpy, ros2_cosim, ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.msg
-for module in (ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.msg):
+import rclpy, ros2_cosim, ros2_cosim.msg, ros2_cosim.srv
+import tf2_msgs.action, tf2_msgs.msg, tf2_msgs.srv
+for module in (ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.action, tf2_msgs.msg, tf2_msgs.srv):
     for name, kind in list(vars(module).items()):
         if isinstance(kind, type):
             kind.__class__.__import_type_support__()

@@ -28,6 +28,7 @@ class SceneRun:
 
     def __init__(self, scene: Scene, sizes: Mapping[str, tuple[float, float]]) -> None:
         self._scene = scene
+        self._steered = scene.steered
         self._sizes = sizes
         self._events: deque[CollisionEvent] = deque()
         #: Collisions reported so far.
@@ -47,7 +48,7 @@ class SceneRun:
                 raise
 
     def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
-        """One step. Lane keeping steers: the ``steer`` of commands is not used."""
+        """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``."""
         self._scene.step(
             {
                 name: None if command is None else self._command(name, command)
@@ -57,10 +58,11 @@ class SceneRun:
         self._events.extend(found.event for found in self._scene.collisions())
 
     def _command(self, name: str, command: ControlCommand) -> VehicleCommand:
-        """The pedals; those for its acceleration, if it has none."""
-        if isnan(command.throttle) and isnan(command.brake):
-            return VehicleCommand(*self._scene.pedals(name, command.acceleration))
-        return VehicleCommand(command.throttle, command.brake)
+        """The pedals, those for its acceleration if it has none; the steering where it counts."""
+        throttle, brake = command.throttle, command.brake
+        if isnan(throttle) and isnan(brake):
+            throttle, brake = self._scene.pedals(name, command.acceleration)
+        return VehicleCommand(throttle, brake, command.steer if name in self._steered else None)
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
         """Output port -> record of the present state; at most one collision at a time."""

@@ -19,6 +19,7 @@ import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
+from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP, available_laws
@@ -29,6 +30,7 @@ from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
@@ -102,7 +104,7 @@ def example(page: str, name: str) -> str:
 
 
 #: Commands with subcommands.
-GROUPS = ("dcp", "fmu", "messages", "vds")
+GROUPS = ("dcp", "fmu", "messages", "study", "vds")
 
 
 def sub_options(group: str, name: str) -> set[str]:
@@ -165,14 +167,22 @@ def test_commands_in_the_text_exist(page: Path) -> None:
     known = known.union(*map(cli_options, COMMANDS))
     for group in GROUPS:
         known = known.union(*(sub_options(group, name) for name in COMMANDS[group].commands))
-    foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
+    foreign = {
+        "--help",
+        "--from-paths",
+        "--skip-keys",
+        "--system-site-packages",
+        "--ignore-src",
+        "--nthreads",
+        "--show-args",
+    }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     text = section(REFERENCE, "Command line")
-    headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
+    headings = {name: f"cosim {name}" for name in ("run", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
         if command in GROUPS:
@@ -182,9 +192,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
             options = [option for cells in listed for option in cells]
         else:
-            table = rows(
-                section(REFERENCE, "cosim check, models, plan, report, control, monitor, dashboard")
-            )
+            others = "cosim check, models, new, plan, report, control, monitor, dashboard"
+            table = rows(section(REFERENCE, others))
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
@@ -231,6 +240,9 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
         (CLOCK, "Keys of an input", schema.InputSettings),
         (CLOCK, "Keys of an output", schema.OutputSettings),
         (REFERENCE, "summary.json", Summary),
+        ("docs/faults.md", "Keys of a fault", FaultSettings),
+        ("docs/sweep.md", "A sweep file", SweepSettings),
+        ("docs/sweep.md", "Parameters", Parameter),
     ],
 )
 def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:
@@ -241,7 +253,18 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
-    known |= {"map", "weather", "vehicles", "objects", "roadblock", "platoon", "id", "length"}
+    known |= {
+        "include",
+        "parameters",
+        "platoon",
+        "map",
+        "weather",
+        "vehicles",
+        "objects",
+        "roadblock",
+        "id",
+        "length",
+    }
     known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):
