@@ -198,7 +198,8 @@ def test_frames_are_in_the_bag(recorded: dict[str, list[tuple[int, bytes]]]) -> 
     moving, (fixed,) = recorded["/tf"], recorded["/tf_static"]
     assert [stamp for stamp, _ in moving] == list(range(0, 4_000_000_000, 100_000_000))
     last: Any = store.deserialize_cdr(moving[-1][1], "tf2_msgs/msg/TFMessage")
-    truth = DEFAULT.codec(ODOMETRY).decode(recorded["/plain/odometry"][-1][1])[2]
+    odometry = dict(recorded["/plain/odometry"])[moving[-1][0]]
+    truth = DEFAULT.codec(ODOMETRY).decode(odometry)[2]
     places = {t.child_frame_id: t.transform.translation.x for t in last.transforms}
     assert places["plain/base_link"] == truth.x and len(places) == len(CONTROLLERS)
     message: Any = store.deserialize_cdr(fixed[1], "tf2_msgs/msg/TFMessage")
