@@ -6,10 +6,10 @@ from __future__ import annotations
 from math import inf, isnan, nan
 
 import pytest
-from ros2_cosim.carla_bridge.simulator import MapChoice
 
 from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.interfaces.simulator import MapChoice
 
 
 @pytest.mark.parametrize(
