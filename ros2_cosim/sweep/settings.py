@@ -17,7 +17,7 @@ import ros2_cosim
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.schema import read_scenario_data, set_value
+from ros2_cosim.scenario.composition import Change, read_whole
 
 #: More runs than this are asked for by mistake: a row and a directory each.
 MAX_RUNS = 100_000
@@ -185,12 +185,14 @@ class SweepSettings(Section):
 class Sweep:
     """A sweep that can be begun.
 
-    ``scenario`` is the scenario as plain data, ``origin`` its file for messages, ``seeds`` those of
-    each point, and ``digest`` names all that results depend on.
+    ``scenario`` is the scenario's file as plain data, not yet resolved, ``changes`` what the sweep
+    sets in it, ``origin`` its file for messages, ``seeds`` those of each point, and ``digest``
+    names all that results depend on.
     """
 
     settings: SweepSettings
     scenario: Mapping[str, Any]
+    changes: tuple[Change, ...]
     origin: str
     seeds: tuple[int, ...]
     digest: str
@@ -203,9 +205,10 @@ def load_sweep(path: Path) -> Sweep:
     """
     settings = read_section(SweepSettings, read_mapping(path, "sweep"), origin=f"sweep {path}")
     file = path.parent / settings.scenario
-    scenario = read_scenario_data(file)
-    for key, value in settings.set.items():
-        set_value(scenario, key, value, f"sweep {path}: set: {key}")
+    scenario = read_whole(file)
+    changes = tuple(
+        Change(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
+    )
     seeds = settings.seeds
     if isinstance(seeds, int):
         seeds = tuple(range(1, seeds + 1))
@@ -216,6 +219,7 @@ def load_sweep(path: Path) -> Sweep:
     return Sweep(
         settings,
         scenario,
+        changes,
         str(file),
         (int(scenario.get("seed", 1)),) if seeds is None else seeds,
         hashlib.sha256(what.encode()).hexdigest(),

@@ -153,7 +153,9 @@ def _job(sweep: Sweep, run_id: str, point: Point, seed: int) -> Job:
         for name, value in point.items()
         for place in settings[name].places or (name,)
     )
-    return Job(run_id, sweep.scenario, sweep.origin, values, seed, sweep.settings.bag)
+    return Job(
+        run_id, sweep.scenario, sweep.changes, sweep.origin, values, seed, sweep.settings.bag
+    )
 
 
 def _check_first(sweep: Sweep, points: Iterable[Point]) -> None:

@@ -15,17 +15,20 @@ from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.output_directory import LOCK_FILE
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.schema import Scenario, make_scenario, set_value
+from ros2_cosim.scenario.composition import Change, resolved
+from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 
 class Job(NamedTuple):
     """A run that is wanted.
 
-    ``values`` are what is changed in the ``scenario``, by key; ``place`` is what messages call it.
+    ``changes`` and then ``values`` by key are applied to the ``scenario``, a whole file whose
+    platoon and parameters are not resolved yet.
     """
 
     run_id: str
     scenario: Mapping[str, Any]
+    changes: tuple[Change, ...]
     origin: str
     values: tuple[tuple[str, Any], ...]
     seed: int
@@ -45,8 +48,8 @@ def scenario_of(job: Job) -> Scenario:
     :raises ConfigurationError: a value is not allowed
     """
     data = plain_copy(job.scenario, f"scenario {job.origin}")
-    for key, value in job.values:
-        set_value(data, key, value, f"parameters: {key}")
+    values = [Change(key, value, f"parameters: {key}") for key, value in job.values]
+    data = resolved(data, [*job.changes, *values], f"scenario {job.origin}")
     data["seed"] = job.seed
     return make_scenario(data, job.origin)
 
