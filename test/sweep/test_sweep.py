@@ -87,6 +87,17 @@ def test_a_run_of_a_sweep_is_that_of_cosim_run(tmp_path):
     assert rows(tmp_path / "out")[0]["trace_sha256"] == summary["trace_sha256"]
 
 
+def test_bags_are_kept_where_they_are_asked_for(tmp_path):
+    path = sweep_file(tmp_path, parameters={START: [40.0]}, bag=True)
+    result = run(path, tmp_path / "out")
+    kept = {each.name for each in (tmp_path / "out" / "runs" / "000001").iterdir()}
+    assert {"bag", "report.html", "activations.json", "summary.json", "run.json"} <= kept
+    plain = run(sweep_file(tmp_path, parameters={START: [40.0]}), tmp_path / "plain")
+    assert plain.runs[0].trace_sha256 == result.runs[0].trace_sha256
+    kept = {each.name for each in (tmp_path / "plain" / "runs" / "000001").iterdir()}
+    assert kept == {"scenario.json", "summary.json", "run.json"}
+
+
 def test_without_seeds_the_scenario_has_its_own(tmp_path):
     assert load_sweep(sweep_file(tmp_path)).seeds == (1,)
     other = sweep_file(tmp_path, set={"seed": 9, "duration": "100ms"})
