@@ -31,6 +31,7 @@ SLOW_PLACES = (
     "tutorials",
     "carla_bridge/test_client_world.py",
     "carla_headless/test_client.py",
+    "carla_headless/test_client_sensors.py",
     "carla_headless/test_client_town.py",
     "carla_headless/test_garbage.py",
     "carla_headless/test_server_process.py",
@@ -49,6 +50,7 @@ SLOW_PLACES = (
     "realtime/test_runs.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "study/test_runs.py",
+    "sweep/test_workers.py",
     "vds/test_dashboard.py",
 )
 #: A test with one of these fixtures starts ROS nodes.

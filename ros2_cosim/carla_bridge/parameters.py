@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ros2_cosim.carla_bridge.simulator import WEATHER_PRESETS, MapChoice
+from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.manoeuvres import PlannedAction
 from ros2_cosim.models.vehicle import VEHICLES

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
-from ros2_cosim.carla_bridge.simulator import Contact, Pose, Simulator
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
@@ -24,6 +23,7 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames
@@ -132,6 +132,19 @@ class Scene:
         if not self._readings:
             raise RunError("the scene is not initialised")
         return self._readings
+
+    def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
+        """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.
+
+        :raises RunError: the acceleration is not a finite number
+        """
+        if not isfinite(acceleration):
+            raise RunError(
+                f"vehicle '{name}': found the acceleration {acceleration} in a command without "
+                "pedals; allowed is a finite number"
+            )
+        dynamics = VEHICLES[self._vehicles[name].spec.dynamics]
+        return pedals_for(dynamics, acceleration, self._readings[name].odometry.vx)
 
     def dimensions(self) -> Mapping[str, tuple[float, float, float]]:
         """Length, width and height of every vehicle [m]."""

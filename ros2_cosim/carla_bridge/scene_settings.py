@@ -17,7 +17,6 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
-from ros2_cosim.carla_bridge.simulator import MapChoice
 from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.settings import (
@@ -30,6 +29,7 @@ from ros2_cosim.documents.settings import (
 )
 from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
+from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import format_ns

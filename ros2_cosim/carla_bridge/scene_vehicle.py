@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.parameters import VehicleSpec
-from ros2_cosim.carla_bridge.simulator import Body, Pose
+from ros2_cosim.interfaces.simulator import Body, Pose
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
 from ros2_cosim.models.manoeuvres import ManoeuvreRun

@@ -11,12 +11,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
+
+if TYPE_CHECKING:
+    from ros2_cosim.run.control import Visit
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -48,6 +51,23 @@ def clear_errors() -> Iterator[None]:
         number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+@contextlib.contextmanager
+def visiting() -> Iterator[Visit]:
+    """A visit to a run, which ends when a failure has been shown and the exit code is known."""
+    from ros2_cosim.run.control import Visit
+
+    visit, code = Visit(), EXIT_ERROR
+    try:
+        with clear_errors():
+            yield visit
+        code = 0
+    except typer.Exit as ended:
+        code = ended.exit_code
+        raise
+    finally:
+        visit.leave(code)
 
 
 class Output(io.TextIOWrapper):
@@ -172,9 +192,10 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # Once is enough; a second one must not cut the tidying up short.
+        # Once is enough; a second one must not cut the tidying up short. With SIG_IGN Python would
+        # complain of one that has arrived already.
         for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
+            signal.signal(each, _nothing)
         raise KeyboardInterrupt(signal.Signals(number))
 
     former = {number: signal.signal(number, interrupt) for number in numbers}
@@ -183,6 +204,10 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _nothing(number: int, frame: object) -> None:
+    """Handler of a signal that comes after the first one."""
 
 
 @contextlib.contextmanager

@@ -31,9 +31,12 @@ from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
+from ros2_cosim.cli.messages import app as messages_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.new import new
+from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
+from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
@@ -53,9 +56,7 @@ app = typer.Typer(
 )
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[
-    Literal["headless", "carla"] | None, typer.Option(help=OPTIONS["simulator"].help)
-]
+Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
@@ -136,6 +137,8 @@ def run(
             repeat=repeat,
         )
         with bring_up(request) as prepared:
+            for note in prepared.notes():
+                print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
             summary = _start(prepared)
@@ -143,38 +146,6 @@ def run(
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
     _exit_by_verdicts(summary)
-
-
-@app.command()
-def replay(
-    run_directory: Annotated[Path, typer.Argument(help="Output of the run to repeat.")],
-    shape: Shape = "inproc",
-    out: Annotated[
-        Path | None, typer.Option(help="Output directory (RUN_DIRECTORY-replay).")
-    ] = None,
-    bag: Bag = True,
-) -> None:
-    """Repeat a run from its scenario and its arrival record; compare the traces."""
-    from ros2_cosim.record.summary import print_summary
-    from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
-
-    with running():
-        scenario, arrivals, former = prepare_replay(run_directory)
-        output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
-        if output.resolve() == run_directory.resolve():
-            raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
-        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
-        with bring_up(request) as prepared:
-            summary = _start(prepared)
-            print_summary(summary)
-            try:
-                compare(former, summary)
-            except DifferentError as error:
-                print(f"cosim: {error}", file=sys.stderr)
-                raise typer.Exit(EXIT_VERDICT) from None
-    print("  the same trace as before")
-    print(f"  results in {output}")
 
 
 def _start(prepared: PreparedRun) -> Summary:
@@ -315,12 +286,15 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 app.command()(models)
 app.command()(new)
 app.command()(diff)
+app.command()(replay)
+app.command()(sweep)
 app.add_typer(make_dcp_app(_describe_world))
-add_control_commands(app, clear_errors)
-add_dashboard_command(app, clear_errors)
+add_control_commands(app)
+add_dashboard_command(app)
 app.add_typer(study_app)
 app.add_typer(vds_app)
 app.add_typer(fmu_app)
+app.add_typer(messages_app)
 
 
 def main() -> None:

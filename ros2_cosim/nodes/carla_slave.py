@@ -7,10 +7,15 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.serve import serve_world
+from ros2_cosim.carla_bridge.world import simulator_context
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session, data_qos
@@ -19,6 +24,8 @@ from ros2_cosim.scenario.schema import SimulatorSettings
 
 #: Of a report: the clock and the recorder.
 _READERS = 2
+#: So often the node looks for requests of tools [ns of wall time]; nothing of the run waits for it.
+_TOOLS_NS = 100_000_000
 #: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
 
@@ -36,7 +43,24 @@ def _serve(started: Started) -> None:
     simulator = scenario.simulator
     declared = declare(scenario, name)
     context, parameters = declared.context, declared.parameters
-    serve_world(context, parameters, lambda: _client(simulator), stopped=_reporter(session, name))
+    named = find_simulator(context.simulator)
+
+    def made() -> Simulator:
+        return _client(simulator) if named is None else named.make(simulator_context(context))
+
+    serve_world(
+        context,
+        parameters,
+        made,
+        stopped=_reporter(session, name),
+        on_ready=lambda server: _answer_tools(session, server),
+    )
+
+
+def _answer_tools(session: Session, server: SlaveServer) -> None:
+    """Let the node answer the tools of ROS now and then, between the messages of the master."""
+    session.wait(0.0)
+    server.reactor.call_later(_TOOLS_NS, partial(_answer_tools, session, server))
 
 
 def _client(simulator: SimulatorSettings) -> ClientWorld:

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, Literal, ParamSpec, Protocol
 
 import rclpy
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration, Infinite
 from rclpy.event_handler import PublisherEventCallbacks
@@ -43,6 +44,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
+from ros2_cosim.interfaces.packages import how_to_install
 from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
 from ros2_cosim.interfaces.raw import CarrierCodec
@@ -51,6 +53,7 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolErro
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS
 from ros2_cosim.ros.ros_events import RosEvents
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.sockets.switchboard import Line
@@ -73,6 +76,9 @@ _FLUSH = Duration(seconds=2)
 TEARDOWN_LIMIT_S = 20.0
 #: One that ends has said everything and written everything: nothing is lost if it is cut short.
 LAST_TEARDOWN_LIMIT_S = 2.0
+#: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
+#: has sent to all processes already, and is itself as slow as the machine is busy.
+SAME_INTERRUPT_S = 5.0
 #: Exit code of a process that hung while it had to go on.
 EXIT_HUNG = 4
 
@@ -102,7 +108,7 @@ def message_class(type_name: str) -> Any:
         return getattr(importlib.import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(
-            f"message type {type_name} is not installed ({error}); source its workspace"
+            f"message type {type_name} cannot be used ({error}); {how_to_install(type_name)}"
         ) from None
 
 
@@ -405,14 +411,21 @@ class Ros:
     def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
         """Begin in this process.
 
-        A second SIGINT ends it as usual; a second SIGTERM does not, for Linux may send it several
-        times when the process dies that started this one.
+        A SIGINT some seconds after the first one ends it as usual: one key in a terminal may send
+        two, its own and that of the launcher. A second SIGTERM does not, for Linux may send it
+        several times when the process dies that started this one.
         """
+        asked_at: float | None = None
 
         def handle(number: int, frame: FrameType | None) -> None:
-            on_signal(number)
+            nonlocal asked_at
             if number == signal.SIGINT:
-                signal.signal(number, signal.SIG_DFL)
+                now = time.monotonic()
+                asked_at = now if asked_at is None else asked_at
+                if now - asked_at > SAME_INTERRUPT_S:
+                    signal.signal(number, signal.SIG_DFL)
+                    signal.raise_signal(number)
+            on_signal(number)
 
         # rclpy's own handlers would tear the context down under a node that is closing.
         rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)
@@ -479,15 +492,14 @@ class Session:
     """One ROS node with its executor; use as a context manager.
 
     Signals are turned into ``Cancelled`` at the next :meth:`wait`, so that a node closes
-    its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
-    for Linux may send it several times when the process dies that started this one.
+    its files in order. A SIGINT some seconds later ends the process as usual; a second SIGTERM
+    does not, for Linux may send it several times when the process dies that started this one.
 
     :param name: of the node, if the arguments give it no other one
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
-    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
-        those of a run do without, which makes the start of a large run quicker
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``
     :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
@@ -497,7 +509,7 @@ class Session:
         arguments: list[str] | None = None,
         *,
         host: Session | None = None,
-        standard: bool = False,
+        standard: bool = True,
         middleware: Middleware | None = None,
     ) -> None:
         inherited = host._middleware if host else ROS
@@ -554,8 +566,12 @@ class Session:
         return "dds" if self._lane is None else "lane"
 
     def parameter(self, name: str, default: Any) -> Any:
-        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
-        value: Parameter = self.node.declare_parameter(name, default)
+        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``).
+
+        It cannot be changed later: all of a process depends on it from its start.
+        """
+        descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
+        value: Parameter = self.node.declare_parameter(name, default, descriptor)
         return value.value
 
     def writer(
@@ -719,8 +735,6 @@ class Session:
             namespace=self.node.get_namespace(),
             # The name given on the command line is that of the first one.
             use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
         )
         self._executor.add_node(node)
         self._further.append(node)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
@@ -36,14 +37,16 @@ from ros2_cosim.scenario.plan import (
     Process,
     RunOptions,
     declared_outputs,
+    drawn_vehicles,
     hold_ports,
     make_plan,
+    undrawable,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.scenario.views import write_views
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
 
 SHAPES = ("ros", "composed", "inproc")
-SIMULATORS = ("headless", "carla")
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ class PreparedRun:
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
         return replace(self, options=replace(self.options, output=output))
 
+    def notes(self) -> list[str]:
+        """What was asked for that this run does not do, in lines."""
+        reason = undrawable(self.scenario) if self.options.visualise else ""
+        return [f"visualise: {reason}"] if reason else []
+
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""
         return commands_by_hand(self.scenario, self.options) if self.options.by_hand else []
@@ -144,10 +152,6 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     """
     if request.shape not in SHAPES:
         raise ConfigurationError(f"shape: found '{request.shape}'; allowed are {', '.join(SHAPES)}")
-    if request.simulator not in (None, *SIMULATORS):
-        raise ConfigurationError(
-            f"simulator: found '{request.simulator}'; allowed are {' and '.join(SIMULATORS)}"
-        )
     if request.transport not in TRANSPORTS:
         raise ConfigurationError(
             f"transport: found '{request.transport}'; allowed are {' and '.join(TRANSPORTS)}"
@@ -157,6 +161,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     scenario = adjusted_scenario(request)
+    find_simulator(scenario.simulator.model_dump())
     _check_shape(request, scenario)
     options = RunOptions(
         Path(request.out or Path("out") / scenario.name).absolute(),
@@ -256,6 +261,8 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
+        if options.visualise and not undrawable(scenario):
+            write_views(options.output, drawn_vehicles(scenario))
         if plan:
             environment = loopback_environment(environment, options.output)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

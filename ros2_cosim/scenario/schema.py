@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import plain_copy
@@ -25,6 +25,7 @@ from ros2_cosim.documents.settings import (
     Section,
     read_section,
 )
+from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.kernel.errors import ConfigurationError, OutdatedWarning
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -35,6 +36,7 @@ from ros2_cosim.realtime.settings import (
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
 from ros2_cosim.scenario.composition import compose
+from ros2_cosim.scenario.messages import offer_messages
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -58,6 +60,21 @@ def _topic(name: str) -> str:
 TopicName = Annotated[str, AfterValidator(_topic)]
 
 
+def _seam(value: object) -> object:
+    """A name stands for a seam without parameters."""
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, dict) and len(value) != 1:
+        raise ValueError(f"found {len(value)} names; allowed is one, or one with its parameters")
+    if isinstance(value, dict):
+        return {name: given or {} for name, given in value.items()}
+    return value
+
+
+#: Name of a seam and its parameters.
+SeamChoice = Annotated[dict[str, dict[str, Any]], BeforeValidator(_seam)]
+
+
 class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
@@ -70,6 +87,8 @@ class InputSettings(Section):
     service: str | None = None
     call: str | None = None
     estimate: InputEstimateSettings | None = None
+    #: The seam that makes what the model reads of what the writer sends.
+    seam: SeamChoice | None = Field(default=None, alias="as")
     #: Its writers have been left out: nothing feeds it, which is otherwise an error.
     unfed: bool = False
     #: Topic of a node that takes no part in the simulated time; read at activations.
@@ -84,6 +103,8 @@ class InputSettings(Section):
                 "a handled input takes each message at its stamp; it cannot be delayed, estimated "
                 "or unsynchronised"
             )
+        if self.seam is not None and self.unsynchronised is not None:
+            raise ValueError("'as' goes with 'from': what is unsynchronised has no seam")
         if self.unsynchronised is None:
             if "source" not in self.model_fields_set:
                 raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
@@ -103,6 +124,9 @@ class OutputSettings(Section):
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: The seam that makes its messages of those that the model sends on the ports ``of``.
+    seam: SeamChoice | None = Field(default=None, alias="as")
+    of: tuple[str, ...] = ()
     #: As for inputs: its messages answer this service, or are the requests of this call.
     service: str | None = None
     call: str | None = None
@@ -110,6 +134,21 @@ class OutputSettings(Section):
     #: declares. A resolved scenario says it, so that no process has to load all models.
     whole: bool | None = None
     header_stamped: bool | None = None
+
+    @model_validator(mode="after")
+    def _check_seam(self) -> OutputSettings:
+        if (self.seam is None) != (not self.of):
+            raise ValueError("'as', a seam, and 'of', the outputs that it is made of, go together")
+        return self
+
+
+class SubstituteSettings(Section):
+    """Another model that takes over from a point of simulated time on."""
+
+    model: str
+    #: None: those of the participant.
+    parameters: dict[str, Any] | None = None
+    takes_over: Duration = Field(alias="from")
 
 
 class ParticipantSettings(Section):
@@ -139,6 +178,7 @@ class ParticipantSettings(Section):
     required: bool | None = None
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
+    substitute: SubstituteSettings | None = None
 
     @property
     def unsynchronised(self) -> dict[str, str]:
@@ -159,11 +199,14 @@ class ParticipantSettings(Section):
 class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
-    kind: Literal["headless", "carla"] = "headless"
+    #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
+    kind: str = Field(default="headless", min_length=1, max_length=200)
     host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
+    #: Parameters of a simulator that takes some.
+    options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> SimulatorSettings:
@@ -232,9 +275,14 @@ class Scenario(Section):
     watchdog_warn_s: float = Field(default=10.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
+    #: Directories with definitions of message types that are not installed: message packages, or
+    #: directories of such. Enough in one process; for ROS topics, ``cosim messages build``.
+    messages: tuple[str, ...] = ()
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
+    #: What is done to messages on purpose, in the order in which it is done.
+    faults: dict[Name, FaultSettings] = Field(default_factory=dict)
     #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
     external: ExternalSettings | None = None
     #: Directory that relative file names of the scenario refer to.
@@ -322,6 +370,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
         }
     scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     try:
+        offer_messages(scenario.messages, Path(scenario.base_directory))
         scenario = _with_call_ports(scenario)
     except ConfigurationError as error:
         raise ConfigurationError(f"scenario {origin}: {error}") from None

@@ -15,9 +15,9 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.plant import SceneRun
 from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene, VehicleCommand
-from ros2_cosim.carla_bridge.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
+from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
 from ros2_cosim.models.manoeuvres import plan_manoeuvre
 from ros2_cosim.models.road import RoadNetwork, lateral_error
