@@ -105,7 +105,7 @@ def driving_charts(data: RunData) -> list[Chart]:
         "time [s]",
     )
     obstacle = data.obstacle_gap
-    if obstacle.times:
+    if any(map(math.isfinite, obstacle.values)):
         line = Line(f"{vehicles[0]} to obstacle", obstacle.times, obstacle.values, 0)
         add("Distance to the obstacle", "From the front bumper.", [line], "distance [m]")
     add(
