@@ -15,7 +15,7 @@ from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
 from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
-from ros2_cosim.carla_headless.contact import OrientedBox, contact
+from ros2_cosim.carla_headless.contact import contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
@@ -133,6 +133,26 @@ class World:
         elif known.extent.x > 0.0:
             self._refuse_occupied(known, pose)
         return self._add(known, pose, dict(attributes or {}), parent)
+
+    def spawn_anywhere(
+        self, blueprint: str, pose: Transform, attributes: Mapping[str, str]
+    ) -> Actor:
+        """Spawn an actor of which a recording says that it was there, whatever stands there now.
+
+        Attributes that the blueprint does not have, or that cannot be set, are left out.
+
+        :raises CallError: unknown blueprint
+        """
+        known = LIBRARY.get(blueprint)
+        if known is None:
+            raise CallError(f"unknown blueprint '{blueprint}'")
+        settable = {a.id: a for a in known.attributes if a.modifiable}
+        chosen = {
+            name: value
+            for name, value in attributes.items()
+            if name in settable and settable[name].accepts(value)
+        }
+        return self._add(known, pose, chosen, 0)
 
     def destroy(self, actor_id: int) -> None:
         """Remove an actor; what is attached to it stays where it is.
@@ -420,11 +440,6 @@ class World:
             return None
         z = self.network.pose(place.road_id, place.s, place.t)[2]
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
-
-    def box_in_carla(self, actor: Actor) -> OrientedBox:
-        """The box of a collidable actor in CARLA's frame."""
-        x, y, z, length, width, height, cos, sin = actor.box()
-        return OrientedBox(*frames.vector_to_carla(x, y, z), length, width, height, cos, -sin)
 
     # Internals ---------------------------------------------------------------------------
 

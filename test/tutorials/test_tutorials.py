@@ -135,6 +135,17 @@ def test_the_platoon_drives_in_the_own_simulator(tmp_path, ros_domain, nothing_l
         assert verdicts_of(tutorial, run) == [True] * 4
 
 
+def test_the_own_message_and_the_point_cloud(tmp_path):
+    tutorial = carried_out("own-message.md", tmp_path)
+    figures = summary_of(tutorial, "lidar")["figures"]["finder"]
+    assert figures["nearest_m"] == pytest.approx(10.0 - 1.9 - 0.5, abs=1e-5)
+    build, _, check = tutorial.shown
+    assert build == "cosim messages build my_msgs", "runs/test_own_types.py does that"
+    refused = tutorial.run(f"PYTHONPATH=$PWD {check}")
+    assert refused.returncode == 1
+    assert "cosim messages build DIRECTORY_OF_MY_MSGS" in refused.stderr
+
+
 def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
     tutorial = Tutorial("own-simulator.md", tmp_path)
     methods = {name for name in vars(Simulator) if not name.startswith("_")}
