@@ -38,10 +38,11 @@ from ros2_cosim.ros.departures import Departures
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005

@@ -22,8 +22,9 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.unsynchronised import KEPT, Inbox, received_port
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion
+from ros2_cosim.ros.writers import data_qos
 
 
 class Reading(NamedTuple):

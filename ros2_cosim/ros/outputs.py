@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.runtime import Output
-from ros2_cosim.ros.session import Session, Writer, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import Writer, data_qos
 
 #: So long [ns] the last messages of a run may take to its onlookers.
 _ONLOOKERS_NS = 1_000_000_000

@@ -39,10 +39,11 @@ from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.1
 

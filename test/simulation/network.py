@@ -22,7 +22,7 @@ from simulation.world import Process, Thread, World
 
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.ros.session import data_qos
+from ros2_cosim.ros.writers import data_qos
 
 
 class Onlooker(Protocol):
