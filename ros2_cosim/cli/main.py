@@ -55,6 +55,7 @@ Simulator = Annotated[
     Literal["headless", "carla"] | None, typer.Option(help=OPTIONS["simulator"].help)
 ]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
+Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 
@@ -98,6 +99,7 @@ def run(
     transport: Annotated[
         Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
     ] = "auto",
+    processes: Processes = "auto",
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -127,6 +129,7 @@ def run(
             without=tuple(without or ()),
             transport=transport,
             by_hand=tuple(by_hand or ()),
+            processes=processes,
             record=bag,
             visualise=visualise,
             rviz=rviz,

@@ -22,7 +22,7 @@ from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
-from ros2_cosim.scenario.hosting import hosted
+from ros2_cosim.scenario.hosting import hosted, sharing_thread
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 
@@ -65,19 +65,24 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
 
 def _members(
     started: Started, names: list[str], models: dict[str, Model], failures: _Failures
-) -> list[Member]:
+) -> list[list[Member]]:
     """Make the participants one after the other, without those that fail and can be spared.
+
+    :returns: those of each thread
 
     :param models: those of the run before; then those of this one
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)
-    members = []
+    together = sharing_thread(scenario, names)
+    shared: list[Member] = []
+    alone: list[list[Member]] = []
     with ExitStack() as stack:
         for name in names:
             required = partial(failures.matters, name, scenario.participants[name].is_required)
-            member = started._replace(session=Session(name, host=started.session))
+            own = Session(name, host=started.session, waits=name not in together)
+            member = started._replace(session=own)
 
             def make(name: str = name) -> Model:
                 return bare_model(scenario, name, "ros")
@@ -96,9 +101,14 @@ def _members(
                 failures.check(all_of=len(names))
             else:
                 stack.push(member.session)
-                members.append(Member(name, member.session, node.run, required))
+                made = Member(name, member.session, node.course, required)
+                if name in together:
+                    shared.append(made)
+                else:
+                    alone.append([made])
         stack.pop_all()
-    return members
+    shared.sort(key=lambda member: started.graph.order.index(member.name))
+    return [bunch for bunch in (shared, *alone) if bunch]
 
 
 class _Failures:

@@ -53,7 +53,7 @@ class OutputTopics:
         """Publish the messages of one activation."""
         started = self._timer()
         for port, sample, data in outputs:
-            self.writers[port].send_bytes(data, sample.stamp, sample.seq)
+            self.writers[port].send_bytes(data, sample.stamp, sample.seq, sample.value)
         self._session.sent(started)
         self.transport_ns += self._timer() - started
 

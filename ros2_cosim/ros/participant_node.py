@@ -8,7 +8,7 @@ alone how long a port stays silent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
 from ros2_cosim.interfaces.processes import settled_memory
@@ -33,6 +33,7 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.courses import Course, run_alone
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
@@ -164,6 +165,10 @@ class ParticipantNode:
         return readers
 
     def run(self) -> bool:
+        """Take part in the run, alone in this thread; see :meth:`course`."""
+        return run_alone(self._session, self.course())
+
+    def course(self) -> Course:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
         :returns: whether the run begins anew: then the model has not been closed
@@ -173,12 +178,12 @@ class ParticipantNode:
         life = self._life
         try:
             life.create()
-            self._connect()
-            self._await_entry()
+            yield from self._connect()
+            yield from self._await_entry()
             with settled_memory():
-                self._simulate()
+                yield from self._simulate()
             self._report()
-            self._stay()
+            yield from self._stay()
             flush_onlookers(self._outputs.writers, self._timer)
             if self._system.repeats:
                 self._begins_anew = True
@@ -223,7 +228,7 @@ class ParticipantNode:
             except ParticipantError:
                 return  # it follows from the first one, which is being reported
 
-    def _connect(self) -> None:
+    def _connect(self) -> Generator[float, None, None]:
         """Find every reader of the outputs; then follow the system until it runs."""
         found = False
         life = self._life
@@ -234,7 +239,7 @@ class ParticipantNode:
                 return
             # Neither readers nor the completion of a handler wake this thread.
             quick = not found or life.waits_for_completion
-            self._session.wait(0.02 if quick else _POLL_S)
+            yield 0.02 if quick else _POLL_S
             self._check()
             if life.state < State.READY_TO_RUN and self._engine.horizon > self._spec.enter_ns:
                 raise RunError(
@@ -243,16 +248,16 @@ class ParticipantNode:
                     f"{format_ns(self._engine.horizon)}"
                 )
 
-    def _await_entry(self) -> None:
+    def _await_entry(self) -> Generator[float, None, None]:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
-            self._session.wait(_POLL_S)
+            yield _POLL_S
             # The same wait may bring the entry and, after it, a horizon up to the end.
             if self._runtime.spec.free_entry and self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 
-    def _stay(self) -> None:
+    def _stay(self) -> Generator[float, None, None]:
         """Wait for the shut-down; one that leaves early ends once no other needs it.
 
         All readers have its data then, and no writer waits for it as a reader.
@@ -261,10 +266,10 @@ class ParticipantNode:
             came = self._membership.have_come(self._writers, self._granted)
             if self._engine.has_left and came and self._readers.have_all():
                 return
-            self._session.wait(_POLL_S)
+            yield _POLL_S
         self._system.check()
 
-    def _simulate(self) -> None:
+    def _simulate(self) -> Generator[float, None, None]:
         engine, timer = self._engine, self._timer
         self._standstill.advanced()
         while not self._is_complete():
@@ -280,7 +285,7 @@ class ParticipantNode:
             if self._is_complete():
                 break
             started = timer()
-            self._session.wait(_POLL_S)
+            yield _POLL_S
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += timer() - started

@@ -28,7 +28,7 @@ from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import Receive
+from ros2_cosim.ros.lane import Receive, Take
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
@@ -82,6 +82,8 @@ class Session:
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
+    :param waits: whether it waits by itself; else its host, in the same thread, waits for it: they
+        have one lane, and what they send each other they get at once
     :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
         those of a run do without, which makes the start of a large run quicker
     :param middleware: what it stands on; None: rclpy, or what its host stands on
@@ -93,6 +95,7 @@ class Session:
         arguments: list[str] | None = None,
         *,
         host: Session | None = None,
+        waits: bool = True,
         standard: bool = False,
         middleware: Middleware | None = None,
     ) -> None:
@@ -116,13 +119,21 @@ class Session:
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
         self._lane: LaneExecutor | None = None
+        space = self.node.get_namespace().rstrip("/")
+        self._full_name = f"{space}/{self.node.get_name()}"
+        #: The session that waits for this one.
+        self._waiter: Session | None = None
         #: Where the lane is joined that other sessions of the process join, too.
         self.lane_address = ""
         self._executor_made: Executor | None = None
         self._further: list[Node] = []
         #: Messages that have been handled.
         self.handled = 0
-        if host is not None and host.lane_address:
+        if host is not None and not waits:
+            self._waiter = host
+            self._lane = host._lane
+            host._take_in(self.node)
+        elif host is not None and host.lane_address:
             self.join_lane(host.lane_address)
 
     @property
@@ -141,7 +152,7 @@ class Session:
         assert self._executor_made is None, "the lane is joined before the first wait"
         self.lane_address = address
         self._lane = self._middleware.make_lane(
-            self.node, address, self._secret, self._raise_pending
+            self.node, address, self._secret, self.raise_pending
         )
 
     @property
@@ -181,7 +192,8 @@ class Session:
         end = None
         if self._lane is not None and not for_onlookers:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-            end = self._lane.writer(topics.edge(topic, codec), latched=latched)
+            edge = topics.edge(topic, codec)
+            end = self._lane.writer(edge, latched=latched, owner=self._full_name)
         return Writer(
             self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
         )
@@ -204,6 +216,7 @@ class Session:
         receive: Callable[[bytes], None],
         *,
         numbered: Receive | None = None,
+        take: Take | None = None,
         lazy: bool = False,
         alone: bool = False,
     ) -> None:
@@ -213,6 +226,7 @@ class Session:
 
         :param numbered: is called instead, also with stamp and sequence number, where the
             transport knows them
+        :param take: is called instead, with the value, for messages of the same thread
         :param lazy: the messages are only kept: no hurry
         :param alone: a wait ends after each of these messages, at the latest
         """
@@ -220,8 +234,15 @@ class Session:
             self.outside_reader(topic, type_name, qos, receive)
             return
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        take = numbered or (lambda data, stamp, seq: receive(data))
-        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy, alone=alone)
+        self._lane.reader(
+            topic,
+            self._guarded(numbered or (lambda data, stamp, seq: receive(data))),
+            latched=latched,
+            lazy=lazy,
+            alone=alone,
+            owner=self._full_name,
+            take=None if take is None else self._guarded(take),
+        )
 
     def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
         """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
@@ -318,9 +339,13 @@ class Session:
             enable_rosout=False,
             start_parameter_services=False,
         )
+        self._take_in(node)
+        return node
+
+    def _take_in(self, node: Node) -> None:
+        """Serve a further node, and give it up with this session."""
         self._executor.add_node(node)
         self._further.append(node)
-        return node
 
     def writers(self, topic: str) -> int:
         """Writers of a topic of the run that are known to be there."""
@@ -364,14 +389,29 @@ class Session:
 
         :raises Cancelled: the process was asked to end
         """
-        self._raise_pending()
+        self.raise_pending()
+        self.serve(seconds, first)
+        self.raise_pending()
+
+    def serve(self, seconds: float, first: str = "") -> None:
+        """The same, and what a receiver raises, or a signal, is left for :meth:`raise_pending`.
+
+        :raises Cancelled: the middleware was shut down
+        """
+        if self._waiter is not None:
+            self._waiter.serve(seconds, first)
+            return
         if first and self._lane is not None:
             self._lane.prefer(first)
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:
             raise Cancelled("shutdown") from None
-        self._raise_pending()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether :meth:`raise_pending` would raise something."""
+        return self._failure is not None or self.stop_signal is not None
 
     def deliver(self, writer: Writer, readers: int) -> None:
         """Wait until the readers of a latched topic have what was sent, or seem to have gone.
@@ -392,7 +432,7 @@ class Session:
             self._lane.wake()
             return
         # An executor has no wake() of its own everywhere; a task that does nothing is one.
-        self._executor.create_task(_nothing)
+        (self._waiter or self)._executor.create_task(_nothing)
 
     def stop(self, number: int) -> None:
         """Raise ``Cancelled`` at the next :meth:`wait`; any thread may call it.
@@ -403,7 +443,11 @@ class Session:
         if self._lane is not None:
             self._lane.wake()
 
-    def _raise_pending(self) -> None:
+    def raise_pending(self) -> None:
+        """Raise what a receiver has raised.
+
+        :raises Cancelled: the process was asked to end
+        """
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -422,6 +466,8 @@ class Session:
         Has :meth:`ends_with` been called, the process ends within seconds, with that exit code,
         whatever the middleware does.
         """
+        if self._waiter is not None:
+            return  # its node ends with the session that waits for it
         with self._middleware.giving_up(self._exit_code):
             waiting = self._executor_made or self._lane
             if waiting is not None:

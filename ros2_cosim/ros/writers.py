@@ -167,10 +167,13 @@ class Writer:
                 return
         self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
 
-    def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0) -> None:
-        """Publish a message that is encoded already."""
+    def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0, value: Any = None) -> None:
+        """Publish a message that is encoded already.
+
+        :param value: what was encoded
+        """
         if self._lane is not None:
-            self._lane.send(data, stamp_ns, seq)
+            self._lane.send(data, stamp_ns, seq, value)
         self._publish(data)
 
     def _publish(self, data: bytes) -> None:

@@ -29,6 +29,7 @@ from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.grouping import AUTO, cores_for, grouped
 from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
@@ -55,7 +56,8 @@ class RunRequest:
     it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
-    the user starts. ``out`` is the output directory, None: ``out/NAME`` of the scenario.
+    the user starts, ``processes`` says how participants share the others. ``out`` is the output
+    directory, None: ``out/NAME`` of the scenario.
     """
 
     scenario: Path | Scenario
@@ -78,6 +80,7 @@ class RunRequest:
     rviz: bool = False
     paused: bool = False
     repeat: int = 1
+    processes: str = AUTO
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -173,6 +176,9 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         by_hand=request.by_hand,
     )
     check_scenario(scenario, request.shape)
+    cores = cores_for(request.processes)
+    if request.shape == "ros":
+        scenario = grouped(scenario, cores, request.by_hand)
     if request.shape != "inproc" or request.by_hand:
         plan = planner(scenario, options)
         if request.shape != "inproc":

@@ -209,18 +209,19 @@ def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
                 f"--by-hand {name}: in shape {options.shape} participants have no processes of "
                 "their own; allowed is --shape ros"
             )
-        if name in hosted(scenario):
+        groups = hosted(scenario)
+        if name in groups:
             continue
         if name not in scenario.participants:
             raise ConfigurationError(
                 f"--by-hand {name}: the scenario '{scenario.name}' has no such participant; it has "
-                f"{', '.join([*scenario.participants, *hosted(scenario)])}"
+                f"{', '.join([*scenario.participants, *groups])}"
             )
         process = scenario.participants[name].process
-        if process is not None:
+        if process in groups:
             raise ConfigurationError(
                 f"--by-hand {name}: it shares the process '{process}' with others "
-                f"({', '.join(hosted(scenario)[process])}); allowed is --by-hand {process}"
+                f"({', '.join(groups[process])}); allowed is --by-hand {process}"
             )
 
 

@@ -167,14 +167,14 @@ class SimulatedThreads:
         self._process = process
         self._endings: deque[Ending] = deque()
 
-    def start(self, name: str, body: Callable[[], Ending]) -> None:
+    def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
         """Run ``body`` in a thread of its own."""
 
-        def run() -> None:
-            self._endings.append(body())
+        def take(ending: Ending) -> None:
+            self._endings.append(ending)
             self._process.main.wake()
 
-        self._process.start_thread(run)
+        self._process.start_thread(partial(body, take))
 
     def next_ending(self, seconds: float) -> Ending | None:
         """What the next thread gives that ends; None: none does within ``seconds``."""
