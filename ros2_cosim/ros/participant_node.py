@@ -47,6 +47,8 @@ from ros2_cosim.ros.time_topics import check_run
 from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.1
+#: A participant looks so often [ns] whether it has stood for long.
+_LOOK_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,8 @@ class ParticipantNode:
     def _simulate(self) -> Generator[float, None, None]:
         engine, timer = self._engine, self._timer
         self._standstill.advanced()
-        while not self._is_complete():
+        looked = timer()
+        while True:
             advanced = paused = self._life.state is State.PAUSED
             for outputs in () if paused else engine.advance():
                 self._outputs.publish(outputs)
@@ -282,25 +285,27 @@ class ParticipantNode:
             bound = engine.lower_bound()
             if self._progress.is_news(bound, engine.horizon):
                 self._report_progress(bound)
-            if self._is_complete():
+            if self._is_complete(bound):
                 break
             started = timer()
             yield _POLL_S
+            now = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.
-                self._wait_ns += timer() - started
+                self._wait_ns += now - started
             self._check()
-            self._progress.beat(self._runtime.trace.activations, engine.lower_bound(), engine.needs)
-            self._standstill.check()
-        bound = engine.lower_bound()
+            if now - looked >= _LOOK_NS:
+                looked = now
+                activations = self._runtime.trace.activations
+                self._progress.beat(activations, engine.lower_bound(), engine.needs)
+                self._standstill.check()
         if self._progress.is_progress(bound):
             self._report_progress(bound)
 
-    def _is_complete(self) -> bool:
+    def _is_complete(self, bound: int) -> bool:
+        """Whether no activation follows, if none comes before ``bound``."""
         engine = self._engine
-        return engine.has_left or (
-            engine.lower_bound() >= self._end and engine.horizon >= self._end
-        )
+        return engine.has_left or (bound >= self._end and engine.horizon >= self._end)
 
     def _wait_in_step(self, seconds: float) -> None:
         """Handle what arrives while a step is open that its handler has not completed.
