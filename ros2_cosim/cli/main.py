@@ -251,24 +251,27 @@ def plan(
     simulator: Simulator = None,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
     settings: Settings = None,
+    processes: Processes = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, one command line each."""
+    """Print the processes that shape ros would start, who is in them, and their command lines."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.grouping import cores_for, grouped
     from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 
     with clear_errors():
         request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
         loaded = adjusted_scenario(request)
         check_scenario(loaded, request.shape)
-        processes = make_plan(resolve_ports(loaded), RunOptions(out))
+        loaded = grouped(loaded, cores_for(processes))
+        found = make_plan(resolve_ports(loaded), RunOptions(out))
     if as_json:
-        print(json.dumps([_described(process) for process in processes], indent=1))
+        print(json.dumps([_described(process) for process in found], indent=1))
         return
-    for process in processes:
-        print(f"{process.name}: {shlex.join(command_of(process))}")
+    for process in found:
+        print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
 
 
 def _described(process: Process) -> dict[str, object]:

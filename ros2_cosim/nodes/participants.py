@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import sys
 import traceback
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
@@ -49,8 +51,9 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     if session.repetition:
         names = [name for name in names if name in models]
     failures = _Failures(session, started.starter)
-    members = _members(started, names, models, failures)
-    endings = run_members(session, members, failures.report, threads)
+    bunches = _members(started, names, models, failures)
+    with _noted_turns(started, bunches) as note:
+        endings = run_members(session, bunches, failures.report, threads, note)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
         del models[name]
@@ -109,6 +112,18 @@ def _members(
         stack.pop_all()
     shared.sort(key=lambda member: started.graph.order.index(member.name))
     return [bunch for bunch in (shared, *alone) if bunch]
+
+
+@contextmanager
+def _noted_turns(started: Started, bunches: list[list[Member]]) -> Iterator[Callable[[str], None]]:
+    """Gives what notes whose turn it is: of a death the starter learns only that it was one."""
+    names = [member.name for bunch in bunches if len(bunch) > 1 for member in bunch]
+    if not names:
+        yield lambda name: None
+        return
+    with TurnWriter(names) as turns:
+        started.starter.shares(turns, names)
+        yield turns.note
 
 
 class _Failures:

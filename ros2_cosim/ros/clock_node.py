@@ -19,6 +19,7 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantReport,
     ParticipantState,
 )
+from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -406,7 +407,7 @@ class ClockNode:
     def _explain_standstill(self) -> str:
         silent, reasons = self._readiness.standstill()
         text = (
-            f"no progress for {self._watchdog_ns / 1e9:g} s at "
+            f"{NO_PROGRESS} for {self._watchdog_ns / 1e9:g} s at "
             f"{format_ns(max(self._coordinator.time, 0))}: "
         )
         if silent:

@@ -56,7 +56,8 @@ def run_together(
     :param waiter: waits for the sessions of all of them
     :param travellers: in the order in which those run that have something to do
     :param on_end: called with whether the run begins anew, and with the error that ended the course
-    :param on_turn: called with the name of each one before it goes on
+    :param on_turn: called with the name of each one before it goes on, and with an empty one before
+        they wait
     """
     timer = waiter.timer
     going = [_Going(traveller) for traveller in travellers]
@@ -73,6 +74,7 @@ def run_together(
                 if not one.go_on(now):
                     going.remove(one)
                     on_end(one.traveller, one.again, one.error)
+        on_turn("")
         if going:
             try:
                 waiter.serve(max(min(one.due for one in going) - timer(), 0) / 1e9)
@@ -88,6 +90,8 @@ class _Going:
         self.traveller = traveller
         self._session = traveller.session
         self._course = traveller.course
+        #: What is raised before that waits until it can be caught.
+        self._has_begun = False
         #: Messages that it had got when it went on the last time.
         self._seen = -1
         #: It goes on at this time [ns] at the latest.
@@ -113,10 +117,12 @@ class _Going:
         self._seen = session.handled
         try:
             pending = self.pending
-            try:
-                session.raise_pending()
-            except Exception as error:  # noqa: BLE001 - it is raised again, in the course
-                pending = error
+            if self._has_begun:
+                try:
+                    session.raise_pending()
+                except Exception as error:  # noqa: BLE001 - it is raised again, in the course
+                    pending = error
+            self._has_begun = True
             seconds = next(self._course) if pending is None else self._course.throw(pending)
         except StopIteration as end:
             self.again = bool(end.value)

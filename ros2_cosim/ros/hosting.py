@@ -89,7 +89,8 @@ def run_members(
     :param on_failure: called in this thread when a participant has failed on its own account:
         its name, whether it is required, and the error
     :param threads: in which they run
-    :param on_turn: called in a thread of several with the name of each one before it goes on
+    :param on_turn: called in a thread of several with the name of each one before it goes on, and
+        with an empty one before they wait
     :returns: how they ended, in this order
     """
     members = [member for bunch in bunches for member in bunch]

@@ -12,7 +12,7 @@ import itertools
 import json
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -148,6 +148,9 @@ class _Starter:
 
     def failed(self, reason: str) -> None:
         self._run.told(self._name, reason)
+
+    def shares(self, turns: object, participants: Sequence[str]) -> None:
+        """A death is an event here: it needs no memory."""
 
     def leave_early(self, participant: str, how: str) -> None:
         self._early_leaves[participant] = how
