@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.scenario.schema import Scenario, load_scenario
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,7 +107,9 @@ def run_master(duration: str, transport: str) -> None:
         for behaviour in behaviours.values():
             behaviour.close()
     figures = behaviours["world"].report().figures
-    facts = RunFacts("inproc", end, "end", time.perf_counter_ns() - began, 0)
+    facts = RunFacts(
+        "inproc", end, "end", time.perf_counter_ns() - began, 0, Repeatability.SAME_MACHINE
+    )
     with tempfile.TemporaryDirectory() as directory:
         summary = write_results(Path(directory), scenario, reports, facts)
     print(f"{summary.trace_sha256} {summary.wall_time_s:.1f} {figures}")

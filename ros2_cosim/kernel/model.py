@@ -30,6 +30,12 @@ class Repeatability(Enum):
     SAME_MACHINE = "same_machine"
     NO = "no"
 
+    @classmethod
+    def weakest(cls, parts: Iterable[Repeatability]) -> Repeatability:
+        """How far two runs of something agree that consists of these parts."""
+        found = set(parts)
+        return next((scope for scope in reversed(cls) if scope in found), cls.EVERYWHERE)
+
 
 class BeginsAnew(Enum):
     """How a model takes part in another run of the same process.

@@ -13,7 +13,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
-from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.model import Model, Repeatability
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
@@ -132,6 +132,7 @@ def _compose(kept: list[Kept], started: Started) -> bool:
         run.end_reason,
         wall_ns,
         began - created,
+        Repeatability(session.parameter("repeatable_scope", "no")),
         realtime=realtime.facts(),
         required=control.required or None,
         processes={"composed": list(scenario.participants)},

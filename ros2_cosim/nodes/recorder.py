@@ -5,6 +5,7 @@ import json
 import sys
 
 from ros2_cosim.interfaces.processes import settled_memory
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
@@ -44,6 +45,7 @@ def _record(started: Started) -> bool:
         clock["end_reason"],
         clock["wall_ns"],
         clock["startup_ns"],
+        Repeatability(session.parameter("repeatable_scope", "no")),
         presence=clock["presence"],
         not_repeatable=clock["not_repeatable"],
         realtime=clock.get("realtime"),

@@ -17,6 +17,7 @@ from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.kernel.errors import StorageError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
@@ -47,6 +48,8 @@ class RunFacts:
     end_reason: str
     wall_ns: int
     startup_ns: int
+    #: How far two runs of the models agree, as they declare it; the weakest of all.
+    scope: Repeatability
     #: Participant -> [entered, left], None where it did not; left out: as the scenario declares.
     presence: Mapping[str, Sequence[int | None]] | None = None
     #: (since, why) the run cannot be repeated; None if it can.
@@ -163,7 +166,8 @@ def _write_results(
                 *_unsynchronised(details),
                 *_losses(data),
                 *late_results(parts),
-            ]
+            ],
+            facts.scope,
         ),
         required=None if facts.required is None else tuple(facts.required),
         dcp_data=data or None,

@@ -14,6 +14,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.documents.settings import Section, read_section
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
+from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.record.realtime_summary import RealtimeSummary
 
 SUMMARY_FILE = "summary.json"
@@ -115,6 +116,11 @@ class Summary(Section):
     repeatable: bool
     not_repeatable_since_s: float | None = None
     not_repeatable_reason: str | None = None
+    repeatable_scope: Literal["everywhere", "same_machine", "no"] | None = Field(
+        default=None,
+        description="where another run has the same trace: the weakest of what all models "
+        "declare; `no` for a run that is not repeatable",
+    )
     required: tuple[str, ...] | None = Field(
         default=None, description="participants that the system controller has named as required"
     )
@@ -160,16 +166,19 @@ class Cause(NamedTuple):
     why: str
 
 
-def repeatability(causes: Iterable[Cause]) -> dict[str, Any]:
-    """The fields of the summary: repeatable, or since when not and why.
+def repeatability(causes: Iterable[Cause], scope: Repeatability) -> dict[str, Any]:
+    """The fields of the summary: repeatable and where, or since when not and why.
 
     The earliest cause gives the time; the reason lists all of them, the earliest first.
+
+    :param scope: how far two runs of the models agree
     """
     found = sorted(causes, key=lambda cause: (cause.since_s is None, cause.since_s or 0.0))
     if not found:
-        return {"repeatable": True}
+        return {"repeatable": True, "repeatable_scope": scope.value}
     return {
         "repeatable": False,
+        "repeatable_scope": Repeatability.NO.value,
         "not_repeatable_since_s": found[0].since_s,
         "not_repeatable_reason": "; ".join(cause.why for cause in found),
     }

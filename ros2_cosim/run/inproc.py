@@ -33,6 +33,7 @@ from ros2_cosim.record.results import RunFacts, open_bag, write_results
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.results import write_report
+from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -83,6 +84,7 @@ class InprocRun:
         self._record = record
         self._progress = progress
         graph = build_graph(scenario)
+        self._scope = repeatability_of(declare_all(scenario, "inproc"))
         self._realtime = realtime
         self._pacer = realtime.pacer or Pacer(None, MonotonicClock())
         self._behaviours = {
@@ -185,6 +187,7 @@ class InprocRun:
             reason,
             self._loop.wall_ns,
             self._startup_ns,
+            self._scope,
             realtime=self._realtime.facts(),
             required=self.control.required or None,
         )

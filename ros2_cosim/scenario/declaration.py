@@ -8,7 +8,7 @@ and tables are made from declarations; :meth:`Declaration.make` makes the model.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -156,6 +156,11 @@ def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, Declaration
     :raises ConfigurationError: one is not there
     """
     return {name: declare(scenario, name, shape) for name in scenario.participants}
+
+
+def repeatability_of(declared: Mapping[str, Declaration]) -> Repeatability:
+    """How far two runs of all these participants together agree: as far as the weakest."""
+    return Repeatability.weakest(each.repeatability for each in declared.values())
 
 
 def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[tuple[str, str]]:

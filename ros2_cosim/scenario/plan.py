@@ -20,7 +20,7 @@ from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.scenario.declaration import Declaration, declare_all
+from ros2_cosim.scenario.declaration import Declaration, declare_all, repeatability_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
@@ -146,7 +146,11 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
             for process in _participants(scenario, {**common, **realtime})
             if process.name not in options.by_hand
         ]
-    record = {"output": str(options.output), "bag": str(options.record).lower()}
+    record = {
+        "output": str(options.output),
+        "bag": str(options.record).lower(),
+        "repeatable_scope": repeatability_of(declared).value,
+    }
     if options.shape == "ros":
         beside = {"reporters": json.dumps(_reporters(declared))}
         processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))

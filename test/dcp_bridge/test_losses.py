@@ -22,6 +22,7 @@ from ros2_cosim.interfaces.reporting import report_of
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.record.results import RunFacts, write_results
 from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import make_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
 
@@ -59,6 +60,7 @@ def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Sum
         scenario = make_scenario({**data, "base_directory": str(directory)}, "test")
         graph = build_graph(scenario)
         behaviours = {name: build_model(scenario, name, "composed") for name in graph.order}
+        scope = repeatability_of(declare_all(scenario, "composed"))
         scheduler = SequentialScheduler(graph, behaviours, stop_latency_ns=0, timer=perf_counter_ns)
         try:
             end = scheduler.run(scenario.duration, scenario.duration)
@@ -66,12 +68,19 @@ def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Sum
             reports = {name: report_of(runtime) for name, runtime in scheduler.runtimes.items()}
         finally:
             behaviours["plant"].close()
-    return write_results(directory, scenario, reports, RunFacts("composed", end, "end", 1, 0))
+    return write_results(
+        directory,
+        scenario,
+        reports,
+        RunFacts("composed", end, "end", 1, 0, scope),
+    )
 
 
 def test_a_run_that_lost_nothing_is_repeatable(tmp_path: Path) -> None:
     summary = run(tmp_path, set())
     assert summary.repeatable
+    # The slave may compute with anything.
+    assert summary.repeatable_scope == "same_machine"
     assert summary.dcp_data is not None
     (data,) = summary.dcp_data.values()
     assert data.missing == "hold"
@@ -94,6 +103,7 @@ def test_lost_inputs_are_counted_by_policy_and_the_run_is_not_repeatable(
     assert inputs is not None
     assert (inputs.lost, inputs.held, inputs.extrapolated) == (2, held, extrapolated)
     assert not summary.repeatable
+    assert summary.repeatable_scope == "no"
     assert summary.not_repeatable_reason == "DCP data lost over UDP: 2 of plant.wave"
     # At steps of 1 ms the fourth step of the run is the first without inputs.
     assert summary.not_repeatable_since_s == pytest.approx(0.004)

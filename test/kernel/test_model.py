@@ -18,6 +18,7 @@ from ros2_cosim.kernel.model import (
     Model,
     Needs,
     Ports,
+    Repeatability,
     Report,
     Service,
     Traits,
@@ -273,3 +274,10 @@ def test_a_service_that_is_not_offered_is_refused() -> None:
 
     step = Step(7, {}, {})
     assert Wrapper(Tuned()).answer_service("tune", 1, step) == ("tune", 1, 7)
+
+
+def test_together_models_are_repeatable_as_far_as_the_weakest_is() -> None:
+    everywhere, machine, no = Repeatability
+    assert Repeatability.weakest([]) is everywhere
+    assert Repeatability.weakest([everywhere, machine]) is machine
+    assert Repeatability.weakest([machine, no, everywhere]) is no

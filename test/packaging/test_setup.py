@@ -6,6 +6,8 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -183,7 +185,7 @@ def test_extras_are_added_once_and_stay(monkeypatch, tmp_path):
     monkeypatch.setattr(set_up, "find_fault", lambda: None)
     monkeypatch.setattr(set_up, "link_data", lambda: None)
     monkeypatch.setattr(set_up, "make_byte_code", lambda: None)
-    monkeypatch.setattr(set_up, "compile_modules", lambda: None)
+    monkeypatch.setattr(set_up, "compiling_modules", lambda keep: nullcontext())
     monkeypatch.setattr(set_up, "make_environment", lambda: done.append("environment"))
     monkeypatch.setattr(set_up, "install_package", lambda: done.append("package"))
     monkeypatch.setattr(set_up, "install_extra", lambda name: done.append(name))
@@ -220,3 +222,56 @@ def test_entry_points_text(monkeypatch):
     assert entry_points.entry_points_text(project) == (
         "[console_scripts]\ncosim = a.b:main\n\n[g.one]\n\n[g.two]\nx = m:X\ny = m:Y\n"
     )
+
+
+@pytest.fixture
+def compiling(monkeypatch, tmp_path):
+    """The set-up with a program of the test's own in place of the compiler's."""
+    set_up = load("set_up", monkeypatch)
+    tools = tmp_path / "buildtools"
+    tools.mkdir()
+    program = tools / "compile_modules.py"
+    for name, place in (("ROOT", tmp_path), ("LOG", tmp_path / "setup.log")):
+        monkeypatch.setattr(set_up, name, place)
+    monkeypatch.setattr(set_up, "venv_python", lambda: sys.executable)
+
+    def prepare(text: str):
+        program.write_text("import sys\nif '--check' in sys.argv: sys.exit(1)\n" + text)
+        return set_up.compiling_modules(keep=False)
+
+    return prepare
+
+
+def test_what_cannot_be_compiled_is_said_and_the_rest_goes_on(compiling, capfd, tmp_path):
+    with compiling("sys.exit('mypyc refused the modules')"):
+        pass
+    said = capfd.readouterr().out
+    assert "pure Python will run: mypyc refused the modules (see setup.log)" in said
+    assert "mypyc refused" in (tmp_path / "setup.log").read_text()
+
+
+def test_a_set_up_that_fails_leaves_no_compiler_behind(compiling, tmp_path):
+    # The compiler proper is a child of the program that is started.
+    pid = tmp_path / "pid"
+    text = (
+        "import pathlib, subprocess\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"pathlib.Path({str(pid)!r} + '.new').write_text(str(child.pid))\n"
+        f"pathlib.Path({str(pid)!r} + '.new').rename({str(pid)!r})\n"
+        "child.wait()\n"
+    )
+    with pytest.raises(KeyError), compiling(text):
+        while not pid.exists():
+            time.sleep(0.01)
+        raise KeyError
+    while is_alive(int(pid.read_text())):
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

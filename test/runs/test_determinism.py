@@ -119,6 +119,7 @@ def test_summary_has_all_that_is_promised(runs: dict[str, Run], name: str) -> No
     summary = runs[name].summary
     assert summary.keys() >= FIELDS
     assert summary["repeatable"] is True
+    assert summary["repeatable_scope"] == "everywhere"
     assert summary["causality"] == {"timing": 0, "order": 0, "loss": 0}
     assert summary["shape"] == (name if name in ("inproc", "composed") else
                                 "inproc" if name == "again" else "ros")  # fmt: skip

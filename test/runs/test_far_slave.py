@@ -97,6 +97,7 @@ def test_the_world_on_another_host_gives_the_same_trace(
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     assert summary["trace_sha256"] == expected.trace_sha256
     assert summary["repeatable"] is True
+    assert summary["repeatable_scope"] == "everywhere"
 
 
 @pytest.mark.usefixtures("nothing_left")
