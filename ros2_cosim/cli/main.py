@@ -32,6 +32,7 @@ from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.models import models
+from ros2_cosim.cli.profile import profile
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
@@ -100,6 +101,7 @@ def run(
         Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
     ] = "auto",
     processes: Processes = "auto",
+    profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -130,6 +132,7 @@ def run(
             transport=transport,
             by_hand=tuple(by_hand or ()),
             processes=processes,
+            profile=profile,
             record=bag,
             visualise=visualise,
             rviz=rviz,
@@ -365,6 +368,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 app.command()(models)
 app.command()(diff)
+app.command()(profile)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app, clear_errors)
 add_dashboard_command(app, clear_errors)

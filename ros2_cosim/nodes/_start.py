@@ -6,13 +6,15 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
+from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -196,7 +198,31 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     )
 
 
-def participant_node(started: Started, name: str, model: Model) -> ParticipantNode:
+@contextmanager
+def profiled(
+    started: Started, participants: Sequence[str], *, works: bool = False
+) -> Iterator[Spans | None]:
+    """Record what this process spends its time on, if the run is profiled; None: it is not.
+
+    :param participants: those whose activations are noted
+    :param works: it has none, and does its own work between its waits
+    """
+    session = started.session
+    directory = session.parameter("profile", "")
+    if session.repetition or not directory:
+        yield None
+        return
+    spans = Spans(session.node.get_name(), participants, session.timer, works=works)
+    session.watch(spans)
+    try:
+        yield spans
+    finally:
+        spans.save(Path(directory))
+
+
+def participant_node(
+    started: Started, name: str, model: Model, spans: Spans | None = None
+) -> ParticipantNode:
     """The participant named, on the node of ``started``."""
     settings = started.scenario.participants[name]
     return ParticipantNode(
@@ -213,6 +239,7 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
             run_id=started.run_id(),
         ),
         started.session.timer,
+        spans,
     )
 
 
@@ -238,7 +265,8 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
 
         model = renewed(kept.pop(), name, make) if kept else make()
         model = with_adapters(scenario, name, model, realtime)
-        again = participant_node(started, name, model).run()
+        with profiled(started, [name]) as spans:
+            again = participant_node(started, name, model, spans).run()
         if again:
             kept.append(model)
         return again

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -17,6 +18,7 @@ from ros2_cosim.nodes._start import (
     ReportedError,
     Started,
     participant_node,
+    profiled,
     realtime_maker,
     run_node,
 )
@@ -51,9 +53,11 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     if session.repetition:
         names = [name for name in names if name in models]
     failures = _Failures(session, started.starter)
-    bunches = _members(started, names, models, failures)
-    with _noted_turns(started, bunches) as note:
-        endings = run_members(session, bunches, failures.report, threads, note)
+    together = sharing_thread(scenario, names)
+    with profiled(started, sorted(together)) as spans:
+        bunches = _members(started, names, models, failures, together, spans)
+        with _noted_turns(started, bunches) as note:
+            endings = run_members(session, bunches, failures.report, threads, note)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
         del models[name]
@@ -67,10 +71,17 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
 
 
 def _members(
-    started: Started, names: list[str], models: dict[str, Model], failures: _Failures
+    started: Started,
+    names: list[str],
+    models: dict[str, Model],
+    failures: _Failures,
+    together: Collection[str],
+    spans: Spans | None,
 ) -> list[list[Member]]:
     """Make the participants one after the other, without those that fail and can be spared.
 
+    :param together: those that share a thread
+    :param spans: take what that thread spends its time on
     :returns: those of each thread
 
     :param models: those of the run before; then those of this one
@@ -78,7 +89,6 @@ def _members(
     """
     scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)
-    together = sharing_thread(scenario, names)
     shared: list[Member] = []
     alone: list[list[Member]] = []
     with ExitStack() as stack:
@@ -94,7 +104,8 @@ def _members(
                 former = models.pop(name, None)
                 model = renewed(former, name, make) if former is not None else make()
                 models[name] = with_adapters(scenario, name, model, realtime())
-                node = participant_node(member, name, models[name])
+                noted = spans if name in together else None
+                node = participant_node(member, name, models[name], noted)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)

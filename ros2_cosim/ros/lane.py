@@ -79,6 +79,16 @@ class TopicWriter(Protocol):
         """Wait until all have been given what was sent; whether they have."""
 
 
+class Watch(Protocol):
+    """Takes what a lane spends its time on; times on its clock [ns]."""
+
+    def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
+        """A wait: first it sends, then it sleeps, then it hands over what has arrived."""
+
+    def sent(self, at: int, node: str) -> None:
+        """Something leaves for the process of a node."""
+
+
 class Lane(Protocol):
     """What sessions of one thread ask of their lane; besides it waits, as an executor.
 
@@ -123,6 +133,9 @@ class Lane(Protocol):
     @property
     def departures(self) -> int:
         """Connections that have ended."""
+
+    #: Takes what the time is spent on; None: nothing does.
+    watch: Watch | None
 
     def prefer(self, topic: str) -> None:
         """Nothing can be done before the writer of a topic has sent something.
@@ -175,6 +188,12 @@ class _Peer:
         self.reads: dict[str, _Reads] = {}
         #: What the poll waits for.
         self.mask = _READ
+
+    @property
+    def name(self) -> str:
+        """A node on the other side; empty: none is known yet."""
+        named = (*self.owners.values(), *(o for reads in self.reads.values() for o in reads.owners))
+        return next(iter(named), "")
 
 
 class _Writer:
@@ -285,6 +304,7 @@ class SocketLane:
         #: Connections that have ended.
         self.departures = 0
         #: The topic that the next wait is for, and what waits for the writers of a topic.
+        self.watch: Watch | None = None
         self._preferred = ""
         self._polls: dict[str, select.poll] = {}
         #: Why no further connections come; empty: they do.
@@ -387,6 +407,8 @@ class SocketLane:
     def flush(self) -> None:
         """Send what is not for lazy readers, as far as the others take it."""
         for peer in self.urgent:
+            if self.watch is not None:
+                self.watch.sent(self._clock(), peer.name)
             self._send(peer)
         self.lazy -= self.urgent
         self.urgent.clear()
@@ -437,6 +459,7 @@ class SocketLane:
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Send what waits; then handle all that is there, or arrives first within the time."""
         seconds = _LOOK_S if timeout_sec is None else timeout_sec
+        began = self._clock() if self.watch is not None else 0
         self._tell()
         if not self.lazy:
             self._lazy_since = None
@@ -445,6 +468,7 @@ class SocketLane:
         elif self._clock() - self._lazy_since >= LAZY_S * 1e9:
             self.urge()
         self.flush()
+        slept = self._awake_since
         if self._own or self._behind or not self._tasks.empty():
             events = self._poll.poll(0)
         elif self.lazy and seconds > LAZY_S:
@@ -458,7 +482,7 @@ class SocketLane:
                 self._poll_of(self._preferred).poll(PREFER_MS)
             events = self._events(seconds)
         self._preferred = ""
-        self._awake_since = self._clock()
+        woke = self._awake_since = self._clock()
         for descriptor, found in events:
             peer = self._peers.get(descriptor)
             if peer is not None:
@@ -473,6 +497,8 @@ class SocketLane:
         while self._behind and self._handle(self._behind.pop()):
             pass
         self._work()
+        if self.watch is not None:
+            self.watch.spun(began, slept, woke, self._clock())
 
     def _poll_of(self, topic: str) -> select.poll:
         """Waits for the writers of a topic, and for a wake."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.spans import REPORT, SEND, Activations, Spans
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
@@ -82,6 +83,7 @@ class ParticipantNode:
     :param model: its model
     :param settings: how it takes part
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
+    :param spans: take what the time is spent on; None: nothing does
     """
 
     def __init__(
@@ -92,14 +94,17 @@ class ParticipantNode:
         model: Model,
         settings: NodeSettings,
         timer: Callable[[], int],
+        spans: Spans | None = None,
     ) -> None:
         graph = wiring.graph
+        self._activations = None if spans is None else Activations(spans, name)
         self._session = session
         self._name = name
         self._run_id = settings.run_id
         self._timer = timer
         self._spec = graph.participants[name]
-        self._runtime = ParticipantRuntime(graph, name, model, timer)
+        measure = timer if self._activations is None else self._activations.timer
+        self._runtime = ParticipantRuntime(graph, name, model, measure)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
         self._granted = NEVER
@@ -274,11 +279,16 @@ class ParticipantNode:
     def _simulate(self) -> Generator[float, None, None]:
         engine, timer = self._engine, self._timer
         self._standstill.advanced()
-        looked = timer()
+        noted = self._activations
+        looked = mark = timer()
         while True:
             advanced = paused = self._life.state is State.PAUSED
             for outputs in () if paused else engine.advance():
+                if noted is not None:
+                    mark = noted.activated(mark, engine.last_time)
                 self._outputs.publish(outputs)
+                if noted is not None:
+                    mark = noted.did(SEND, mark, engine.last_time)
                 advanced = True
             if advanced:
                 self._standstill.advanced()
@@ -287,9 +297,9 @@ class ParticipantNode:
                 self._report_progress(bound)
             if self._is_complete(bound):
                 break
-            started = timer()
+            started = timer() if noted is None else noted.did(REPORT, mark)
             yield _POLL_S
-            now = timer()
+            now = mark = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.
                 self._wait_ns += now - started

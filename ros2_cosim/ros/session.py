@@ -28,7 +28,7 @@ from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import Receive, Take
+from ros2_cosim.ros.lane import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
@@ -154,6 +154,11 @@ class Session:
         self._lane = self._middleware.make_lane(
             self.node, address, self._secret, self.raise_pending
         )
+
+    def watch(self, watch: Watch) -> None:
+        """Have somewhere noted what the waits of this session consist of; on a lane only."""
+        if self._lane is not None:
+            self._lane.watch = watch
 
     @property
     def transport(self) -> Literal["lane", "dds"]:

@@ -124,6 +124,13 @@ OPTIONS = {
             "How participants share processes in shape ros: auto (planned for the cores of this "
             "machine), own (none does), or the number of cores to plan for.",
         ),
+        RunOption(
+            "profile",
+            "--profile",
+            _truth,
+            "false",
+            "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
+        ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(
             "visualise",

@@ -18,6 +18,7 @@ from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import Declaration, declare_all, repeatability_of
@@ -96,6 +97,8 @@ class RunOptions:
     repeat: int = 1
     #: What carries messages between processes: a lane where it reaches all, or DDS.
     transport: str = "auto"
+    #: Whether the processes note what they spend their time on.
+    profile: bool = False
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
 
@@ -112,6 +115,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     _check_by_hand(scenario, options)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
+    if options.profile:
+        common["profile"] = str(options.output / SPANS_DIRECTORY)
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.paused:
         rate["paused"] = "true"
