@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.documents.files import read_bounded, write_atomically
+from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.interfaces.spans import (
     COMPUTE,
     KINDS,
@@ -37,6 +38,9 @@ _WAKE_UP = "wake-up"
 _ELSEWHERE = "other process"
 #: A critical path of more pieces than this is that of a run too long to be read by a human.
 _MOST_PIECES = 5_000_000
+
+#: A profile has a few lines for each participant and hop [bytes].
+_LARGEST = 16 << 20
 
 
 class Piece(NamedTuple):
@@ -109,7 +113,7 @@ class Profile:
         """The critical path, from its end to its beginning."""
         last = max(
             (thread for thread in self._threads.values() if thread.participants),
-            key=lambda thread: max(span.end for span in thread.spans),
+            key=lambda thread: max((span.end for span in thread.spans if span.name), default=0),
         )
         process, time = last.process, self.end
         for _ in range(_MOST_PIECES):
@@ -304,6 +308,34 @@ def read_profile(run: Path) -> Profile:
         )
     files = [read_spans(path) for path in sorted((run / SPANS_DIRECTORY).glob("*.spans"))]
     return Profile(read_summary(run), files)
+
+
+class PathRow(NamedTuple):
+    """A part of the critical path of a step, for the report; times in us, shares in %."""
+
+    process: str
+    participant: str
+    kind: str
+    us_per_step: float
+    percent: float
+
+
+def path_rows(run: Path) -> list[PathRow]:
+    """The critical path as ``profile.json`` has it, the largest part first; without one: empty."""
+    try:
+        found = json_value(read_bounded(run / PROFILE_FILE, _LARGEST))
+        return [
+            PathRow(
+                str(part["process"]),
+                str(part["participant"]),
+                str(part["kind"]),
+                float(part["us_per_step"]),
+                100.0 * float(part["share"]),
+            )
+            for part in found["critical_path"]
+        ]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
 
 
 def write_profile(run: Path) -> Mapping[str, Any]:
