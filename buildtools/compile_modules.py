@@ -39,16 +39,18 @@ HOT = {
         "channel coordinator engine exactmath exactmath_slow normal_quantile participant runtime "
         "sample sequential time time_advance trace unsynchronised"
     ),
-    "interfaces": "cdr cdr_parts raw",
+    "interfaces": "cdr cdr_parts raw simulator",
     "models": (
         "field_of_view frames lane_frame lane_keeping leader_driver object_detection vehicle_info"
     ),
     "models/controllers": "tracking",
     "models/road": "cubics lanes nearest network plan_view stations",
     "models/vehicle": "bicycle on_road parameters pedals vehicle",
-    "carla_headless": "actors body collisions contact signals snapshot wire_types world",
+    "carla_headless": (
+        "actors body collisions contact signals skeleton snapshot walkers wire_types world"
+    ),
     "study": "free_running",  # a subclass of the runtime
-    "carla_bridge": ("inprocess_world observation plant scene scene_vehicle simulator traffic"),
+    "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.

@@ -11,7 +11,14 @@ import json
 import sys
 from pathlib import Path
 
-from ros2_cosim.scenario.reference import laws_table, models_table, scenario_schema
+from ros2_cosim.interfaces.manoeuvres import Action
+from ros2_cosim.scenario.platoon_template import PlatoonTemplate
+from ros2_cosim.scenario.reference import (
+    laws_table,
+    models_table,
+    scenario_schema,
+    section_table,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference.md"
@@ -21,7 +28,13 @@ SCHEMA = ROOT / "config" / "scenario.schema.json"
 def generated() -> dict[Path, str]:
     """File -> the content that it should have."""
     text = REFERENCE.read_text(encoding="utf-8")
-    for name, table in (("models", models_table()), ("laws", laws_table())):
+    tables = {
+        "manoeuvres": section_table(Action),
+        "platoon": section_table(PlatoonTemplate),
+        "models": models_table(),
+        "laws": laws_table(),
+    }
+    for name, table in tables.items():
         text = _between(text, f"<!-- generated: {name} -->", "<!-- end of generated -->", table)
     schema = json.dumps(scenario_schema(), indent=1, sort_keys=True) + "\n"
     return {REFERENCE: text, SCHEMA: schema}

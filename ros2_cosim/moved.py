@@ -14,6 +14,7 @@ from types import ModuleType
 
 #: Former name -> present one.
 MOVED = {
+    "ros2_cosim.carla_bridge.simulator": "ros2_cosim.interfaces.simulator",
     "ros2_cosim.dcp.declare": "ros2_cosim.dcp.slave.declare",
     "ros2_cosim.dcp.model": "ros2_cosim.dcp.slave.model",
     "ros2_cosim.dcp.slave_server": "ros2_cosim.dcp.slave.server",

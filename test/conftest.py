@@ -31,6 +31,7 @@ SLOW_PLACES = (
     "tutorials",
     "carla_bridge/test_client_world.py",
     "carla_headless/test_client.py",
+    "carla_headless/test_client_sensors.py",
     "carla_headless/test_client_town.py",
     "carla_headless/test_garbage.py",
     "carla_headless/test_server_process.py",

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from bench.fuzz.dcp_targets import CONFIG
-from bench.fuzz.target import Target, as_file, expect
+from bench.fuzz.target import Target, as_file, expect, joined, pieces
+from ros2_cosim.cli.diff_text import print_comparison
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError, RunError
@@ -21,6 +24,8 @@ from ros2_cosim.realtime.arrivals import read_arrivals, write_arrivals
 from ros2_cosim.realtime.rules import read_values, write_values
 from ros2_cosim.record.bag import BagTopic, BagWriter
 from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.record.comparison import Rules
+from ros2_cosim.record.comparison_report import compare_recordings, write_page
 from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.summary import read_summary
@@ -199,6 +204,66 @@ def _foreign_bag_seeds() -> Iterator[bytes]:
         yield _bag_bytes(foreign_bag(compression))[0]
 
 
+_MIX = b"""builtin_interfaces/Time stamp
+x_msgs/Part[<=3] parts
+float32[2] w
+string name
+================================================================================
+MSG: x_msgs/Part
+bool on
+uint8[] raw
+string wide
+================================================================================
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+"""
+_MIXED = bytes.fromhex(
+    "00010000 01000000 02000000 01000000 01000000 03000000 01020300 03000000 61620000"
+    "0000803f 0000c0ff 03000000 616200"
+)
+
+
+def _mixed_bag(bag: Path, definition: str, messages: Iterable[bytes]) -> None:
+    """A bag of another library with a type of others."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    writer = Writer(bag, version=9, storage_plugin=StoragePlugin.MCAP)
+    with writer:
+        connection = writer.add_connection(
+            "/mix", "x_msgs/msg/Mix", msgdef=definition, rihs01="RIHS01_0"
+        )
+        for stamp, message in enumerate(messages):
+            writer.write(connection, 1_000_000 * (stamp // 2), message)
+
+
+def _read_diff(data: bytes) -> None:
+    """Two bags for ``cosim diff``: a type, a field that is ignored, and messages in pieces."""
+    head, rule, *messages = [*pieces(data), b"", b""]
+    definition = (_MIX if head == b"=" else head).decode(errors="replace")
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as directory:
+        a, b, page = (Path(directory) / name for name in ("a", "b", "page.html"))
+        _mixed_bag(a, _MIX.decode(), [_MIXED] * 3)
+        _mixed_bag(b, definition, messages)
+        # The user's own words, not those of a stranger.
+        words = "".join(filter(str.isprintable, rule.decode(errors="replace")))
+        rules = Rules([f"/mix.{words}"] if words else [])
+        found = compare_recordings(a, b, rules)
+        json.dumps(found.data(), allow_nan=False)
+        with redirect_stdout(io.StringIO()):
+            print_comparison(found)
+        write_page(found, page)
+        same = compare_recordings(b, b)
+        expect(same.equal, "a bag differs from itself", same.data())
+
+
+def _diff_seeds() -> Iterator[bytes]:
+    other = _MIXED[:-8] + _MIXED[-4:]
+    yield joined([b"=", b"", _MIXED, _MIXED[:12] + b"\x01" + _MIXED[13:], _MIXED])
+    yield joined([b"=", b"parts[0].raw", _MIXED, other, _MIXED + b"\0"])
+    yield joined([b"float64 x\nint8 K=3\nchar[<=4] c", b"w[1]", _MIXED])
+
+
 def _read_results(data: bytes) -> None:
     """A JSON file of a run or a study, whichever it is taken for."""
     refusals: list[ConfigurationError] = []
@@ -295,6 +360,15 @@ TARGETS = (
         (ConfigurationError, ProtocolError),
         words=(b"zstd", b"lz4", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18"),
         longest=16384,
+    ),
+    Target(
+        "diff",
+        _read_diff,
+        _diff_seeds,
+        (ConfigurationError, ProtocolError),
+        words=(b"\x01=", b"x_msgs/Part[] ", b"string<=5 ", b"float64[3] ", b"wstring ",
+               b"int64 K=1", b"parts[*].on", b"\xff\xff\xff\x7f", b"\0\0\xc0\x7f", b"MSG: "),
+        longest=1024,
     ),
     Target(
         "results",

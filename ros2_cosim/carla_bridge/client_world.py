@@ -22,7 +22,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from ros2_cosim.carla_bridge.simulator import (
+from ros2_cosim.interfaces.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
     Contact,

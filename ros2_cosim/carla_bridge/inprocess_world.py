@@ -13,7 +13,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ros2_cosim.carla_bridge.parameters import BARRIER, SceneParameters, check_size
-from ros2_cosim.carla_bridge.simulator import (
+from ros2_cosim.carla_headless.blueprints import LIBRARY
+from ros2_cosim.carla_headless.maps import MapLibrary
+from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.interfaces.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
     Contact,
@@ -21,10 +25,6 @@ from ros2_cosim.carla_bridge.simulator import (
     Motion,
     Pose,
 )
-from ros2_cosim.carla_headless.blueprints import LIBRARY
-from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
-from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
 

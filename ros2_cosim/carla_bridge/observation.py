@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.carla_bridge.simulator import Body, Motion, Pose
 from ros2_cosim.interfaces.records import (
     CLASS_OBSTACLE,
     Acceleration,
     Odometry,
     StaticObject,
 )
+from ros2_cosim.interfaces.simulator import Body, Motion, Pose
 from ros2_cosim.kernel.exactmath import atan
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import LanePoint

@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ros2_cosim.carla_bridge.simulator import WEATHER_PRESETS, MapChoice
+from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.manoeuvres import PlannedAction
 from ros2_cosim.models.vehicle import VEHICLES
 
 MAX_STEP_NS = 100_000_000
@@ -25,13 +26,15 @@ BARRIER = "static.prop.streetbarrier"
 
 @dataclass(frozen=True)
 class DriverSpec:
-    """A driver on the simulator's side: holds the initial speed, stops before an obstacle.
+    """A driver on the simulator's side: drives the manoeuvre, stops before an obstacle.
 
-    Distances in m, bumper to bumper; accelerations in m/s^2.
+    Distances in m, bumper to bumper; accelerations in m/s^2. Without a manoeuvre it holds the
+    initial speed.
     """
 
     stop_gap: float = 7.0
     deceleration: float = 2.5
+    manoeuvre: tuple[PlannedAction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class VehicleSpec:
 
     ``s`` [m] is the station of its centre on road ``road``, ``speed`` [m/s] the initial speed,
     ``dynamics`` one of ``models.vehicle.VEHICLES`` (what driver and lane keeping assume).
-    Without ``driver`` its pedals come from outside.
+    Without ``driver`` its pedals come from outside, and with ``steering`` ``command`` its
+    steering, too, instead of from lane keeping.
     """
 
     name: str
@@ -51,6 +55,7 @@ class VehicleSpec:
     road: int = 1
     driver: DriverSpec | None = None
     dynamics: str = "sedan"
+    steering: str = "lane_keeping"
 
     def __post_init__(self) -> None:
         """Check; ConfigurationError names what is wrong."""
@@ -65,6 +70,11 @@ class VehicleSpec:
             )
         if not self.blueprint.startswith("vehicle."):
             raise ConfigurationError(f"{where}: blueprint '{self.blueprint}' is no vehicle")
+        if self.steering == "command" and self.driver is not None:
+            raise ConfigurationError(
+                f"{where}: steering=command; it has a driver, which takes no commands: allowed is "
+                "lane_keeping"
+            )
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class SceneRun:
 
     def __init__(self, scene: Scene, sizes: Mapping[str, tuple[float, float]]) -> None:
         self._scene = scene
+        self._steered = scene.steered
         self._sizes = sizes
         self._events: deque[CollisionEvent] = deque()
         #: Collisions reported so far.
@@ -46,10 +47,16 @@ class SceneRun:
                 raise
 
     def step(self, commands: Mapping[str, ControlCommand | None]) -> None:
-        """One step. Lane keeping steers: the ``steer`` of commands is not used."""
+        """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``."""
         self._scene.step(
             {
-                name: None if command is None else VehicleCommand(command.throttle, command.brake)
+                name: None
+                if command is None
+                else VehicleCommand(
+                    command.throttle,
+                    command.brake,
+                    command.steer if name in self._steered else None,
+                )
                 for name, command in commands.items()
             }
         )

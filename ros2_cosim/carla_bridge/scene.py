@@ -9,13 +9,13 @@ leaves the steering open, and turns CARLA's values into records (REP-103, SI).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
-from ros2_cosim.carla_bridge.simulator import Contact, Pose, Simulator
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
@@ -23,10 +23,18 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames
-from ros2_cosim.models.road import LanePoint, RoadNetwork, driving_direction
+from ros2_cosim.models.manoeuvres import Room
+from ros2_cosim.models.road import (
+    LanePoint,
+    RoadError,
+    RoadNetwork,
+    RoadPosition,
+    driving_direction,
+)
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 FIRST_OBJECT_ID: Final = 101
@@ -70,6 +78,8 @@ class Scene:
         self._touching: dict[tuple[int, int], int] = {}
         self._network: RoadNetwork | None = None
 
+        #: Vehicles that commands steer.
+        self.steered = frozenset(v.name for v in parameters.vehicles if v.steering == "command")
         self._traffic: Traffic | None = None
         self._traffic_readings: list[Reading] = []
         self._traffic_decides_at = 0
@@ -268,8 +278,62 @@ class Scene:
         vehicle.decides_at = self._next_decision()
         odometry = self._readings[vehicle.spec.name].odometry
         vehicle.steer = vehicle.keeper.steer(odometry)
-        if vehicle.driver is not None:
-            vehicle.demand = vehicle.driver.update(odometry.vx, *self._way_ahead(vehicle))
+        driver = vehicle.driver
+        if driver is None:
+            return
+        gap, slope = self._way_ahead(vehicle)
+        if vehicle.manoeuvre is None:
+            vehicle.demand = driver.update(odometry.vx, gap, slope)
+            return
+        vehicle.travelled += odometry.vx * driver.period
+        time = self._steps * self._parameters.step_ns
+        look = partial(self._room, vehicle, gap)
+        motion, change = vehicle.manoeuvre.update(time, vehicle.travelled, look)
+        if change is not None:
+            calls = change.duration // (self._control_steps * self._parameters.step_ns)
+            vehicle.keeper.change_lane(change.lane, calls)
+        vehicle.demand = driver.follow(odometry.vx, motion.speed, motion.acceleration, gap, slope)
+
+    def _room(self, vehicle: SceneVehicle, obstacle: float | None, of: str | None) -> Room | None:
+        """Gap from a vehicle to another one, or to what is next ahead in its lane."""
+        if of is not None:
+            other = self._vehicles.get(of)
+            way = None if other is None else self._way_to(vehicle, self._place(other))
+            return None if other is None or way is None else self._room_to(vehicle, other, way)
+        best = None if obstacle is None else Room(obstacle, self._speed_of(vehicle))
+        for other in self._vehicles.values():
+            place = self._place(other)
+            if other is vehicle or place.lane_id != vehicle.keeper.lane_id:
+                continue
+            way = self._way_to(vehicle, place)
+            if way is not None and way > 0.0:
+                room = self._room_to(vehicle, other, way)
+                if best is None or room.gap < best.gap:
+                    best = room
+        return best
+
+    def _room_to(self, vehicle: SceneVehicle, other: SceneVehicle, way: float) -> Room:
+        """Bumper to bumper, whichever of the two is ahead."""
+        gap = abs(way) - vehicle.body.extent[0] - other.body.extent[0]
+        closing = self._speed_of(vehicle) - self._speed_of(other)
+        return Room(max(gap, 0.0), closing if way > 0.0 else -closing)
+
+    def _place(self, vehicle: SceneVehicle) -> RoadPosition:
+        assert self._network is not None
+        odometry = self._readings[vehicle.spec.name].odometry
+        return self._network.project(odometry.x, odometry.y, vehicle.keeper.position)
+
+    def _way_to(self, vehicle: SceneVehicle, there: RoadPosition) -> float | None:
+        """From the centre of a vehicle along the road [m], None where no road leads there."""
+        network, here = self._network, vehicle.keeper.position
+        assert network is not None and here is not None
+        try:
+            return driving_direction(vehicle.keeper.lane_id) * network.distance(here, there)
+        except RoadError:
+            return None
+
+    def _speed_of(self, vehicle: SceneVehicle) -> float:
+        return self._readings[vehicle.spec.name].odometry.vx
 
     def _way_ahead(self, vehicle: SceneVehicle) -> tuple[float | None, float]:
         """Gap to the next obstacle in the own lane (None: no obstacle) and slope of the road."""

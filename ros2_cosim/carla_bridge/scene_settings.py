@@ -17,7 +17,6 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
-from ros2_cosim.carla_bridge.simulator import MapChoice
 from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.settings import (
@@ -30,9 +29,11 @@ from ros2_cosim.documents.settings import (
 )
 from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
+from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.models.manoeuvres import plan_manoeuvre
 
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -145,7 +146,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
     found = SceneParameters(
         map=map_choice(scene.map, context.base_directory),
         step_ns=step_ns,
-        vehicles=_vehicles(scene),
+        vehicles=_vehicles(scene, context.base_directory),
         objects=_objects(scene),
         weather=scene.weather,
         control_period_ns=step_ns if period_ns is None else period_ns,
@@ -157,7 +158,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
     return found
 
 
-def _vehicles(scene: SceneSettings) -> tuple[VehicleSpec, ...]:
+def _vehicles(scene: SceneSettings, base_directory: Path) -> tuple[VehicleSpec, ...]:
     specs = []
     for position, (name, vehicle) in enumerate(scene.vehicles.items(), start=1):
         where = f"scene.vehicles.{name}"
@@ -167,7 +168,8 @@ def _vehicles(scene: SceneSettings) -> tuple[VehicleSpec, ...]:
                 f"they stand in the scenario; this one is number {position}"
             )
         given = vehicle.model_dump(
-            include={"lane", "s", "speed", "road", "blueprint", "dynamics"}, exclude_none=True
+            include={"lane", "s", "speed", "road", "blueprint", "dynamics", "steering"},
+            exclude_none=True,
         )
         for key in ("lane", "s", "speed"):
             if key not in given:
@@ -176,7 +178,16 @@ def _vehicles(scene: SceneSettings) -> tuple[VehicleSpec, ...]:
                 )
         driver = None
         if vehicle.driver is not None:
-            driver = DriverSpec(vehicle.driver.stop_gap, vehicle.driver.deceleration)
+            given_driver = vehicle.driver
+            place = f"{where}.driver.manoeuvre"
+            for number, action in enumerate(given_driver.manoeuvre):
+                if action.when is not None and action.when.of is not None:
+                    scene.require_vehicle(action.when.of, f"{place}.{number}.when.of")
+            driver = DriverSpec(
+                given_driver.stop_gap,
+                given_driver.deceleration,
+                plan_manoeuvre(given_driver.manoeuvre, base_directory, place),
+            )
         specs.append(VehicleSpec(name, **given, driver=driver))
     return tuple(specs)
 

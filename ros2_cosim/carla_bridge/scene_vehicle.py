@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ros2_cosim.carla_bridge.parameters import VehicleSpec
-from ros2_cosim.carla_bridge.simulator import Body, Pose
+from ros2_cosim.interfaces.simulator import Body, Pose
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver, LongitudinalCommand
+from ros2_cosim.models.manoeuvres import ManoeuvreRun
 from ros2_cosim.models.road import RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES
 
@@ -43,6 +44,8 @@ class SceneVehicle:
         self.sent: tuple[float, float, float] | None = None
         self.obstacle: Obstacle | None = None
         self.driver: LeaderDriver | None = None
+        self.manoeuvre: ManoeuvreRun | None = None
+        self.travelled = 0.0
         if spec.driver is not None:
             self.driver = LeaderDriver(
                 dynamics,
@@ -51,6 +54,8 @@ class SceneVehicle:
                 deceleration=spec.driver.deceleration,
                 period=period,
             )
+            if spec.driver.manoeuvre:
+                self.manoeuvre = ManoeuvreRun(spec.driver.manoeuvre, spec.speed)
 
     def gap_to(self, obstacle: Obstacle, network: RoadNetwork) -> float | None:
         """Way from the front bumper to an obstacle [m], None if it is not ahead in the lane."""

@@ -13,11 +13,11 @@ from ros2_cosim.carla_bridge.scene_settings import (
     scene_parameters,
     scene_sizes,
 )
-from ros2_cosim.carla_bridge.simulator import Simulator
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.server import SlaveServer, serve
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import Aborted, AbortOrigin, ConfigurationError, ConnectionFailedError
 from ros2_cosim.kernel.participant import ModelContext
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from ros2_cosim.carla_bridge.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
+from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

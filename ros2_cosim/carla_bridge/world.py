@@ -21,6 +21,8 @@ from ros2_cosim.carla_bridge.scene_settings import (
     scene_parameters,
     scene_sizes,
 )
+from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Companion, Model, Needs, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
@@ -111,11 +113,12 @@ class CarlaWorld(Model):
     def declared_repeatability(
         cls, context: ModelContext, parameters: WorldParameters
     ) -> Repeatability:
-        """A slave that steps by its own clock reads what has come by then."""
+        """As far as the simulator; a slave with a clock of its own reads what has come by then."""
         dcp = parameters.dcp
         if context.shape != "inproc" and dcp is not None and dcp.depends_on_wall_clock:
             return Repeatability.NO
-        return cls.traits.repeatable
+        named = find_simulator(context.simulator)
+        return cls.traits.repeatable if named is None else named.kind.repeatable
 
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: WorldParameters) -> None:
@@ -126,7 +129,11 @@ class CarlaWorld(Model):
         scene = _scene(context, parameters)
         if scene.map.opendrive:
             check_places(scene, scene_road(context))
-        if context.shape == "inproc" or context.simulator.get("kind") == "headless":
+        named = find_simulator(context.simulator)
+        if named is not None:
+            blueprints = {spec.name: spec.blueprint for spec in scene.vehicles}
+            named.kind.check(simulator_context(context), named.options, blueprints)
+        elif context.shape == "inproc" or context.simulator.get("kind") == "headless":
             check_blueprints(scene, scene_sizes(context))
         if context.shape != "inproc":
             check_slave(context, parameters, scene)
@@ -135,7 +142,7 @@ class CarlaWorld(Model):
         scene = _scene(context, parameters)
         self._plant: _Plant
         if context.shape == "inproc":
-            run = SceneRun(Scene(InProcessWorld(), scene), scene_sizes(context))
+            run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
             self._plant = ScenePlant(run, commanded_vehicles(scene))
         else:
             coupled = coupled_world(context, parameters, scene)
@@ -158,6 +165,17 @@ class CarlaWorld(Model):
     def close(self) -> None:
         """Release the simulator, or the slave as far as it still answers."""
         self._plant.close()
+
+
+def _simulator_here(context: ModelContext) -> Simulator:
+    """The simulator of shape inproc; CARLA is stood in for by the model of the headless server."""
+    named = find_simulator(context.simulator)
+    return InProcessWorld() if named is None else named.make(simulator_context(context))
+
+
+def simulator_context(context: ModelContext) -> SimulatorContext:
+    """What a simulator that the scenario names is told, by the context of the world."""
+    return SimulatorContext(context.base_directory, context.run_seed)
 
 
 def _scene(context: ModelContext, parameters: WorldParameters) -> SceneParameters:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ, MAX_RATE_HZ, MAX_SEED, MIN_RATE_HZ
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.kernel.errors import CosimError
 
@@ -48,10 +49,28 @@ def make_command(
             int,
             typer.Option(
                 min=0,
-                max=65534,
-                help="RPC port; streaming uses the next one (0: any two free ports).",
+                max=65533,
+                help="RPC port; streaming uses the next one, and the one after it is held as CARLA "
+                "does (0: any free ports).",
             ),
         ] = 2000,
+        seed: Annotated[
+            int,
+            typer.Option(
+                min=0,
+                max=MAX_SEED,
+                help="Seed of what the server draws where a client names no seed of its own.",
+            ),
+        ] = 0,
+        rate: Annotated[
+            float,
+            typer.Option(
+                min=MIN_RATE_HZ,
+                max=MAX_RATE_HZ,
+                metavar="HZ",
+                help="Steps per second while no client has set fixed_delta_seconds.",
+            ),
+        ] = DEFAULT_RATE_HZ,
         exit_with_parent: Annotated[
             bool,
             typer.Option(
@@ -69,7 +88,7 @@ def make_command(
         if exit_with_parent:
             end_with_parent()
         try:
-            server = Server(MapLibrary(maps or own_maps()), host, port)
+            server = Server(MapLibrary(maps or own_maps()), host, port, seed=seed, rate_hz=rate)
         except CosimError as error:
             on_error(str(error))
             raise typer.Exit(1) from None

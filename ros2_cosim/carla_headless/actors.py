@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox
@@ -30,6 +32,8 @@ from ros2_cosim.carla_headless.wire_types import (
 from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.models import frames
 
+#: Distance of the wheels of an axle as a share of the vehicle's width.
+TRACK_SHARE: Final = 0.8
 AT_REST = (Vector(), Vector(), Vector())
 _NO_ROTATION = Rotation()
 
@@ -119,7 +123,7 @@ class Actor:
     def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""
         if self._box is None:
-            self._box = box_at(self.state.transform, self.blueprint.extent)
+            self._box = box_at(self.state.transform, self.blueprint.hull)
         return self._box
 
     def x_span(self) -> tuple[float, float]:
@@ -129,6 +133,13 @@ class Actor:
             reach = box.half_length + box.half_width
             self._x_span = box.x - reach, box.x + reach
         return self._x_span
+
+    def motion(self) -> tuple[float, float, float]:
+        """Velocity in the map frame [m/s] and inverse mass [1/kg]; most actors stand fast."""
+        return 0.0, 0.0, 0.0
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame; most actors stay."""
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the given world pose."""
@@ -151,6 +162,10 @@ class VehicleActor(Actor):
         self.control = VehicleControl()
         self.ackermann: AckermannControl | None = None
         self.ackermann_settings = AckermannSettings()
+        #: Physics parameters as a client has set them, None for those of the blueprint.
+        self.own_physics: list[object] | None = None
+        #: Whether a control holds until the next one, or for one step only.
+        self.sticky = self.attribute("sticky_control") != "false"
         self.lights = 0
         #: The traffic light that the vehicle is at and its state, for the snapshot.
         self.at_light: tuple[int, int] | None = None
@@ -162,13 +177,37 @@ class VehicleActor(Actor):
         return self.body.steer_angle_degrees()
 
     def place(self, pose: Transform) -> None:
-        """Teleport; the vehicle keeps its speed and settles on the road below."""
+        """Teleport; the vehicle keeps its speed and settles on the road below.
+
+        Without physics it stays exactly where it is put, also in the air.
+        """
         self.body.place(pose)
         self.take_state()
+        if not self.simulates_physics:
+            self.numbers = (*pose.location, *pose.rotation, *self.numbers[6:])
+
+    def wheels(self) -> list[tuple[str, Vector]]:
+        """Names of the four wheels and their hubs on the vehicle [m], left before right."""
+        p = self.body.parameters
+        half = 0.5 * TRACK_SHARE * p.width
+        return [
+            (f"Wheel_{end}_{side}", Vector(along, across, p.wheel_radius))
+            for end, along in (("Front", p.front_axle), ("Rear", -p.rear_axle))
+            for side, across in (("Left", -half), ("Right", half))
+        ]
 
     def take_state(self) -> None:
         """Make the body's present state the one that is seen."""
         self.numbers = self.body.numbers()
+
+    def motion(self) -> tuple[float, float, float]:
+        """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
+        vx, vy = self.body.velocity()
+        return vx, vy, (1.0 / self.body.mass if self.simulates_physics else 0.0)
+
+    def push(self, dx: float, dy: float, dvx: float, dvy: float) -> None:
+        """Shift position [m] and velocity [m/s], both in the map frame."""
+        self.body.push(dx, dy, dvx, dvy)
 
     def box(self) -> OrientedBox:
         """Box in the map frame of the roads, for contacts."""

@@ -4,22 +4,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from ros2_cosim.carla_headless.sensor_attributes import CLIENT_SIDE, SENSORS, SensorKind
+from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES, VehicleEntry
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     AttributeValue,
     BoundingBox,
     Vector,
 )
-from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParameters
+from ros2_cosim.models.vehicle.parameters import VehicleParameters
 
 # Attribute types of the protocol.
 BOOL, INT, FLOAT, STRING, COLOR = 1, 2, 3, 4, 5
 
 # Semantic tags of the protocol (CityObjectLabel).
-TAG_LIGHT, TAG_SIGN, TAG_CAR, TAG_TRUCK, TAG_STATIC = 7, 8, 14, 15, 20
+TAG_LIGHT, TAG_SIGN, TAG_PEDESTRIAN, TAG_CAR, TAG_TRUCK, TAG_BUS = 7, 8, 12, 14, 15, 16
+TAG_MOTORCYCLE, TAG_BICYCLE, TAG_STATIC = 18, 19, 20
 
 
 _FORMS = {
@@ -55,8 +58,7 @@ class Blueprint:
     """One kind of actor: identity, attributes, size and, for vehicles, dynamics.
 
     ``extent`` holds half sizes [m] (length, width, height); the box stands on the ground, its
-    centre above the actor's origin. Dynamics are those of the vehicle's class (car, van,
-    truck), not of the product.
+    centre above the actor's origin, except a walker's, whose origin is its middle.
     """
 
     uid: int
@@ -66,20 +68,27 @@ class Blueprint:
     extent: Vector = Vector()
     semantic_tag: int = 0
     dynamics: VehicleParameters | None = None
+    hull_width: float = 0.0
+
+    @property
+    def hull(self) -> Vector:
+        """Half sizes of what collides: the box, unless ``hull_width`` says that it is narrower."""
+        return self.extent._replace(y=self.hull_width) if self.hull_width else self.extent
 
     @property
     def kind(self) -> str:
-        """First part of the id: ``vehicle``, ``sensor``, ``static`` or ``spectator``."""
+        """First part of the id: ``vehicle``, ``walker``, ``sensor``, ``static`` and the like."""
         return self.id.partition(".")[0]
 
     @property
     def streams(self) -> bool:
         """True for sensors whose data the server streams (the others the client computes)."""
-        return self.kind == "sensor" and self.id != "sensor.other.lane_invasion"
+        return self.kind == "sensor" and self.id != CLIENT_SIDE
 
     def bounding_box(self, actor_id: int) -> BoundingBox:
-        """Box of an actor of this kind."""
-        return BoundingBox(Vector(0.0, 0.0, self.extent.z), self.extent, actor_id=actor_id)
+        """Box of an actor of this kind; the origin of a walker is its middle."""
+        centre = 0.0 if self.kind == "walker" else self.extent.z
+        return BoundingBox(Vector(0.0, 0.0, centre), self.extent, actor_id=actor_id)
 
     def to_wire(self) -> list[Any]:
         """ActorDefinition of the protocol."""
@@ -108,27 +117,8 @@ class Blueprint:
         return ActorDescription(self.uid, self.id, values)
 
 
-# id, generation, base type, half sizes, colours
-_VEHICLES: tuple[tuple[str, str, str, Vector, tuple[str, ...]], ...] = (
-    ("audi.a2", "1", "car", Vector(1.853, 0.894, 0.776), ("28,28,28", "139,0,0")),
-    ("audi.tt", "1", "car", Vector(2.091, 0.997, 0.693), ("120,10,20", "28,28,28")),
-    ("bmw.grandtourer", "1", "car", Vector(2.305, 1.121, 0.834), ("93,98,110",)),
-    ("carlamotors.carlacola", "1", "truck", Vector(2.601, 1.308, 1.234), ("255,68,0",)),
-    ("carlamotors.firetruck", "2", "truck", Vector(4.234, 1.446, 1.914), ()),
-    ("dodge.charger_2020", "2", "car", Vector(2.503, 1.054, 0.769), ("40,40,40",)),
-    ("ford.mustang", "1", "car", Vector(2.359, 0.947, 0.650), ("150,130,10",)),
-    ("lincoln.mkz_2020", "2", "car", Vector(2.446, 1.092, 0.755), ("180,180,180", "20,30,60")),
-    ("mercedes.coupe_2020", "2", "car", Vector(2.337, 1.001, 0.722), ("60,60,60",)),
-    ("mercedes.sprinter", "2", "van", Vector(2.958, 0.994, 1.280), ("255,255,255",)),
-    ("mini.cooper_s", "1", "car", Vector(1.903, 0.985, 0.738), ("37,52,26",)),
-    ("nissan.patrol", "1", "car", Vector(2.302, 0.966, 0.927), ("90,10,10",)),
-    ("seat.leon", "1", "car", Vector(2.096, 0.908, 0.737), ("89,93,99",)),
-    ("tesla.model3", "2", "car", Vector(2.396, 1.082, 0.744), ("180,180,180", "17,37,103")),
-    ("toyota.prius", "1", "car", Vector(2.257, 1.003, 0.762), ("28,96,44",)),
-    ("volkswagen.t2", "1", "van", Vector(2.240, 1.035, 1.019), ("65,116,205",)),
-)
-
-_DYNAMICS = {"car": SEDAN, "van": VAN, "truck": TRUCK}
+#: A client's navigation drives the walker that this is attached to.
+WALKER_CONTROLLER = "controller.ai.walker"
 
 _PROPS: tuple[tuple[str, Vector], ...] = (
     ("static.prop.box01", Vector(0.33, 0.33, 0.33)),
@@ -147,86 +137,131 @@ def _role(value: str = "") -> Attribute:
     return Attribute("role_name", STRING, value, _ROLE_NAMES, modifiable=True)
 
 
-def _number(name: str, value: str, kind: int = FLOAT) -> Attribute:
-    return Attribute(name, kind, value, (value,), modifiable=True)
+_SENSOR_TYPES = {"bool": BOOL, "int": INT, "float": FLOAT, "str": STRING}
+_SENSOR_ROLES = (
+    "front", "back", "left", "right", "front_left", "front_right", "back_left", "back_right"
+)  # fmt: skip
 
 
-_SENSORS: tuple[tuple[str, tuple[Attribute, ...]], ...] = (
-    ("sensor.other.collision", ()),
-    (
-        "sensor.other.gnss",
-        tuple(
-            _number(f"noise_{axis}_{what}", "0.0")
-            for axis in ("alt", "lat", "lon")
-            for what in ("bias", "stddev")
-        )
-        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
-    ),
-    (
-        "sensor.other.imu",
-        tuple(_number(f"noise_accel_stddev_{axis}", "0.0") for axis in "xyz")
-        + tuple(
-            _number(f"noise_gyro_{what}_{axis}", "0.0")
-            for what in ("bias", "stddev")
-            for axis in "xyz"
-        )
-        + (_number("noise_seed", "0", INT), _number("sensor_tick", "0.0")),
-    ),
-    ("sensor.other.lane_invasion", ()),
-    (
-        "sensor.other.obstacle",
-        (
-            _number("distance", "5.0"),
-            _number("hit_radius", "0.5"),
-            _number("only_dynamics", "false", BOOL),
-            _number("debug_linetrace", "false", BOOL),
-            _number("sensor_tick", "0.0"),
-        ),
-    ),
-)
-
-
-def _vehicle(uid: int, entry: tuple[Any, ...]) -> Blueprint:
-    name, generation, base_type, extent, colors = entry
+def _sensor(uid: int, kind: SensorKind) -> Blueprint:
     attributes = [
-        Attribute("base_type", STRING, base_type),
-        Attribute("generation", INT, generation),
-        Attribute("has_dynamic_doors", BOOL, "false"),
-        Attribute("has_lights", BOOL, "true"),
-        Attribute("number_of_wheels", INT, "4"),
+        Attribute("role_name", STRING, "front", _SENSOR_ROLES, modifiable=True),
+        Attribute("ros_name", STRING, kind.id, modifiable=True),
+    ]
+    for name, form, recommended in kind.attributes:
+        attributes.append(
+            Attribute(name, _SENSOR_TYPES[form], recommended[0], recommended, modifiable=True)
+        )
+    return Blueprint(uid, kind.id, tuple(kind.id.split(".")), tuple(attributes))
+
+
+_SEMANTIC_TAGS = {
+    "car": TAG_CAR,
+    "van": TAG_CAR,
+    "truck": TAG_TRUCK,
+    "bus": TAG_BUS,
+    "motorcycle": TAG_MOTORCYCLE,
+    "bicycle": TAG_BICYCLE,
+}
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _vehicle(uid: int, entry: VehicleEntry) -> Blueprint:
+    name = f"vehicle.{entry.name}"
+    attributes = [
+        Attribute("base_type", STRING, entry.base_type),
+        Attribute("generation", INT, str(entry.generation)),
+        Attribute("has_dynamic_doors", BOOL, _truth(entry.doors)),
+        Attribute("has_lights", BOOL, _truth(entry.lights)),
+        Attribute("number_of_wheels", INT, str(entry.wheels)),
         Attribute("object_type", STRING, ""),
-        Attribute("special_type", STRING, "emergency" if "firetruck" in name else ""),
+        Attribute("special_type", STRING, entry.special_type),
         Attribute("sticky_control", BOOL, "true", ("true", "false"), modifiable=True),
-        Attribute("ros_name", STRING, f"vehicle.{name}", modifiable=True),
+        Attribute("ros_name", STRING, name, modifiable=True),
         _role("autopilot"),
     ]
-    if colors:
-        attributes.append(Attribute("color", COLOR, colors[0], colors, modifiable=True))
-    make, _, model = name.partition(".")
+    if entry.colors:
+        attributes.append(Attribute("color", COLOR, entry.colors[0], entry.colors, modifiable=True))
+    if entry.drivers:
+        attributes.append(
+            Attribute("driver_id", INT, entry.drivers[0], entry.drivers, modifiable=True)
+        )
     return Blueprint(
         uid,
-        f"vehicle.{name}",
-        ("vehicle", make, model),
+        name,
+        tuple(name.split(".")),
         tuple(attributes),
-        extent,
-        TAG_TRUCK if base_type == "truck" else TAG_CAR,
-        replace(
-            _DYNAMICS[base_type],
-            name=f"vehicle.{name}",
-            length=2.0 * extent.x,
-            width=2.0 * extent.y,
-            height=2.0 * extent.z,
+        entry.extent,
+        _SEMANTIC_TAGS[entry.base_type],
+        entry.dynamics(),
+        entry.hull,
+    )
+
+
+def _ids(text: str) -> frozenset[int]:
+    """Numbers and ranges of numbers: ``1 4-6``."""
+    found: set[int] = set()
+    for part in text.split():
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+# CARLA 0.9.16 has walkers 0001 to 0051. Gender, age and generation follow its catalogue of
+# pedestrians as far as that shows them; walking and running speeds are CARLA's.
+_WALKER_COUNT = 51
+_CHILDREN = _ids("9-14 48 49")
+_ELDERLY = _ids("30-32 37")
+_WOMEN = _ids("1 5-8 10 11 13 15 19 22 23 25 28 31 32 34 35 38 40 42 43 46-48")
+_NO_WHEELCHAIR = _ids("9-14 30 48 49")
+_FIRST_GENERATION = _ids("1-14")
+_BRISK = _ids("1 5-8 15")
+_ADULT_EXTENT, _CHILD_EXTENT = Vector(0.188, 0.188, 0.93), Vector(0.188, 0.188, 0.55)
+
+
+def _walker(uid: int, number: int) -> Blueprint:
+    child = number in _CHILDREN
+    age = "child" if child else "elderly" if number in _ELDERLY else "adult"
+    chair = "false" if number in _NO_WHEELCHAIR else "true"
+    speeds = (
+        ("0.0", "1.1", "2.0") if child else ("0.0", "1.8" if number in _BRISK else "1.7", "4.0")
+    )
+    name = f"walker.pedestrian.{number:04d}"
+    return Blueprint(
+        uid,
+        name,
+        tuple(name.split(".")),
+        (
+            Attribute("age", STRING, age),
+            Attribute("can_use_wheelchair", BOOL, chair),
+            Attribute("gender", STRING, "female" if number in _WOMEN else "male"),
+            Attribute("generation", INT, "1" if number in _FIRST_GENERATION else "2"),
+            Attribute("is_invincible", BOOL, "true", ("true",), modifiable=True),
+            Attribute("ros_name", STRING, name, modifiable=True),
+            Attribute("role_name", STRING, "pedestrian", ("pedestrian",), modifiable=True),
+            Attribute("speed", FLOAT, speeds[0], speeds, modifiable=True),
+            Attribute(
+                "use_wheelchair",
+                BOOL,
+                "false",
+                ("false", "true") if chair == "true" else ("false",),
+                modifiable=True,
+            ),
         ),
+        _CHILD_EXTENT if child else _ADULT_EXTENT,
+        TAG_PEDESTRIAN,
     )
 
 
 def _library() -> dict[str, Blueprint]:
-    entries = [_vehicle(uid, entry) for uid, entry in enumerate(_VEHICLES, start=1)]
+    entries = [_vehicle(uid, entry) for uid, entry in enumerate(VEHICLES, start=1)]
     uid = len(entries)
-    for name, extra in _SENSORS:
+    for kind in SENSORS:
         uid += 1
-        attributes = (_role("front"), Attribute("ros_name", STRING, name, modifiable=True), *extra)
-        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
+        entries.append(_sensor(uid, kind))
     for name, extent in _PROPS:
         uid += 1
         size = Attribute("size", STRING, "medium")
@@ -240,6 +275,13 @@ def _library() -> dict[str, Blueprint]:
                 semantic_tag=TAG_STATIC,
             )
         )
+    for number in range(1, _WALKER_COUNT + 1):
+        uid += 1
+        entries.append(_walker(uid, number))
+    for name in (WALKER_CONTROLLER,):
+        uid += 1
+        attributes = (_role("default"), Attribute("ros_name", STRING, name, modifiable=True))
+        entries.append(Blueprint(uid, name, tuple(name.split(".")), attributes))
     return {entry.id: entry for entry in entries}
 
 

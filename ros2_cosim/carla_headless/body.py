@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import OrientedBox
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
+    AckermannSettings,
     Transform,
     Vector,
     VehicleControl,
 )
-from ros2_cosim.kernel.exactmath import degrees, sincos
+from ros2_cosim.kernel.exactmath import atan, degrees, radians, sincos
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
@@ -25,6 +26,7 @@ from ros2_cosim.models.vehicle import (
     pedals_for,
 )
 from ros2_cosim.models.vehicle import VehicleControl as ModelControl
+from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
 _MS_TO_KMH: Final = 3.6
@@ -32,6 +34,17 @@ _SPEED_GAIN: Final = 1.0  # 1/s, of the speed controller behind Ackermann contro
 _MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
 _STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
+_MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
+_SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
+
+
+class WheelForces(NamedTuple):
+    """One tyre: slip angle [rad, positive to the left], load and forces [N] in the body's frame."""
+
+    slip: float
+    load: float
+    longitudinal: float
+    lateral: float
 
 
 class VehicleBody:
@@ -45,8 +58,8 @@ class VehicleBody:
         self.parameters: VehicleParameters = blueprint.dynamics or SEDAN
         self.mass = self.parameters.mass
         self._network = network
-        self._extent = blueprint.extent
-        self._reach = blueprint.extent.x + blueprint.extent.y
+        self._hull = blueprint.hull
+        self._reach = self._hull.x + self._hull.y
         self._held: tuple[float, float] | None = None
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = self._velocity = (0.0, 0.0, 0.0)
@@ -81,6 +94,43 @@ class VehicleBody:
         x, y, _ = frames.vector_to_ros(*impulse)
         self.push(0.0, 0.0, x / self.mass, y / self.mass)
 
+    def turn(self, impulse: float) -> None:
+        """Change the angular momentum about the vertical axis [N m s, positive to the right]."""
+        self.set_yaw_rate(degrees(-self._vehicle.yaw_rate + impulse / self.parameters.yaw_inertia))
+
+    def set_yaw_rate(self, rate: float) -> None:
+        """Set the angular velocity about the vertical axis [deg/s, positive to the right]."""
+        limited = min(_MAX_YAW_RATE, max(-_MAX_YAW_RATE, rate))
+        self._vehicle.yaw_rate = 0.0 - radians(limited)
+
+    def equip(self, parameters: VehicleParameters) -> None:
+        """Go on with other parameters, from the present state."""
+        old = self._vehicle
+        new = Vehicle(parameters, old.x, old.y, old.yaw)
+        new.vx, new.vy, new.yaw_rate = old.vx, old.vy, old.yaw_rate
+        new.throttle, new.brake, new.steer_angle = old.throttle, old.brake, old.steer_angle
+        new.distance = old.distance
+        self.parameters, self.mass, self._vehicle = parameters, parameters.mass, new
+        self._on_road.vehicle = new
+
+    def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
+        """What a front and a rear tyre do."""
+        p, v = self.parameters, self._vehicle
+        base = p.wheelbase
+        speed = max(abs(v.vx), _SLIP_SPEED)
+        forces = []
+        for along, load, stiffness, angle in (
+            (p.front_axle, p.rear_axle, p.front_stiffness, v.steer_angle),
+            (-p.rear_axle, p.front_axle, p.rear_stiffness, 0.0),
+        ):
+            slip = atan((v.vy + along * v.yaw_rate) / speed) - angle
+            newtons = 0.5 * p.mass * GRAVITY * load / base
+            limit = p.friction * p.lateral_grip * newtons
+            lateral = min(limit, max(-limit, -stiffness * slip * newtons))
+            # The model drives and brakes all four wheels alike.
+            forces.append(WheelForces(slip, newtons, 0.25 * p.mass * v.ax, lateral))
+        return forces[0], forces[1]
+
     def begin_step(self) -> None:
         """Remember the velocity from which the acceleration of the step is taken."""
         self._before = self._velocity
@@ -89,10 +139,11 @@ class VehicleBody:
         """Move by ``dt`` seconds."""
         self._hold()
         reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
+        neutral = control.manual_gear_shift and control.gear == 0
         self._on_road.step(
             dt,
             ModelControl(
-                control.throttle,
+                0.0 if neutral else control.throttle,
                 control.brake,
                 frames.steer_to_ros(control.steer),
                 reverse,
@@ -117,13 +168,18 @@ class VehicleBody:
         x1, y1, z1 = self._velocity
         self._acceleration = (x1 - x0) / dt, (y1 - y0) / dt, (z1 - z0) / dt
 
-    def follow(self, demand: AckermannControl) -> VehicleControl:
-        """Controls by which the vehicle follows a speed and a steering angle."""
+    def follow(self, demand: AckermannControl, settings: AckermannSettings) -> VehicleControl:
+        """Controls by which the vehicle follows a speed and a steering angle.
+
+        The model's pedals give a demanded acceleration by themselves, so that of the settings
+        only the proportional gain of the speed has something to do.
+        """
         vx = self._vehicle.vx
         reverse = demand.speed < 0.0
         speed = -vx if reverse else vx
         limit = abs(demand.acceleration) or _MAX_SPEED_CORRECTION
-        wanted = _SPEED_GAIN * (abs(demand.speed) - speed)
+        gain = _SPEED_GAIN * settings.speed_kp / AckermannSettings().speed_kp
+        wanted = gain * (abs(demand.speed) - speed)
         wanted = min(limit, max(-limit, wanted))
         if abs(demand.speed) < _STOP_SPEED:
             wanted = -limit
@@ -156,7 +212,7 @@ class VehicleBody:
     def box(self) -> OrientedBox:
         """Box in the map frame."""
         vehicle = self._vehicle
-        length, width, height = self._extent
+        length, width, height = self._hull
         z = self._on_road.z + height
         return OrientedBox(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collisions: find overlapping boxes, exchange momentum along the normal, push apart.
 
-A contact is treated as a frictionless, nearly plastic impact between two masses; actors that
-are not vehicles do not move (infinite mass).
+A contact is treated as a frictionless, nearly plastic impact between two masses; vehicles and
+walkers move, other actors do not (infinite mass).
 """
 
 from __future__ import annotations
@@ -58,28 +58,20 @@ def _near_pairs(actors: Sequence[Actor]) -> list[tuple[int, int]]:
 
 def _separate(first: Actor, second: Actor, found: BoxContact) -> float:
     """Push two actors apart; returns the impulse between them [N s], 0 if they part anyway."""
-    vx_1, vy_1, inverse_1 = _motion(first)
-    vx_2, vy_2, inverse_2 = _motion(second)
+    vx_1, vy_1, inverse_1 = first.motion()
+    vx_2, vy_2, inverse_2 = second.motion()
     inverse = inverse_1 + inverse_2
     if inverse <= 0.0:
         return 0.0
     closing = (vx_1 - vx_2) * found.normal_x + (vy_1 - vy_2) * found.normal_y
     impulse = (1.0 + RESTITUTION) * closing / inverse if closing > 0.0 else 0.0
     for actor, share, sign in ((first, inverse_1, -1.0), (second, inverse_2, 1.0)):
-        if isinstance(actor, VehicleActor) and share > 0.0:
+        if share > 0.0:
             shift = sign * found.depth * share / inverse
-            actor.body.push(
+            actor.push(
                 found.normal_x * shift,
                 found.normal_y * shift,
                 found.normal_x * sign * impulse * share,
                 found.normal_y * sign * impulse * share,
             )
     return impulse
-
-
-def _motion(actor: Actor) -> tuple[float, float, float]:
-    """Velocity in the map frame [m/s] and inverse mass [1/kg]."""
-    if isinstance(actor, VehicleActor):
-        vx, vy = actor.body.velocity()
-        return vx, vy, (1.0 / actor.body.mass if actor.simulates_physics else 0.0)
-    return 0.0, 0.0, 0.0

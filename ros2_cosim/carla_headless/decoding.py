@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Vector,
     VehicleControl,
+    WalkerControl,
     Weather,
 )
 
@@ -133,6 +134,7 @@ weather = structure(Weather, *[real] * 14)
 ackermann_control = structure(AckermannControl, *[real] * 5)
 ackermann_settings = structure(AckermannSettings, *[real] * 6)
 opendrive_parameters = structure(OpendriveParameters, *[real] * 4, *[boolean] * 3)
+walker_control = structure(WalkerControl, vector, real, boolean)
 attribute_value = structure(AttributeValue, text, u8, text)
 _description = structure(ActorDescription, u32, text, listing(attribute_value))
 

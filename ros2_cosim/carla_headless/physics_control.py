@@ -3,25 +3,37 @@
 
 The vehicle model has no gearbox, clutch or suspension; where the protocol has a field for
 such a thing, a value is given that describes the model's behaviour best (one gear, the torque
-curve of a constant-power drive).
+curve of a constant-power drive). What a client sets takes effect where the model has the quantity:
+mass, drag, drive force, power and top speed (from torque curve, gears and engine speed), wheels
+(radius, friction, steering range, brakes). The rest is kept and given back.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from ros2_cosim.carla_headless.actors import VehicleActor
+from ros2_cosim.carla_headless.actors import TRACK_SHARE, VehicleActor
+from ros2_cosim.carla_headless.decoding import boolean, listing, pair, real, structure, vector
 from ros2_cosim.carla_headless.wire_types import Vector
+from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.exactmath import PI, degrees, radians, sincos
 from ros2_cosim.models.vehicle.parameters import GRAVITY, VehicleParameters
 
 _FRONT = 2  # the first two of the four wheels are steered
-_TRACK_SHARE = 0.8  # of the width
+_WHEELS = 4
+_GEAR_SIZE = 3
+# Numbers travel as float32: what differs by less has not been changed.
+_ROUNDING = 1e-5
 _CURVE_POINTS = 5
 
 
 def physics_control(vehicle: VehicleActor) -> list[Any]:
-    """VehiclePhysicsControl of the protocol."""
+    """VehiclePhysicsControl of the protocol: as the client has set it, else the model's."""
+    if vehicle.own_physics is not None:
+        return vehicle.own_physics
     p = vehicle.body.parameters
     max_rpm = _rpm(p, p.max_speed)
     return [
@@ -40,20 +52,163 @@ def physics_control(vehicle: VehicleActor) -> list[Any]:
         p.drag_area,
         Vector(0.0, 0.0, p.cg_height),
         [[0.0, 1.0], [100.0, 1.0]],  # full steering at any speed [km/h]
-        [_wheel(vehicle, index) for index in range(4)],
+        [_wheel(vehicle, index) for index in range(_WHEELS)],
         False,
     ]
 
 
+class Wheel(NamedTuple):
+    """WheelPhysicsControl of the protocol; radius in cm, angle in degrees, torques in N m."""
+
+    tire_friction: float
+    damping_rate: float
+    max_steer_angle: float
+    radius: float
+    max_brake_torque: float
+    max_handbrake_torque: float
+    lat_stiff_max_load: float
+    lat_stiff_value: float
+    long_stiff_value: float
+    position: Vector
+
+
+class PhysicsControl(NamedTuple):
+    """VehiclePhysicsControl of the protocol."""
+
+    torque_curve: list[tuple[float, float]]
+    max_rpm: float
+    moi: float
+    damping_full: float
+    damping_engaged: float
+    damping_disengaged: float
+    use_gear_autobox: bool
+    gear_switch_time: float
+    clutch_strength: float
+    final_ratio: float
+    forward_gears: list[list[float]]
+    mass: float
+    drag_coefficient: float
+    center_of_mass: Vector
+    steering_curve: list[tuple[float, float]]
+    wheels: list[Wheel]
+    use_sweep_wheel_collision: bool
+
+
+_pair = pair(real, real)
+_wheel_reader = structure(Wheel, *[real] * 9, vector)
+read_physics_control = structure(
+    PhysicsControl,
+    listing(_pair),
+    *[real] * 5,
+    boolean,
+    *[real] * 3,
+    listing(listing(real)),
+    real,
+    real,
+    vector,
+    listing(_pair),
+    listing(_wheel_reader),
+    boolean,
+)
+
+
+def apply_physics(vehicle: VehicleActor, control: PhysicsControl) -> None:
+    """Let a vehicle go on with what a client has set.
+
+    :raises CallError: naming what the model cannot take
+    """
+    old = vehicle.body.parameters
+    wheels, curve = control.wheels, control.torque_curve
+    if len(wheels) != _WHEELS:
+        raise CallError(f"physics control has {len(wheels)} wheels: {_WHEELS} are needed")
+    if not curve or not control.forward_gears or min(map(len, control.forward_gears)) != _GEAR_SIZE:
+        raise CallError("physics control needs a torque curve and forward gears")
+    ratios = [gear[0] * control.final_ratio for gear in control.forward_gears]
+    if min(ratios) <= 0.0 or min(wheel.radius for wheel in wheels) <= 0.0:
+        raise CallError("physics control: gear ratios and wheel radii must be above 0")
+    radius = 0.01 * sum(wheel.radius for wheel in wheels) / _WHEELS
+    to_rad_s = 2.0 * PI / 60.0
+    changes: dict[str, Any] = {
+        "mass": control.mass,
+        "drag_area": control.drag_coefficient,
+        "wheel_radius": radius,
+        "max_drive_force": max(torque for _, torque in curve) * max(ratios) / radius,
+        "max_power": max(rpm * torque for rpm, torque in curve) * to_rad_s,
+        "max_speed": control.max_rpm * to_rad_s / min(ratios) * radius,
+        "max_steer_angle": radians(max(wheel.max_steer_angle for wheel in wheels)),
+        "max_brake_force": sum(wheel.max_brake_torque for wheel in wheels) / radius,
+        "lateral_grip": sum(w.tire_friction for w in wheels) / _WHEELS / old.friction,
+        "yaw_inertia": old.yaw_inertia * control.mass / old.mass,
+    }
+    now = _of_wire(physics_control(vehicle))
+    unchanged = {name for name, same in _same(now, control).items() if same}
+    try:
+        parameters = replace(old, **{n: v for n, v in changes.items() if n not in unchanged})
+    except CosimError as error:
+        raise CallError(f"physics control: {error}") from None
+    vehicle.body.equip(parameters)
+    vehicle.own_physics = list(control)
+
+
+def _of_wire(wire: list[Any]) -> PhysicsControl:
+    """What the server answers, read as what a client sends."""
+    return PhysicsControl(*wire)._replace(wheels=[Wheel(*wheel) for wheel in wire[15]])
+
+
+def _same(now: PhysicsControl, wanted: PhysicsControl) -> dict[str, bool]:
+    """Which parameters a client leaves as they are: their numbers then keep every digit."""
+
+    def near(a: float, b: float) -> bool:
+        return abs(a - b) <= _ROUNDING * max(abs(a), abs(b))
+
+    def wheels(field: Callable[[Wheel], float]) -> bool:
+        pairs = zip(now.wheels, wanted.wheels, strict=True)
+        return all(near(field(a), field(b)) for a, b in pairs)
+
+    curves = len(now.torque_curve) == len(wanted.torque_curve) and all(
+        near(p, q)
+        for a, b in zip(now.torque_curve, wanted.torque_curve, strict=True)
+        for p, q in zip(a, b, strict=True)
+    )
+    gears = near(now.final_ratio, wanted.final_ratio) and [g[0] for g in now.forward_gears] == [
+        g[0] for g in wanted.forward_gears
+    ]
+    radius = wheels(lambda wheel: wheel.radius)
+    return {
+        "mass": near(now.mass, wanted.mass),
+        "yaw_inertia": near(now.mass, wanted.mass),
+        "drag_area": near(now.drag_coefficient, wanted.drag_coefficient),
+        "wheel_radius": radius,
+        "max_drive_force": curves and gears and radius,
+        "max_power": curves,
+        "max_speed": gears and radius and near(now.max_rpm, wanted.max_rpm),
+        "max_steer_angle": wheels(lambda wheel: wheel.max_steer_angle),
+        "max_brake_force": radius and wheels(lambda wheel: wheel.max_brake_torque),
+        "lateral_grip": wheels(lambda wheel: wheel.tire_friction),
+    }
+
+
 def telemetry(vehicle: VehicleActor) -> list[Any]:
-    """VehicleTelemetryData of the protocol; wheel forces share the load evenly."""
+    """VehicleTelemetryData of the protocol; the wheels of an axle do the same.
+
+    As in CARLA the slip of a tyre is an angle [rad] sideways and a ratio along the vehicle; the
+    model's wheels roll without slip along it.
+    """
     body = vehicle.body
     p = body.parameters
     speed = body.forward_speed()
     control = vehicle.control
-    load = p.mass * GRAVITY / 4.0
-    wheel = [p.friction, 0.0, 0.0, speed / p.wheel_radius, load, 1.0] + [0.0] * 5
-    gear = -1 if control.reverse else 1
+    friction = p.friction * p.lateral_grip
+    rest = p.mass * GRAVITY / _WHEELS
+    omega = speed / p.wheel_radius
+    wheels = []
+    for tyre in body.wheel_forces():
+        most = max(friction * tyre.load, 1.0)
+        torque = tyre.longitudinal * p.wheel_radius
+        wheels.append([friction, 0.0 - tyre.slip, 0.0, omega, tyre.load, tyre.load / rest, torque,
+                       tyre.longitudinal, 0.0 - tyre.lateral, tyre.longitudinal / most,
+                       0.0 - tyre.lateral / most])  # fmt: skip
+    gear = control.gear if control.manual_gear_shift else -1 if control.reverse else 1
     drag = p.drag_area
     return [
         speed,
@@ -63,7 +218,7 @@ def telemetry(vehicle: VehicleActor) -> list[Any]:
         _rpm(p, abs(speed)),
         gear,
         drag,
-        [list(wheel) for _ in range(4)],
+        [list(wheels[index // _FRONT]) for index in range(_WHEELS)],
     ]
 
 
@@ -86,7 +241,7 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
     p = vehicle.body.parameters
     (x, y, z), rotation = vehicle.state.transform
     along = p.front_axle if index < _FRONT else -p.rear_axle
-    across = 0.5 * _TRACK_SHARE * p.width * (1.0 if index % 2 else -1.0)
+    across = 0.5 * TRACK_SHARE * p.width * (1.0 if index % 2 else -1.0)
     sin, cos = sincos(radians(rotation.yaw))
     hub = Vector(  # the one place where the protocol has centimetres
         100.0 * (x + along * cos - across * sin),
@@ -94,9 +249,9 @@ def _wheel(vehicle: VehicleActor, index: int) -> list[Any]:
         100.0 * (z + p.wheel_radius),
     )
     max_angle = degrees(p.max_steer_angle) if index < _FRONT else 0.0
-    brake_torque = p.max_brake_force * p.wheel_radius / 4.0
+    brake_torque = p.max_brake_force * p.wheel_radius / _WHEELS
     return [
-        p.friction,
+        p.friction * p.lateral_grip,
         0.25,
         max_angle,
         100.0 * p.wheel_radius,

@@ -6,10 +6,11 @@ from __future__ import annotations
 import logging
 import socket
 from collections import deque
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from time import monotonic_ns
 
 from ros2_cosim.carla_headless.dispatch import UnknownMethodError
+from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.methods import ALL
 from ros2_cosim.carla_headless.rpc_channel import (
@@ -80,30 +81,53 @@ class _RpcClient:
         self._server.forget(self)
 
 
+def _discard(_data: bytes) -> None:
+    """What a connection to the reserved port sends."""
+
+
 class Server:
-    """A CARLA-compatible server on two TCP ports."""
+    """A CARLA-compatible server on three TCP ports."""
 
-    def __init__(self, maps: MapLibrary, host: str, port: int) -> None:
-        """Bind both ports and load the first map.
+    def __init__(
+        self,
+        maps: MapLibrary,
+        host: str,
+        port: int,
+        *,
+        seed: int = 0,
+        rate_hz: float = DEFAULT_RATE_HZ,
+    ) -> None:
+        """Bind the ports and load the first map.
 
-        :param port: RPC port, streaming uses the next one; 0 takes any two free ports
+        CARLA's third port is that of secondary servers, which render for the first one. Here it
+        is held, so that a second server cannot mix with this one, and its connections are silent.
+
+        :param port: RPC port, streaming uses the next one, then the reserved one; 0 takes any
+            free ports
+        :param seed: of what the server draws where a client names no seed of its own
+        :param rate_hz: steps per second while no client has set ``fixed_delta_seconds``
         :raises ConnectionFailedError: if a port cannot be bound
         :raises ConfigurationError: if the map is not usable
         """
         self._reactor = Reactor()
         self._clients: dict[_RpcClient, None] = {}
         self.waiting: dict[_RpcClient, None] = {}
+        self._reserved_clients: dict[TcpConnection, None] = {}
+        bound = ExitStack()
         try:
-            self._rpc = Listener(self._reactor, host, port, self._accept)
-            try:
+            with bound:
+                self._rpc = Listener(self._reactor, host, port, self._accept)
+                bound.callback(self._rpc.close)
                 self._streams = StreamServer(self._reactor, host, port + 1 if port else 0)
-            except BaseException:
-                self._rpc.close()
-                raise
+                bound.callback(self._streams.close)
+                self._reserved = Listener(
+                    self._reactor, host, port + 2 if port else 0, self._accept_reserved
+                )
+                bound.pop_all()
         except (OSError, OverflowError) as error:
             self._reactor.close()
             raise ConnectionFailedError(
-                f"cannot listen at {host}, ports {port} and {port + 1}: "
+                f"cannot listen at {host}, ports {port} to {port + 2}: "
                 f"{getattr(error, 'strerror', None) or error}"
             ) from None
         self._relieving = False
@@ -111,7 +135,12 @@ class Server:
         self.port = self._rpc.port
         try:
             self.simulation = Simulation(
-                maps, self._streams.port, self._publish, self._streams.wanted
+                maps,
+                self._streams.port,
+                self._publish,
+                self._streams.wanted,
+                seed=seed,
+                step_s=1.0 / rate_hz,
             )
             self.simulation.on_token = self._streams.announce
         except BaseException:
@@ -139,8 +168,11 @@ class Server:
         """Close all ports and connections."""
         for client in tuple(self._clients):
             client.connection.close()
+        for connection in tuple(self._reserved_clients):
+            connection.close()
         self._rpc.close()
         self._streams.close()
+        self._reserved.close()
         self._reactor.close()
 
     def must_wait(self) -> bool:
@@ -155,6 +187,13 @@ class Server:
     def _accept(self, sock: socket.socket) -> None:
         client = _RpcClient(self, self._reactor, sock)
         self._clients[client] = None
+
+    def _accept_reserved(self, sock: socket.socket) -> None:
+        def closed() -> None:
+            self._reserved_clients.pop(connection, None)
+
+        connection = TcpConnection(self._reactor, sock, _discard, closed)
+        self._reserved_clients[connection] = None
 
     def _publish(self, stream_id: int, message: bytes) -> None:
         wait = self.simulation.settings.synchronous_mode

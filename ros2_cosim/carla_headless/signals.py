@@ -35,6 +35,8 @@ _TRIGGER_HALF = 1.5
 # A vehicle is at a light over the way that it needs to stop from the speed limit [m/s^2, m].
 _BRAKING, _LEAST_REACH = 5.0, 10.0
 _USUAL_SPEED = 14.0  # m/s, where a road names no limit
+# Where a map puts a sign on the ground, its pole belongs to it: height of the plate or lamps [m].
+_SIGN_STAND, _LIGHT_STAND = 2.0, 2.6
 
 
 class SignActor(Actor):
@@ -48,6 +50,10 @@ class SignActor(Actor):
         #: Where the sign is obeyed, relative to the actor; the protocol's ``trigger_volume``.
         self.trigger = BoundingBox(actor_id=actor_id)
         self._packed: tuple[Numbers, bytes] | None = None
+
+    def stand(self) -> float:
+        """Height of the plate's lower edge above the actor's place [m]."""
+        return 0.0 if self.signal.z_offset > 0.0 else _SIGN_STAND
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the id of the signal in the map; made once for each place."""
@@ -71,8 +77,14 @@ class LightActor(SignActor):
         x, y, z = self.state.transform.location
         half, high = 0.5 * self.signal.width, 0.5 * self.signal.height
         return BoundingBox(
-            Vector(x, y, z + high), Vector(half, half, high), self.state.transform.rotation
+            Vector(x, y, z + self.stand() + high),
+            Vector(half, half, high),
+            self.state.transform.rotation,
         )
+
+    def stand(self) -> float:
+        """Height of the lowest lamp above the actor's place [m]."""
+        return 0.0 if self.signal.z_offset > 0.0 else _LIGHT_STAND
 
     def pack(self, pose: Transform) -> bytes:
         """Snapshot record with the state of the light."""

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 
 from ros2_cosim.carla_headless.actors import Actor
+from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
-from ros2_cosim.carla_headless.sensors import sensor_messages
+from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
     STATE_MAP_CHANGE,
@@ -18,6 +19,7 @@ from ros2_cosim.carla_headless.snapshot import (
     pack_world,
     stream_token,
 )
+from ros2_cosim.carla_headless.walkable import navigation_file
 from ros2_cosim.carla_headless.wire_types import (
     ActorDescription,
     ActorRecord,
@@ -27,8 +29,8 @@ from ros2_cosim.carla_headless.wire_types import (
 )
 from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.kernel.errors import CosimError
+from ros2_cosim.models.road import RoadNetwork
 
-DEFAULT_STEP_S = 0.05
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 
 _logger = logging.getLogger(__name__)
@@ -40,13 +42,26 @@ Wanted = Callable[[int], bool]
 class Simulation:
     """One simulated world as the clients share it."""
 
-    def __init__(self, maps: MapLibrary, stream_port: int, publish: Publish, wanted: Wanted):
+    def __init__(
+        self,
+        maps: MapLibrary,
+        stream_port: int,
+        publish: Publish,
+        wanted: Wanted,
+        *,
+        seed: int = 0,
+        step_s: float = 1.0 / DEFAULT_RATE_HZ,
+    ):
         """Load the first map.
 
+        :param seed: of what is drawn where a client names no seed of its own
+        :param step_s: step size in seconds while no client has set one
         :param publish: called with (stream id, message) for everything that is streamed
         :param wanted: whether a stream has a listener
         """
         self.maps = maps
+        self.seed = seed
+        self._usual_step_s = step_s
         self.settings = EpisodeSettings()
         self.weather = Weather()
         self.traffic_managers: dict[int, tuple[str, int]] = {}
@@ -55,12 +70,25 @@ class Simulation:
         self.on_settings: Callable[[], None] = lambda: None
         self._publish = publish
         self._wanted = wanted
+        self.sensors = SensorHub()
         self._staged_opendrive = ""
         self._map_changed = True
+        self._navigation: tuple[RoadNetwork, tuple[str, bytes] | None] | None = None
         name, text = maps.find(maps.first())
         self.map_name = full_name(name)
-        self.world = World(text, DEFAULT_STEP_S)
+        self.world = World(text, step_s)
         self._tell_notes()
+
+    def navigation(self) -> tuple[str, bytes] | None:
+        """Name and content of the map's file for walkers; None where it has no sidewalk.
+
+        Made when a client first asks, once for each map.
+        """
+        if self._navigation is None or self._navigation[0] is not self.world.network:
+            name = self.map_name.rpartition("/")[2]
+            network = self.world.network
+            self._navigation = network, navigation_file(network, name)
+        return self._navigation[1]
 
     def token(self, stream_id: int) -> bytes:
         """Token of a stream of this server."""
@@ -88,12 +116,19 @@ class Simulation:
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
-        return self.world.spawn(description.id, pose, chosen, parent)
+        actor = self.world.spawn(description.id, pose, chosen, parent)
+        if actor.blueprint.kind == "sensor":
+            try:
+                self.sensors.prepare(self.world, actor)
+            except CallError:
+                self.world.destroy(actor.id)
+                raise
+        return actor
 
     def apply_settings(self, settings: EpisodeSettings) -> int:
         """Take over settings; returns a frame that clients have seen or will see."""
         self.settings = settings
-        self.world.step_s = settings.fixed_delta_seconds or DEFAULT_STEP_S
+        self.world.step_s = settings.fixed_delta_seconds or self._usual_step_s
         self.on_settings()
         return self.world.frame
 
@@ -114,7 +149,7 @@ class Simulation:
         for sensor in world.sensors():
             stream = sensor.id + _STREAM_OFFSET
             if self._wanted(stream):
-                for message in sensor_messages(world, sensor, self.record):
+                for message in self.sensors.messages(world, sensor, self.weather, self.record):
                     self._publish(stream, message)
         return frame
 

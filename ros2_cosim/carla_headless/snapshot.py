@@ -17,6 +17,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Vector,
     VehicleControl,
+    WalkerControl,
 )
 
 SENSOR_COLLISION: Final = 0
@@ -38,6 +39,8 @@ _EPISODE_HEADER = struct.Struct("<Qdf3iI")
 _RECORD = struct.Struct("<IB15f54x")
 # ... for vehicles: control, speed limit, traffic light, failure state
 _VEHICLE_RECORD = struct.Struct("<IB15f3f3Bif2BIB24x")
+# ... for walkers: direction, speed, jump
+_WALKER_RECORD = struct.Struct("<IB15f4fB37x")
 # ... for traffic signs: id of the signal; for lights also times, elapsed, pole, frozen, state
 _SIGN_RECORD = struct.Struct("<IB15f32s22x")
 _LIGHT_RECORD = struct.Struct("<IB15f32s4fIBB")
@@ -179,6 +182,12 @@ def pack_vehicle_record(actor_id: int, numbers: Numbers, status: VehicleStatus) 
         status.light,
         0,
     )
+
+
+def pack_walker_record(actor_id: int, numbers: Numbers, control: WalkerControl) -> bytes:
+    """Record of a walker from the numbers of its state."""
+    direction, speed, jump = control
+    return _WALKER_RECORD.pack(actor_id, _ACTIVE, *numbers, *direction, speed, jump)
 
 
 def pack_sign_record(actor_id: int, numbers: Numbers, signal_id: str) -> bytes:

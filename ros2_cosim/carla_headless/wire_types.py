@@ -58,6 +58,14 @@ class VehicleControl(NamedTuple):
     gear: int = 0
 
 
+class WalkerControl(NamedTuple):
+    """Direction in the world (only its horizontal part counts) and speed [m/s]."""
+
+    direction: Vector = Vector()
+    speed: float = 0.0
+    jump: bool = False
+
+
 class AckermannControl(NamedTuple):
     """Steering angle [rad, positive right], its rate, speed, acceleration and jerk demand."""
 

@@ -17,13 +17,17 @@ from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import OrientedBox, contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
+from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
+    ORIGIN,
     AckermannControl,
     Rotation,
     Transform,
     Vector,
     VehicleControl,
+    WalkerControl,
 )
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.exactmath import atan, degrees
@@ -33,9 +37,12 @@ from ros2_cosim.models.road import RoadNetwork
 _NS: Final = 1_000_000_000
 _SPAWN_POINT_SPACING: Final = 50.0
 _SPAWN_POINT_HEIGHT: Final = 0.3
+# Ground so far below the head of a walker counts when it is spawned [m].
+_SPAWN_REACH: Final = 10.0
 # Beyond these a value is a mistake, and far beyond them float32 has no number for it.
 _MAX_COORDINATE: Final = 1.0e6  # m
 _MAX_SPEED: Final = 1000.0  # m/s
+_MAX_TURN: Final = 3600.0  # deg/s
 
 
 class CallError(CosimError):
@@ -86,6 +93,7 @@ class World:
         self._elapsed_ns = 0
         self.actors: dict[int, Actor] = {}
         self._vehicles: dict[int, VehicleActor] = {}
+        self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
         self.collisions: list[Collision] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
@@ -145,6 +153,7 @@ class World:
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
         self._vehicles.pop(actor_id, None)
+        self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
 
     def require(self, actor_id: int) -> Actor:
@@ -166,6 +175,16 @@ class World:
         if vehicle is None:
             raise CallError(f"actor {actor_id} is not a vehicle")
         return vehicle
+
+    def require_walker(self, actor_id: int) -> WalkerActor:
+        """The walker with this id.
+
+        :raises CallError: if there is none
+        """
+        walker = self._walkers.get(actor_id)
+        if walker is None:
+            raise CallError(f"actor {actor_id} is not a walker")
+        return walker
 
     def require_light(self, actor_id: int) -> LightActor:
         """The traffic light with this id.
@@ -191,6 +210,10 @@ class World:
         """All vehicles in the order of their ids."""
         return iter(self._vehicles.values())
 
+    def walkers(self) -> Iterator[WalkerActor]:
+        """All walkers in the order of their ids."""
+        return iter(self._walkers.values())
+
     def sensors(self) -> Iterator[Actor]:
         """All sensors that stream, in the order of their ids."""
         return iter(self._sensors.values())
@@ -212,6 +235,23 @@ class World:
         if parent is None:
             return actor.state.transform
         return compose(self.pose(parent), actor.relative)
+
+    def bones(self, actor_id: int) -> list[BonePose]:
+        """The bones of a walker or a vehicle (body and wheels); none of other actors.
+
+        :raises CallError: if there is no such actor
+        """
+        actor = self.require(actor_id)
+        pose = actor.state.transform
+        if isinstance(actor, WalkerActor):
+            return actor.skeleton.poses(pose)
+        if not isinstance(actor, VehicleActor):
+            return []
+        found = [BonePose("Vehicle_Base", pose, ORIGIN, ORIGIN)]
+        for name, place in actor.wheels():
+            on_body = Transform(place)
+            found.append(BonePose(name, compose(pose, on_body), on_body, on_body))
+        return found
 
     def pose_to_set(self, actor_id: int) -> Transform:
         """The pose that ``set_transform`` replaces: relative to the parent if there is one."""
@@ -245,9 +285,13 @@ class World:
             actor.state = actor.state._replace(velocity=velocity)
 
     def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
-        """Set the angular velocity [deg/s]; a vehicle's follows from its steering instead."""
+        """Set the angular velocity [deg/s]; of a vehicle once, and only about the vertical."""
         actor = self.require(actor_id)
-        if not isinstance(actor, VehicleActor):
+        _require_below(_MAX_TURN, "angular velocity", velocity)
+        if isinstance(actor, VehicleActor):
+            actor.body.set_yaw_rate(velocity.z)
+            actor.take_state()
+        else:
             actor.state = actor.state._replace(angular_velocity=velocity)
 
     def hold_velocity(self, actor_id: int, velocity: Vector | None) -> None:
@@ -260,6 +304,25 @@ class World:
         body = self.require_vehicle(actor_id).body
         _require_below(_MAX_SPEED * body.mass, "impulse", impulse)
         body.add_impulse(impulse)
+
+    def add_angular_impulse(self, actor_id: int, impulse: Vector) -> None:
+        """Turn a vehicle by an angular impulse [N m s]; only about the vertical."""
+        body = self.require_vehicle(actor_id).body
+        _require_below(_MAX_TURN * body.parameters.yaw_inertia, "angular impulse", impulse)
+        body.turn(impulse.z)
+
+    def add_torque(self, actor_id: int, torque: Vector) -> None:
+        """Turn a vehicle by a torque [N m] during the next step; only about the vertical."""
+        x, y, z = torque
+        step = self.step_s
+        self.add_angular_impulse(actor_id, Vector(x * step, y * step, z * step))
+
+    def simulate_physics(self, actor_id: int, enabled: bool) -> None:
+        """Let an actor move by itself, or hold it where it is; a vehicle then lies down."""
+        actor = self.require(actor_id)
+        before, actor.simulates_physics = actor.simulates_physics, enabled
+        if enabled and not before:
+            actor.place(actor.state.transform)
 
     def add_force(self, actor_id: int, force: Vector) -> None:
         """Push a vehicle with a force [N, world frame] during the next step."""
@@ -276,6 +339,21 @@ class World:
         """Let a vehicle follow a speed and a steering angle; holds until changed."""
         self.require_vehicle(actor_id).ackermann = control
 
+    def apply_walker_control(self, actor_id: int, control: WalkerControl) -> None:
+        """Set a walker's control; it holds until changed."""
+        _require_below(_MAX_SPEED, "direction", control.direction)
+        self.require_walker(actor_id).control = control
+
+    def follow_navigation(self, actor_id: int, feet: Transform, speed: float) -> None:
+        """Put a walker where a client's navigation wants it.
+
+        :param feet: pose of its feet
+        :param speed: forwards [m/s]
+        """
+        _require_below(_MAX_COORDINATE, "location", feet.location)
+        _require_below(_MAX_SPEED, "speed", Vector(speed))
+        self.require_walker(actor_id).follow(feet, speed)
+
     # Time --------------------------------------------------------------------------------
 
     def tick(self) -> int:
@@ -284,8 +362,11 @@ class World:
         for vehicle in moving:
             vehicle.body.begin_step()
             if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann)
+                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
             vehicle.body.step(self.step_s, vehicle.control)
+        for walker in self._walkers.values():
+            if walker.simulates_physics:
+                walker.step(self.step_s, self.gravity)
         self.frame += 1
         step_ns = int(self.step_s * _NS + 0.5)
         self._elapsed_ns += step_ns
@@ -296,6 +377,8 @@ class World:
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
             vehicle.take_state()
+            if not vehicle.sticky:
+                vehicle.control = VehicleControl()
         if self.signals.groups:
             self._see_lights()
         return self.frame
@@ -360,6 +443,12 @@ class World:
             vehicle = VehicleActor(actor_id, blueprint, description, pose, body)
             self._vehicles[actor_id] = vehicle
             actor: Actor = vehicle
+        elif blueprint.kind == "walker":
+            if parent:
+                raise CallError("Spawn failed: a walker cannot be attached to another actor")
+            walker = WalkerActor(actor_id, blueprint, description, pose, self.network)
+            self._walkers[actor_id] = walker
+            actor = walker
         elif parent:
             mounted = compose(self.pose(self.require(parent)), pose)
             actor = Actor(actor_id, blueprint, description, mounted, parent, pose)
@@ -372,7 +461,14 @@ class World:
         return actor
 
     def _refuse_occupied(self, blueprint: Blueprint, pose: Transform) -> None:
-        box = box_at(pose, blueprint.extent)
+        if blueprint.kind == "walker":
+            # It is put on the ground if it is named lower, as CARLA moves what is in the way of it.
+            x, y, z = pose.location
+            ground = self.ground_below(Vector(x, y, z + 2.0 * blueprint.extent.z), _SPAWN_REACH)
+            low = z - blueprint.extent.z
+            feet = low if ground is None else max(low, ground.z)
+            pose = Transform(Vector(x, y, feet), pose.rotation)
+        box = box_at(pose, blueprint.hull)
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")

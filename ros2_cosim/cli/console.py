@@ -11,12 +11,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 import typer
 
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
+
+if TYPE_CHECKING:
+    from ros2_cosim.run.control import Visit
 
 #: Exit codes: something failed; it is complete, but the answer is no: a verdict is not met, or a
 #: repeated run is not the same.
@@ -48,6 +51,23 @@ def clear_errors() -> Iterator[None]:
         number = told if isinstance(told, signal.Signals) else known.get(told, signal.SIGTERM)
         print(f"cosim: ended by {number.name}", file=sys.stderr)
         raise typer.Exit(EXIT_SIGNAL + number) from None
+
+
+@contextlib.contextmanager
+def visiting() -> Iterator[Visit]:
+    """A visit to a run, which ends when a failure has been shown and the exit code is known."""
+    from ros2_cosim.run.control import Visit
+
+    visit, code = Visit(), EXIT_ERROR
+    try:
+        with clear_errors():
+            yield visit
+        code = 0
+    except typer.Exit as ended:
+        code = ended.exit_code
+        raise
+    finally:
+        visit.leave(code)
 
 
 class Output(io.TextIOWrapper):

@@ -6,12 +6,12 @@ What they need of ROS is imported when they are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.cli.console import visiting
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.realtime.pacing import parse_rate
@@ -72,13 +72,8 @@ def make_request(word: str, values: Sequence[str], by: str | None, reason: str) 
     return request
 
 
-def add_control_commands(
-    app: typer.Typer, clear_errors: Callable[[], AbstractContextManager[None]]
-) -> None:
-    """Add the commands to ``cosim``.
-
-    :param clear_errors: turns expected failures into one line and an exit code
-    """
+def add_control_commands(app: typer.Typer) -> None:
+    """Add the commands to ``cosim``."""
 
     @app.command()
     def control(
@@ -102,11 +97,11 @@ def add_control_commands(
         ] = 0.0,
     ) -> None:
         """Pause, step, pace or end a run under way; returns when that is done."""
-        with clear_errors():
+        with visiting() as visit:
             request = make_request(word, value or (), by, reason)
             from ros2_cosim.run.control import ask
 
-            answer = ask(request, domain, timeout)
+            answer = ask(visit, request, domain, timeout)
             if not answer.success:
                 raise RunError(f"control {word}: {answer.message}")
             print(answer.message)
@@ -117,7 +112,7 @@ def add_control_commands(
         domain: Domain = None,
     ) -> None:
         """Show how far each participant of a run under way is, and what it waits for."""
-        with clear_errors():
+        with visiting() as visit:
             from ros2_cosim.run.monitor import watch
 
-            watch(domain, once=once)
+            watch(visit, domain, once=once)

@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Annotated
 
 import typer
 
+from ros2_cosim.cli.console import visiting
 
-def add_dashboard_command(
-    app: typer.Typer, clear_errors: Callable[[], AbstractContextManager[None]]
-) -> None:
-    """Add the command to ``cosim``.
 
-    :param clear_errors: turns expected failures into one line and an exit code
-    """
+def add_dashboard_command(app: typer.Typer) -> None:
+    """Add the command to ``cosim``."""
 
     @app.command()
     def dashboard(
@@ -30,7 +25,7 @@ def add_dashboard_command(
         ] = None,
     ) -> None:
         """Show a run under way in the browser, and pause, step and pace it there."""
-        with clear_errors():
+        with visiting() as visit:
             from ros2_cosim.web.dashboard import show
 
-            show(domain, host=http_host, port=http_port, token=token)
+            show(visit, domain, host=http_host, port=http_port, token=token)

@@ -32,7 +32,9 @@ from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.models import models
+from ros2_cosim.cli.new import new
 from ros2_cosim.cli.profile import profile
+from ros2_cosim.cli.study import app as study_app
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
@@ -52,9 +54,7 @@ app = typer.Typer(
 )
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[
-    Literal["headless", "carla"] | None, typer.Option(help=OPTIONS["simulator"].help)
-]
+Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
@@ -309,53 +309,6 @@ def report(
             print(render_report(run_directory))
 
 
-@app.command()
-def study(
-    kind: Annotated[Literal["causality"], typer.Argument(help="What is studied.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
-    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
-    factors: Annotated[
-        str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="Simulated time of each run, as 100s.")
-    ] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
-    ] = None,
-    together: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest sum of the factors of runs side by side; 0: one after the other. "
-            "Default: the highest of the factors."
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the study in the output directory.")
-    ] = False,
-) -> None:
-    """Compare runs without synchronisation, at growing speed, with the synchronised run."""
-    from ros2_cosim.study.causality import run_study
-    from ros2_cosim.study.plan import study_options
-
-    with running():
-        options = study_options(
-            out,
-            quick=quick,
-            duration=duration,
-            factors=factors,
-            repetitions=repetitions,
-            together=together,
-            resume=resume,
-        )
-        found = run_study(options, tell=_tell_now, on_line=_print_line)
-    for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
-        broke = found.broke_at(mode)
-        if broke is not None:
-            print(f"{words} the run does not keep up with factor {broke:g}")
-    print(f"results in {out}")
-
-
 app.command("carla-headless")(carla_headless)
 
 
@@ -367,11 +320,13 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 
 
 app.command()(models)
+app.command()(new)
 app.command()(diff)
 app.command()(profile)
 app.add_typer(make_dcp_app(_describe_world))
-add_control_commands(app, clear_errors)
-add_dashboard_command(app, clear_errors)
+add_control_commands(app)
+add_dashboard_command(app)
+app.add_typer(study_app)
 app.add_typer(vds_app)
 app.add_typer(fmu_app)
 
@@ -381,10 +336,6 @@ def main() -> None:
     show_notes()
     with safe_output():
         app()
-
-
-def _tell_now(line: str) -> None:
-    print(line, flush=True)
 
 
 def _print_line(name: str, line: str) -> None:

@@ -8,11 +8,12 @@ no model of this project knows belongs into ``extra``, which is free.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from ros2_cosim.documents.settings import Number, Section, Whole, read_section
+from ros2_cosim.interfaces.manoeuvres import Manoeuvre
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 
@@ -23,12 +24,15 @@ _Identity = Annotated[Whole, Field(ge=0, le=_MAX_ID)]
 
 
 class DriverSettings(Section):
-    """A driver on the simulator's side: holds the initial speed, stops before an obstacle."""
+    """A driver on the simulator's side: drives the manoeuvre, stops before an obstacle."""
 
     stop_gap: Annotated[Number, Field(ge=0)] = Field(
         default=7.0, description="gap to the obstacle at standstill, bumper to bumper [m]"
     )
     deceleration: _Positive = Field(default=2.5, description="usual deceleration [m/s^2]")
+    manoeuvre: Manoeuvre = Field(
+        default=(), description="actions, one after the other; default: hold the initial speed"
+    )
 
 
 class SceneVehicleSettings(Section):
@@ -50,6 +54,10 @@ class SceneVehicleSettings(Section):
     driver: DriverSettings | None = Field(
         default=None,
         description="driver of the simulator; without one the pedals come from outside",
+    )
+    steering: Literal["lane_keeping", "command"] = Field(
+        default="lane_keeping",
+        description="what steers: the simulator's lane keeping, or steer of the control command",
     )
 
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -99,3 +102,39 @@ def _run_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def load_named(name: str, targets: Mapping[str, str], *, where: str, noun: str, form: str) -> Any:
+    """What a name of a document stands for: an object of an installed distribution, or of a module.
+
+    :param name: one of ``targets``, or ``module:attribute``
+    :param targets: name -> ``module:attribute``, empty for a name that is not loaded
+    :param where: how messages call the place that names it
+    :param noun: what it is called
+    :param form: how messages call the other form
+    :raises ConfigurationError: there is none, or its module cannot be imported
+    """
+    module_name, colon, attribute = targets.get(name, name).partition(":")
+    if not colon or not module_name or not attribute:
+        near = get_close_matches(name, targets, n=1)
+        guess = f"did you mean '{near[0]}'? " if near else ""
+        raise ConfigurationError(
+            f"{where}: found '{name}'; {guess}allowed are "
+            f"{', '.join(targets) or f'no installed {noun}s'}, and {form}"
+        )
+    if module_name.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigurationError(
+            f"{where}: found '{name}'; the Python standard library has no {noun}s, allowed is a "
+            "module of yours"
+        )
+    if not is_own_module(module_name):
+        refuse_code(f"{where}: found '{name}', which")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in attribute.split("."):
+            found = inspect.getattr_static(found, part)
+    except Exception as error:
+        raise ConfigurationError(
+            f"{where}: {noun} '{name}' cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    return found

@@ -82,6 +82,12 @@ class ControllerParameters(Section):
     hold_brake: Number = Field(
         default=0.5, ge=0, description="brake pedal at standstill, 0..1; more counts as 1 [1]"
     )
+    hold_rate: Number | None = Field(
+        default=None,
+        gt=0,
+        description="how fast the brake pedal goes there, default: at once, which is felt as a "
+        "jerk [1/s]",
+    )
     integral_gain: Number = Field(
         default=0.3, ge=0, description="on the acceleration's error, 0: feed-forward only [1/s]"
     )
@@ -180,6 +186,8 @@ class CaccController(Model):
         self._estimator = BrakingEstimator()
         self._hold = StandstillHold()
         self._hold_brake = min(1.0, parameters.hold_brake)
+        self._hold_rate = parameters.hold_rate
+        self._brake = 0.0
         self._set_speed = parameters.set_speed
         self._standstill_gap = parameters.standstill_gap
         self._wanted_time_gap = parameters.time_gap
@@ -218,10 +226,17 @@ class CaccController(Model):
         demand = self._demand(latest, now, dt, speed, measured, target)
         if self.mode == "hold":
             self._previous_command = 0.0
-            return {"control": ControlCommand(0.0, 0.0, self._hold_brake, 0.0)}
+            self._brake = self._holding_brake(dt)
+            return {"control": ControlCommand(0.0, 0.0, self._brake, 0.0)}
         self._previous_command = demand
-        throttle, brake = self._tracker.pedals(demand, measured, speed, dt)
-        return {"control": ControlCommand(demand, throttle, brake, 0.0)}
+        throttle, self._brake = self._tracker.pedals(demand, measured, speed, dt)
+        return {"control": ControlCommand(demand, throttle, self._brake, 0.0)}
+
+    def _holding_brake(self, dt: float) -> float:
+        """The brake pedal of the coming interval at standstill."""
+        if self._hold_rate is None:
+            return self._hold_brake
+        return max(self._brake, min(self._hold_brake, self._brake + self._hold_rate * dt))
 
     def _object_ahead(self, objects: ObjectList) -> DetectedObject | None:
         half_width = self._half_width

@@ -38,10 +38,17 @@ def understeer_gradient(p: VehicleParameters) -> float:
 class LaneKeeper:
     """Steers one vehicle along one lane; remembers where it was, so call it in order of time.
 
+    A change of lane is a smooth shift: the point that is steered to moves from the centre of one
+    lane to that of the other, without a jump of the lateral acceleration (minimum jerk; T. Flash,
+    N. Hogan, J. Neurosci. 5 (1985)).
+
     ``position`` and ``lateral_error`` [m, positive to the left] are those of the last call.
     """
 
     __slots__ = (
+        "_progress",
+        "_shift",
+        "_shift_rate",
         "_understeer",
         "_wheelbase",
         "lane_id",
@@ -63,6 +70,10 @@ class LaneKeeper:
         self.lane_id = lane_id
         self.position: RoadPosition | None = None
         self.lateral_error = 0.0
+        # Of a change of lane: how much is left at its begin [m], done 0..1, and per call.
+        self._shift = 0.0
+        self._progress = 1.0
+        self._shift_rate = 1.0
         self._understeer = understeer_gradient(parameters)
         self._wheelbase = parameters.wheelbase
 
@@ -79,10 +90,48 @@ class LaneKeeper:
         road_id, lane_id, s = self.network.advance(
             position.road_id, self.lane_id, position.s, lookahead
         )
-        x, y = self.network.lane_point(road_id, lane_id, s)
+        if self._progress < 1.0:
+            x, y = self._shifted(road_id, lane_id, s)
+        else:
+            x, y = self.network.lane_point(road_id, lane_id, s)
         curvature = self._pursue(odometry, x - odometry.x, y - odometry.y)
         angle = atan(self._wheelbase * curvature) + self._understeer * speed * speed * curvature
         return min(max(angle / self.parameters.max_steer_angle, -1.0), 1.0)
+
+    def change_lane(self, lane_id: int, calls: int) -> None:
+        """Begin to change to another lane of the road.
+
+        :param calls: so many calls of :meth:`steer` it takes
+        :raises ConfigurationError: the road has no such driving lane in the same direction here
+        """
+        here = self.position
+        if here is None:
+            raise ConfigurationError("lane keeping: a change of lane needs a first position")
+        lanes = [
+            lane
+            for lane in self.network.lane_ids(here.road_id, here.s, "driving")
+            if (lane > 0) == (self.lane_id > 0)
+        ]
+        if lane_id not in lanes:
+            raise ConfigurationError(
+                f"lane change: found lane {lane_id}; allowed on road {here.road_id} at s="
+                f"{here.s:.1f} m are {', '.join(map(str, lanes))}"
+            )
+        left = (1.0 - _minimum_jerk(self._progress)) * self._shift
+        before = self.network.lane_centre(here.road_id, self.lane_id, here.s)
+        after = self.network.lane_centre(here.road_id, lane_id, here.s)
+        self._shift = before + left - after
+        self._progress = 0.0
+        self._shift_rate = 1.0 / max(calls, 1)
+        self.lane_id = lane_id
+
+    def _shifted(self, road_id: int, lane_id: int, s: float) -> tuple[float, float]:
+        """The point of the lane's centre, with what is left of a change of lane."""
+        self._progress = min(1.0, self._progress + self._shift_rate)
+        left = (1.0 - _minimum_jerk(self._progress)) * self._shift
+        centre = self.network.lane_centre(road_id, lane_id, s)
+        x, y, _, _ = self.network.pose(road_id, s, centre + left)
+        return x, y
 
     def _locate(self, odometry: Odometry, known: RoadPosition | None) -> RoadPosition:
         """Project onto the road; where the lane's id changes on the way, follow it."""
@@ -123,3 +172,8 @@ class LaneKeeper:
         square = dx * dx + dy * dy
         across = (dy * cos - dx * sin) - slip * (dx * cos + dy * sin)
         return 2.0 * across / square if square > 1.0 else 0.0
+
+
+def _minimum_jerk(share: float) -> float:
+    """From 0 to 1 with neither speed nor acceleration at both ends."""
+    return share * share * share * (10.0 + share * (6.0 * share - 15.0))

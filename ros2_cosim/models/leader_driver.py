@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver of the platoon's leader: constant speed, then a comfortable stop before an obstacle.
+"""Driver on the simulator's side: constant speed or a given motion, a stop before an obstacle.
 
 Once the way that is left calls for it, the driver brakes with v^2 / (2 d), d being the way to
 the stopping point; a constant deceleration keeps that value constant, so that errors correct
@@ -19,6 +19,8 @@ _INTEGRAL_GAIN: Final = 0.05
 _MAX_INTEGRAL: Final = 0.5
 # The integral part rests while the speed is further off than this [m/s].
 _INTEGRAL_RANGE: Final = 1.0
+# On the speed error while a given motion is followed: its acceleration is known beforehand.
+_TRACKING_GAIN: Final = 1.0
 _STOPPED_SPEED: Final = 0.02
 # The way counted at least, so that the last centimetres do not call for endless deceleration.
 _LEAST_WAY: Final = 0.05
@@ -119,6 +121,40 @@ class LeaderDriver:
         )
         return LongitudinalCommand(self._acceleration, throttle, brake)
 
+    def follow(
+        self,
+        speed: float,
+        wanted: float,
+        acceleration: float,
+        gap: float | None = None,
+        slope: float = 0.0,
+    ) -> LongitudinalCommand:
+        """One period of a given motion; an obstacle ahead is stopped for all the same.
+
+        :param speed: forward speed of the vehicle [m/s]
+        :param wanted: speed that it should have now [m/s]
+        :param acceleration: derivative of that [m/s^2]
+        :param gap: way from the front bumper to the obstacle [m], None without obstacle
+        :param slope: rise over run of the road in driving direction
+        """
+        p = self.parameters
+        error = wanted - speed
+        demand = acceleration + _TRACKING_GAIN * error
+        if -_INTEGRAL_RANGE < error < _INTEGRAL_RANGE:
+            self._integral += _INTEGRAL_GAIN * error * self.period
+            self._integral = min(max(self._integral, -_MAX_INTEGRAL), _MAX_INTEGRAL)
+        if gap is None:
+            self.braking = self.stopped = False
+        elif self._must_stop(speed, gap):
+            demand = min(demand, self._stopping(speed, gap))
+        if self.stopped or (wanted <= _STOPPED_SPEED and speed <= _STOPPED_SPEED):
+            self._acceleration = 0.0
+            return LongitudinalCommand(0.0, *pedals_for(p, 0.0, 0.0, slope))
+        demand = max(demand, -max_deceleration(p, speed))
+        self._acceleration = demand
+        throttle, brake = pedals_for(p, demand + self._integral, speed, slope)
+        return LongitudinalCommand(demand, throttle, brake)
+
     def _cruise(self, speed: float) -> float:
         """Acceleration that holds the cruise speed."""
         self.braking = self.stopped = False
@@ -131,17 +167,25 @@ class LeaderDriver:
 
     def _approach(self, speed: float, gap: float) -> float:
         """Acceleration towards the stopping point, or cruising while it is far."""
-        way = gap - self.stop_gap
+        if not self._must_stop(speed, gap):
+            return self._cruise(speed)
+        return self._stopping(speed, gap)
+
+    def _must_stop(self, speed: float, gap: float) -> bool:
+        """Whether the stop has begun, or has to begin now."""
         if not self.braking:
             # The ramp of the deceleration takes b / j seconds and half of it is lost; so is the
             # way during the lag of the brake.
             ramp = speed * (0.5 * self.deceleration / self.jerk + self.parameters.brake_lag)
-            if way > 0.5 * speed * speed / self.deceleration + ramp:
-                return self._cruise(speed)
-            self.braking = True
+            way = gap - self.stop_gap
+            self.braking = way <= 0.5 * speed * speed / self.deceleration + ramp
+        return self.braking
+
+    def _stopping(self, speed: float, gap: float) -> float:
+        """Acceleration of the stop."""
         if speed <= _STOPPED_SPEED:
             self.stopped = True
             return 0.0
         self.stopped = False
-        needed = 0.5 * speed * speed / max(way, _LEAST_WAY)
+        needed = 0.5 * speed * speed / max(gap - self.stop_gap, _LEAST_WAY)
         return -min(needed, max_deceleration(self.parameters, speed))

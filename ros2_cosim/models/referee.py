@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -36,6 +37,28 @@ class RefereeParameters(Section):
     )
     standstill_time: Duration = Field(
         default=1_000_000_000, description="for how long all must stand still [ns or text]"
+    )
+    expect_standstill: Annotated[bool, Field(strict=True)] = Field(
+        default=True,
+        description="whether all must stand still by time_limit; if not, the run is only watched "
+        "until then",
+    )
+    min_ttc_limit: Number | None = Field(
+        default=None,
+        gt=0,
+        description="smallest time to collision allowed of two vehicles; default: no limit [s]",
+    )
+    max_deceleration_limit: Number | None = Field(
+        default=None,
+        gt=0,
+        description="largest deceleration allowed of a follower, as the mean over a period; "
+        "default: no limit [m/s^2]",
+    )
+    max_peak_growth_limit: Number | None = Field(
+        default=None,
+        ge=0,
+        description="how much larger the braking peak of a follower may be than that of the one "
+        "ahead; default: no limit [m/s^2]",
     )
 
 
@@ -109,6 +132,13 @@ class PlatoonReferee(Model):
         self._min_gap = inf
         self._stood_at: int | None = None
         self._status = PlatoonStatus(inf, 0, False, (inf,) * (len(platoon) - 1), ())
+        self._expect_standstill = parameters.expect_standstill
+        self._min_ttc_limit = parameters.min_ttc_limit
+        self._max_deceleration_limit = parameters.max_deceleration_limit
+        self._max_peak_growth_limit = parameters.max_peak_growth_limit
+        self._min_ttc = inf
+        self._peaks = [0.0] * len(platoon)
+        self._before: tuple[int, tuple[float, ...]] | None = None
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once."""
@@ -142,8 +172,24 @@ class PlatoonReferee(Model):
             gaps=gaps,
             speeds=tuple(speeds),
         )
+        self._judge_driving(step.time, boxes)
         self._decide(step.time)
         return {"status": self._status}
+
+    def _judge_driving(self, time: int, boxes: Sequence[LaneBox | None]) -> None:
+        """Times to collision, and braking peaks from the change of the speeds."""
+        speeds, gaps = self._status.speeds, self._status.gaps
+        for i, gap in enumerate(gaps):
+            closing = speeds[i + 1] - speeds[i]
+            if 0.0 <= gap < self._min_ttc * closing:
+                self._min_ttc = gap / closing
+        if any(box is None for box in boxes):
+            return
+        if self._before is not None and time > self._before[0]:
+            seconds = (time - self._before[0]) / 1e9
+            for i, (old, new) in enumerate(zip(self._before[1], speeds, strict=True)):
+                self._peaks[i] = max(self._peaks[i], (old - new) / seconds)
+        self._before = (time, speeds)
 
     def _gap(self, behind: LaneBox | None, ahead: LaneBox | None) -> float:
         if behind is None or ahead is None:
@@ -178,9 +224,11 @@ class PlatoonReferee(Model):
     def _decide(self, time: int) -> None:
         if self.stop_reason is not None:
             return
-        if self._status.standstill:
+        if self._status.standstill and self._expect_standstill:
             self._stood_at = self._still_since
             self.stop_reason = "all vehicles stand still"
+        elif time >= self._time_limit and not self._expect_standstill:
+            self.stop_reason = f"watched for {format_ns(self._time_limit)}"
         elif time >= self._time_limit:
             moving = [
                 f"{name} {speed:.2f} m/s"
@@ -194,8 +242,9 @@ class PlatoonReferee(Model):
     def report(self) -> Report:
         """Figures and the oracles of the run so far.
 
-        Figures are ``collisions``, ``min_gap_m`` and ``final_gap_to_obstacle_m`` (None: none);
-        the oracle ``stands_before_obstacle`` is only there if an obstacle lies ahead.
+        Figures are ``collisions``, ``min_gap_m``, ``final_gap_to_obstacle_m`` and ``min_ttc_s``
+        (None: none), and ``braking_peaks`` [m/s^2] of each vehicle. The oracle
+        ``stands_before_obstacle`` is only there if an obstacle lies ahead and all are to stand.
         """
         status = self._status
         stood = self._stood_at is not None
@@ -208,17 +257,33 @@ class PlatoonReferee(Model):
                 self._min_gap >= self._min_gap_limit,
             ),
         ]
-        if self._obstacle is not None:
+        if self._obstacle is not None and self._expect_standstill:
             gap = status.obstacle_gap
             verdicts.append(
                 _verdict("stands_before_obstacle", _finite(gap), 0.0, stood and gap > 0.0)
             )
-        stood_s = None if self._stood_at is None else self._stood_at / 1e9
-        verdicts.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
+        if self._expect_standstill:
+            stood_s = None if self._stood_at is None else self._stood_at / 1e9
+            verdicts.append(_verdict("stands_still_by_s", stood_s, self._time_limit / 1e9, stood))
+        growth = max((b - a for a, b in pairwise(self._peaks)), default=0.0)
+        worst = max(self._peaks[1:], default=0.0)
+        if self._min_ttc_limit is not None:
+            good = self._min_ttc >= self._min_ttc_limit
+            verdicts.append(
+                _verdict("min_ttc_s", _finite(self._min_ttc), self._min_ttc_limit, good)
+            )
+        for name, found, limit in (
+            ("max_deceleration", worst, self._max_deceleration_limit),
+            ("max_peak_growth", growth, self._max_peak_growth_limit),
+        ):
+            if limit is not None:
+                verdicts.append(_verdict(name, found, limit, found <= limit))
         figures = {
             "collisions": status.collisions,
             "min_gap_m": _finite(self._min_gap),
             "final_gap_to_obstacle_m": _finite(status.obstacle_gap),
+            "min_ttc_s": _finite(self._min_ttc),
+            "braking_peaks": list(self._peaks),
         }
         return Report(figures=figures, verdicts=verdicts)
 

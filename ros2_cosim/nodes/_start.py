@@ -35,7 +35,7 @@ from ros2_cosim.ros.repetition import await_clock, run_id_of
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
 from ros2_cosim.run.domain_lock import active_runs, own_domain
-from ros2_cosim.run.output_directory import repetition_directory
+from ros2_cosim.run.output_directory import repetition_directory, shown, was_left
 from ros2_cosim.run.transport import lane_address
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
@@ -138,6 +138,9 @@ def _outcome(
             )
         if not starters:
             starters.append(Starter(name, Path(path).parent))
+            if not starters[0].is_there and was_left(Path(path).parent):
+                # The user has started it by hand; it would wait for a clock that does not come.
+                raise RunError(f"the run in {shown(Path(path).parent)} is over")
         address = lane_address(Path(path).parent)
         if address:
             session.join_lane(address)
@@ -237,6 +240,7 @@ def participant_node(
             operation=Operation(settings.mode),
             cannot_reset=cannot_begin_anew(model),
             run_id=started.run_id(),
+            startup_s=started.scenario.startup_s,
         ),
         started.session.timer,
         spans,

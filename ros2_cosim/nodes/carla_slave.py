@@ -10,7 +10,10 @@ from collections.abc import Callable
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.serve import serve_world
+from ros2_cosim.carla_bridge.world import simulator_context
+from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.protocol import ParticipantReport
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import Session
@@ -37,7 +40,12 @@ def _serve(started: Started) -> None:
     simulator = scenario.simulator
     declared = declare(scenario, name)
     context, parameters = declared.context, declared.parameters
-    serve_world(context, parameters, lambda: _client(simulator), stopped=_reporter(session, name))
+    named = find_simulator(context.simulator)
+
+    def made() -> Simulator:
+        return _client(simulator) if named is None else named.make(simulator_context(context))
+
+    serve_world(context, parameters, made, stopped=_reporter(session, name))
 
 
 def _client(simulator: SimulatorSettings) -> ClientWorld:

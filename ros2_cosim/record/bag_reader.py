@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ros2_cosim.documents.files import cause_of
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.record.bag import LIBRARY, METADATA_FILE, mcap_path
 from ros2_cosim.record.mcap import Channel, Schema
 from ros2_cosim.record.mcap_reader import Chunk, End, Message, is_finished, library_of, scan
-from ros2_cosim.record.unpacking import bound_library
+from ros2_cosim.record.unpacking import bound_library, uncompressed, unpack_message
 
 if TYPE_CHECKING:
     from rosbags.rosbag2 import Reader
@@ -118,9 +119,10 @@ def _read_own(path: Path, start: int | None, stop: int | None) -> Iterator[BagMe
 
 def _read_other(bag: Path, start: int | None, stop: int | None) -> Iterator[BagMessage]:
     """The messages of any bag of rosbag2, by its index."""
-    with _opened(bag) as reader:
+    with _opened(bag) as (reader, is_packed):
         for connection, stamp, data in reader.messages(start=start, stop=stop):
-            yield BagMessage(connection.topic, connection.msgtype, stamp, bytes(data))
+            content = unpack_message(bytes(data)) if is_packed else bytes(data)
+            yield BagMessage(connection.topic, connection.msgtype, stamp, content)
 
 
 def _other_types(bag: Path) -> dict[str, TopicType]:
@@ -128,7 +130,7 @@ def _other_types(bag: Path) -> dict[str, TopicType]:
     from rosbags.interfaces import MessageDefinitionFormat
 
     found: dict[str, TopicType] = {}
-    with _opened(bag) as reader:
+    with _opened(bag) as (reader, _):
         for connection in reader.connections:
             is_msg = connection.msgdef.format is MessageDefinitionFormat.MSG
             text = connection.msgdef.data if is_msg else ""
@@ -137,20 +139,25 @@ def _other_types(bag: Path) -> dict[str, TopicType]:
 
 
 @contextmanager
-def _opened(bag: Path) -> Iterator[Reader]:
-    """Any bag of rosbag2, open; what goes wrong with it is a :class:`ProtocolError`."""
+def _opened(bag: Path) -> Iterator[tuple[Reader, bool]]:
+    """Any bag of rosbag2, open, and whether its messages are compressed.
+
+    What goes wrong with it is a :class:`ProtocolError`.
+    """
     from rosbags.rosbag2 import Reader, ReaderError
 
     # The library reads it with a parser that knows no bounds.
-    read_mapping(bag / METADATA_FILE, "bag")
+    metadata = read_mapping(bag / METADATA_FILE, "bag")
     bound_library()
     try:
-        with Reader(bag) as reader:
-            yield reader
+        with uncompressed(bag, metadata) as (plain, is_packed), Reader(plain) as reader:
+            yield reader, is_packed
     except ProtocolError as error:
         raise ProtocolError(f"{bag}: {error}") from None
     except ReaderError as error:
         raise ProtocolError(f"{bag}: {one_line(error)}") from None
+    except OSError as error:
+        raise ProtocolError(f"{bag}: {one_line(cause_of(error))}") from None
     except Exception as error:
         # What a damaged file makes the library raise has no common class.
         raise ProtocolError(f"{bag} is damaged: {one_line(repr(error))}") from None
@@ -163,13 +170,10 @@ def is_complete(bag: Path) -> bool:
         return False
     if library_of(own) == LIBRARY:
         return (bag / METADATA_FILE).is_file() and is_finished(own)
-    from rosbags.rosbag2 import Reader
-
-    bound_library()
     try:
-        with Reader(bag):
+        with _opened(bag):
             return True
-    except Exception:  # as above: no common class
+    except (ConfigurationError, ProtocolError):
         return False
 
 

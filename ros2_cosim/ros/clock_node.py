@@ -88,6 +88,9 @@ class Starter(Protocol):
     def progress(self, time_ns: int, resting: bool) -> None:
         """Take the simulated time [ns], and whether the run stands on request."""
 
+    def over(self) -> None:
+        """Take that all have stopped in order, and end now."""
+
 
 class ClockNode:
     """Coordinates a run.
@@ -229,6 +232,7 @@ class ClockNode:
                 self._system.publish_last(int(RUN_REPEATS), "the run begins anew")
                 await_departure(self._session, limit_ns / 1e9)
                 return True
+            self._starter.over()
             self._own.enter(State.STOPPED, "all participants have stopped")
             self._own.enter(State.SHUTTING_DOWN, "the run is complete")
             self._wait_for(lambda: self._all_gone(finishing), TO_SHUT_DOWN, limit_ns)

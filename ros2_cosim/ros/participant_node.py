@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
@@ -63,6 +64,7 @@ class NodeSettings:
     :ivar operation: whether it starts and stops together with the others
     :ivar cannot_reset: why its model cannot take part in another run; empty if it can
     :ivar run_id: names this run in messages of the clock; empty: any run
+    :ivar startup_s: how long to wait for a sign of the clock [s]
     """
 
     quantum_ns: int
@@ -72,6 +74,7 @@ class NodeSettings:
     operation: Operation = Operation.COORDINATED
     cannot_reset: str = ""
     run_id: str = ""
+    startup_s: float = inf
 
 
 class ParticipantNode:
@@ -101,6 +104,7 @@ class ParticipantNode:
         self._session = session
         self._name = name
         self._run_id = settings.run_id
+        self._startup_s = settings.startup_s
         self._timer = timer
         self._spec = graph.participants[name]
         measure = timer if self._activations is None else self._activations.timer
@@ -239,6 +243,7 @@ class ParticipantNode:
         """Find every reader of the outputs; then follow the system until it runs."""
         found = False
         life = self._life
+        began = self._timer()
         while True:
             found = found or self._readers.may_start()
             life.follow(self._system.state, connected=found)
@@ -248,6 +253,11 @@ class ParticipantNode:
             quick = not found or life.waits_for_completion
             yield 0.02 if quick else _POLL_S
             self._check()
+            if not self._system.is_known and self._timer() - began > self._startup_s * 1e9:
+                raise RunError(
+                    f"participant '{self._name}' found no clock within {self._startup_s:g} s: its "
+                    "run is over, or has not been started"
+                )
             if life.state < State.READY_TO_RUN and self._engine.horizon > self._spec.enter_ns:
                 raise RunError(
                     f"participant '{self._name}' came too late: it enters at "

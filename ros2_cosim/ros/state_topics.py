@@ -131,6 +131,11 @@ class SystemStateReader:
         """The participants that the system controller has named as required; empty: none."""
         return () if self._last is None else self._last.required
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the clock has told a state of the system."""
+        return self._last is not None
+
     def clock_has_gone(self) -> bool:
         """Whether the clock was there and is not any more, however it ended."""
         return self._last is not None and self._session.writers(topics.SYSTEM_STATE) == 0

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
@@ -44,7 +45,6 @@ from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
 
 SHAPES = ("ros", "composed", "inproc")
-SIMULATORS = ("headless", "carla")
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,6 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     """
     if request.shape not in SHAPES:
         raise ConfigurationError(f"shape: found '{request.shape}'; allowed are {', '.join(SHAPES)}")
-    if request.simulator not in (None, *SIMULATORS):
-        raise ConfigurationError(
-            f"simulator: found '{request.simulator}'; allowed are {' and '.join(SIMULATORS)}"
-        )
     if request.transport not in TRANSPORTS:
         raise ConfigurationError(
             f"transport: found '{request.transport}'; allowed are {' and '.join(TRANSPORTS)}"
@@ -167,6 +163,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
             "the summary tells what each participant took"
         )
     scenario = adjusted_scenario(request)
+    find_simulator(scenario.simulator.model_dump())
     _check_shape(request, scenario)
     options = RunOptions(
         Path(request.out or Path("out") / scenario.name).absolute(),

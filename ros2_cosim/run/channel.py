@@ -9,9 +9,9 @@ alone, prints what it would send; a program that knows nothing of the channel is
 exit code.
 
 To the starter go ``hello`` (the first message, with the name of the process), ``ready``,
-``progress``, ``failed``, ``shares``, ``early_leave`` and ``required``. The starter keeps the last
-two and sends them to all: to those that are connected when they come, and to others when they say
-``hello``.
+``progress``, ``over``, ``failed``, ``shares``, ``early_leave`` and ``required``. The starter keeps
+the last two and sends them to all: to those that are connected when they come, and to others when
+they say ``hello``.
 """
 
 from __future__ import annotations
@@ -74,6 +74,12 @@ class Progress(_Message):
     resting: bool = False
 
 
+class Over(_Message):
+    """All participants have stopped in order: from now on the processes of the run end."""
+
+    kind: Literal["over"] = "over"
+
+
 class Failed(_Message):
     """The process ends because of an error of its own; ``reason`` names its place."""
 
@@ -104,7 +110,7 @@ class Shares(_Message):
     participants: tuple[str, ...] = Field(strict=False)
 
 
-AnyMessage = Hello | Ready | Progress | Failed | EarlyLeave | Required | Shares
+AnyMessage = Hello | Ready | Progress | Over | Failed | EarlyLeave | Required | Shares
 _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(discriminator="kind")])
 
 
@@ -407,6 +413,10 @@ class Starter:
         self._second, self._progress_at = second, now
         if not self._send(Progress(time_ns=time_ns, resting=resting)):
             print(f"time {time_ns / 1e9:.3f} s{' paused' * resting}", flush=True)
+
+    def over(self) -> None:
+        """Tell that all have stopped in order, and end now."""
+        self._send(Over())
 
     def failed(self, reason: str) -> None:
         """Tell why this process fails, in one line that names the place."""

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.run_control import Answer, Command, Request
 from ros2_cosim.run.dds import dds_settings
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, own_domain
+
+if TYPE_CHECKING:
+    from ros2_cosim.ros.session import Session
 
 #: Wall time [s] in which a run has to be found by the middleware.
 FIND_S = 30.0
@@ -44,55 +45,79 @@ def find_run(domain: int | None) -> ActiveRun:
     return runs[0]
 
 
-@contextlib.contextmanager
-def joined(run: ActiveRun, name: str) -> Iterator[Any]:
-    """A ROS session in the domain of a run, with its DDS settings."""
-    os.environ["ROS_DOMAIN_ID"] = str(run.domain)
-    # Nothing else of what its lock file says enters this process.
-    os.environ.update(dds_settings(run.environment))
-    os.environ[RUN_SECRET] = run.secret
-    from ros2_cosim.ros.session import Session
+class Visit:
+    """A command's visit to a run: its ROS session.
 
-    with Session(f"{name}_{os.getpid()}") as session:
-        yield session
+    It outlasts what the command does with it, for the middleware may hang while a session is given
+    up: by then everything has to be said, and the exit code has to be known.
+    """
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+
+    def join(self, run: ActiveRun, name: str) -> Session:
+        """A session in the domain of a run, with its DDS settings; once."""
+        os.environ["ROS_DOMAIN_ID"] = str(run.domain)
+        # Nothing else of what its lock file says enters this process.
+        os.environ.update(dds_settings(run.environment))
+        os.environ[RUN_SECRET] = run.secret
+        from ros2_cosim.ros.session import Session
+
+        self._session = Session(f"{name}_{os.getpid()}")
+        return self._session
+
+    def leave(self, code: int | None) -> None:
+        """Give up the session, if there is one.
+
+        :param code: exit code of the process, which ends within seconds now, whatever the
+            middleware does; None: the process goes on
+        """
+        if self._session is None:
+            return
+        if code is not None:
+            self._session.ends_with(code)
+        self._session.close()
 
 
-def ask(request: Request, domain: int | None = None, timeout_s: float = 0.0) -> Answer:
+def ask(
+    visit: Visit, request: Request, domain: int | None = None, timeout_s: float = 0.0
+) -> Answer:
     """Send a request to a run, and wait until it is done.
 
+    :param visit: gets the session
     :param domain: see :func:`find_run`
     :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
     """
     run = find_run(domain)
-    with joined(run, "control") as session:
-        from ros2_cosim.ros.control_services import CONTROL
-        from ros2_cosim.srv import ControlRun
+    session = visit.join(run, "control")
+    from ros2_cosim.ros.control_services import CONTROL
+    from ros2_cosim.srv import ControlRun
 
-        client = session.node.create_client(ControlRun, CONTROL)
-        began = time.monotonic()
-        while not client.service_is_ready():
-            _check(run, began, FIND_S, "found no clock")
-            session.wait(_POLL_S)
-        asked = ControlRun.Request(
-            command=int(request.command),
-            steps=request.steps,
-            time_ns=request.time_ns,
-            rate=request.rate,
-            reason=request.reason,
-            participants=request.participants,
-        )
-        answer = client.call_async(asked)
-        began = time.monotonic()
-        while not answer.done():
-            if request.command in _ENDING and run not in active_runs():
-                # It ended faster than its answer arrived.
-                return Answer(True, "the run has ended")
-            _check(run, began, timeout_s or None, "the run did not answer")
-            session.wait(_POLL_S)
-        response = answer.result()
-        return Answer(response.success, response.message)
+    client = session.node.create_client(ControlRun, CONTROL)
+    began = time.monotonic()
+    while not client.service_is_ready():
+        _check(run, began, FIND_S, "found no clock")
+        session.wait(_POLL_S)
+    asked = ControlRun.Request(
+        command=int(request.command),
+        steps=request.steps,
+        time_ns=request.time_ns,
+        rate=request.rate,
+        reason=request.reason,
+        participants=request.participants,
+    )
+    answer = client.call_async(asked)
+    began = time.monotonic()
+    while not answer.done():
+        if request.command in _ENDING and run not in active_runs():
+            # It ended faster than its answer arrived.
+            return Answer(True, "the run has ended")
+        _check(run, began, timeout_s or None, "the run did not answer")
+        session.wait(_POLL_S)
+    response = answer.result()
+    return Answer(response.success, response.message)
 
 
 def _check(run: ActiveRun, began: float, limit_s: float | None, what: str) -> None:

@@ -11,10 +11,13 @@ from ros2_cosim.carla_bridge.describe import describe_world
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene_settings import WorldParameters
 from ros2_cosim.carla_bridge.serve import serve_world
-from ros2_cosim.carla_bridge.simulator import Simulator
+from ros2_cosim.carla_bridge.world import simulator_context
 from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.interfaces.named_simulator import find_simulator
+from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.scenario.declaration import Declaration, declare_all
 from ros2_cosim.scenario.schema import Scenario, SimulatorSettings, load_scenario
 
@@ -61,7 +64,7 @@ def serve_scenario_world(
     serve_world(
         declared.context,
         declared.parameters,
-        lambda: _simulator(scenario.simulator),
+        lambda: _simulator(declared.context, scenario.simulator),
         host=host,
         port=port,
         keep=keep,
@@ -69,7 +72,10 @@ def serve_scenario_world(
     )
 
 
-def _simulator(settings: SimulatorSettings) -> Simulator:
+def _simulator(context: ModelContext, settings: SimulatorSettings) -> Simulator:
+    named = find_simulator(context.simulator)
+    if named is not None:
+        return named.make(simulator_context(context))
     if settings.kind == "headless" and settings.port == 0:
         return InProcessWorld()
     from ros2_cosim.carla_bridge.client_world import ClientWorld

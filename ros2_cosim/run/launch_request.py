@@ -17,7 +17,7 @@ from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
-from ros2_cosim.run.channel import AnyMessage, Failed, Progress
+from ros2_cosim.run.channel import AnyMessage, Failed, Over, Progress
 from ros2_cosim.run.options import OPTIONS, read_options
 from ros2_cosim.run.results import complete_results
 from ros2_cosim.run.watch import RunWatch
@@ -128,6 +128,8 @@ class LaunchRequest:
     def _take(self, name: str, message: AnyMessage) -> None:
         if isinstance(message, Failed):
             self.watch.told(name, message.reason)
+        elif isinstance(message, Over):
+            self.watch.over()
         elif isinstance(message, Progress):
             self.on_progress(message)
 

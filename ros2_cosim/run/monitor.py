@@ -16,7 +16,7 @@ from ros2_cosim.interfaces.protocol import ParticipantStatus, RunStatus
 from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
-from ros2_cosim.run.control import FIND_S, find_run, joined
+from ros2_cosim.run.control import FIND_S, Visit, find_run
 from ros2_cosim.run.domain_lock import active_runs
 
 _POLL_S = 0.2
@@ -24,9 +24,10 @@ _POLL_S = 0.2
 _NAMED = 3
 
 
-def watch(domain: int | None, *, once: bool) -> None:
+def watch(visit: Visit, domain: int | None, *, once: bool) -> None:
     """Show the state of a run until it ends.
 
+    :param visit: gets the session
     :param domain: ROS domain of the run, None: the only one
     :param once: print one table and return
     :raises ConfigurationError: there is no such run
@@ -34,33 +35,33 @@ def watch(domain: int | None, *, once: bool) -> None:
     """
     run = find_run(domain)
     console = Console() if sys.stdout.isatty() else Console(width=140)
-    with joined(run, "monitor") as session:
-        latest: list[RunStatus] = []
-        _listen(session, latest)
-        began = time.monotonic()
-        while not latest:
-            if time.monotonic() - began > FIND_S:
-                raise ConnectionFailedError(
-                    f"the run in ROS domain {run.domain} published no state within {FIND_S:g} s"
-                )
-            if run not in active_runs():
-                raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended")
+    session = visit.join(run, "monitor")
+    latest: list[RunStatus] = []
+    _listen(session, latest)
+    began = time.monotonic()
+    while not latest:
+        if time.monotonic() - began > FIND_S:
+            raise ConnectionFailedError(
+                f"the run in ROS domain {run.domain} published no state within {FIND_S:g} s"
+            )
+        if run not in active_runs():
+            raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended")
+        session.wait(_POLL_S)
+    if once:
+        console.print(render(latest[-1], run.scenario))
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        shown: RunStatus | None = None
+        looked = time.monotonic()
+        while True:
             session.wait(_POLL_S)
-        if once:
-            console.print(render(latest[-1], run.scenario))
-            return
-        with Live(console=console, auto_refresh=False) as live:
-            shown: RunStatus | None = None
-            looked = time.monotonic()
-            while True:
-                session.wait(_POLL_S)
-                if latest[-1] is not shown:
-                    shown = latest[-1]
-                    live.update(render(shown, run.scenario), refresh=True)
-                if time.monotonic() - looked > 1.0:
-                    looked = time.monotonic()
-                    if run not in active_runs():
-                        return
+            if latest[-1] is not shown:
+                shown = latest[-1]
+                live.update(render(shown, run.scenario), refresh=True)
+            if time.monotonic() - looked > 1.0:
+                looked = time.monotonic()
+                if run not in active_runs():
+                    return
 
 
 def _listen(session: Any, latest: list[RunStatus]) -> None:

@@ -64,7 +64,13 @@ OPTIONS = {
     option.name: option
     for option in (
         RunOption("shape", "--shape", _text, "ros", "Run shape: ros, composed or inproc."),
-        RunOption("simulator", "--simulator", _text, "", "Which simulator: headless or carla."),
+        RunOption(
+            "simulator",
+            "--simulator",
+            _text,
+            "",
+            "Which simulator: headless, carla, sumo, or module:Class.",
+        ),
         RunOption("host", "--host", _text, "", "Host of the CARLA server."),
         RunOption(
             "port", "--port", _whole, "", "Port of the CARLA server; 0: any free one (headless)."

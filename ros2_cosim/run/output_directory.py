@@ -225,6 +225,15 @@ def shown(path: Path) -> Path:
         return path
 
 
+def was_left(directory: Path) -> bool:
+    """Whether the last run that wrote there has ended, and not by being killed."""
+    try:
+        found = os.stat(directory / LOCK_FILE, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
+
+
 def read_holder(directory: Path) -> dict[str, object] | None:
     """What the run that holds a directory says of itself; None: nothing is known."""
     try:

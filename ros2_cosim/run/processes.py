@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.processes import end_with_parent
-from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Progress
+from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Over, Progress
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
@@ -111,6 +111,8 @@ class ProcessGroup:
             self._on_progress(name, message)
         elif isinstance(message, Failed):
             self._watch.told(name, message.reason)
+        elif isinstance(message, Over):
+            self._watch.over()
 
     def start(self, name: str) -> None:
         """Start a process of the plan that was held back."""

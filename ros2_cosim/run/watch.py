@@ -50,6 +50,7 @@ class RunWatch:
         self._last_lines: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self._reported: set[str] = set()
+        self._over = False
 
     def printed(self, name: str, line: str) -> None:
         """Take a line that a process printed."""
@@ -58,6 +59,10 @@ class RunWatch:
     def told(self, name: str, reason: str) -> None:
         """Take what a process tells about its failure; only the first counts."""
         self._reasons.setdefault(name, reason)
+
+    def over(self) -> None:
+        """Take that the run is over: to end is in order from now on, and to go on is not."""
+        self._over = True
 
     def ended(self, name: str, code: int) -> None:
         """Take the exit code of a process; below zero: minus the signal that killed it."""
@@ -107,9 +112,14 @@ class RunWatch:
         return self._describe((causes or failed)[0]) if failed else None
 
     def early(self) -> str | None:
-        """One line about a required process that ended though others still run."""
+        """One line about a required process that ended though others still run.
+
+        Once the run is over it is about those that still run.
+        """
         if self.complete or self.clock_done:
             return None
+        if self._over:
+            return self._late()
         for name in self._codes:
             process = self._processes[name]
             if self._ended_early(name):
@@ -121,6 +131,16 @@ class RunWatch:
                     f"{self._last_line(name)}{hint}"
                 )
         return None
+
+    def _late(self) -> str:
+        *nodes, clock = (
+            name
+            for name, process in self._processes.items()
+            if process.is_ros and name not in self._codes and self._needs(process)
+        )
+        # The clock waits for the others.
+        names = ", ".join(f"'{name}'{self._processes[name].note}" for name in nodes or [clock])
+        return f"{names} still ran {EARLY_S:.0f} s after others had ended; the run itself was over"
 
     def early_leaves(self) -> list[tuple[str, str]]:
         """(participant, how its process failed) of those the run can spare; each one once."""

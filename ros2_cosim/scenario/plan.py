@@ -33,8 +33,9 @@ from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 #: File names below the output directory of a run.
 RESOLVED_SCENARIO = "scenario.json"
 SIMULATOR = "simulator"
-#: (kind, how far above the port that is named): RPC and streaming; control over either transport.
-_SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1))
+#: (kind, how far above the port that is named): RPC, streaming and the port that CARLA reserves for
+#: secondary servers; control over either transport.
+_SIMULATOR_SOCKETS = (("tcp", 0), ("tcp", 1), ("tcp", 2))
 _SLAVE_SOCKETS = (("tcp", 0), ("udp", 0))
 LOOPBACK = "127.0.0.1"
 

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from ros2_cosim.interfaces.scene import SceneSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
+from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.registry import available_models, find_model
 from ros2_cosim.scenario.schema import Scenario
 
@@ -204,14 +206,23 @@ def _port_row(direction: str, port: Port) -> PortRow:
 def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
-    The parameters of each installed model are tied to its name.
+    The parameters of each installed model are tied to its name. What a file may leave to others
+    (``include``) or to a template (``platoon``) is not required here, and any value may be a
+    parameter, ``${name}``.
     """
     schema = Scenario.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     defs = schema["$defs"]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Scenario of ros2_cosim"
-    schema["required"] = [name for name in schema["required"] if name != "base_directory"]
     participant = defs["ParticipantSettings"]
+    for partial in (schema, participant, defs["OutputSettings"]):
+        del partial["required"]
+    schema["properties"] |= _FILE_KEYS
+    for key, section in (("platoon", PlatoonTemplate), ("scene", SceneSettings)):
+        own = section.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+        defs |= own.pop("$defs", {})
+        defs[section.__name__] = own
+        schema["properties"][key] = {"$ref": f"#/$defs/{section.__name__}"}
     for hidden in ("whole", "header_stamped"):
         defs["OutputSettings"]["properties"].pop(hidden)
     # Short forms, and keys that YAML anchors need.
@@ -250,7 +261,50 @@ def scenario_schema() -> dict[str, Any]:
     }
     if rules:
         participant["allOf"] = rules
+    for definition in (schema, *defs.values()):
+        _allow_parameters(definition.get("properties", {}))
+    defs["Parameter"] = {
+        "type": "string",
+        "pattern": "\\$\\{",
+        "description": "${name} of a parameter of the scenario",
+    }
     return schema
+
+
+_FILE_KEYS: dict[str, Any] = {
+    "include": {
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "Files that this one completes and changes, relative to it",
+    },
+    "parameters": {
+        "type": "object",
+        "additionalProperties": {"type": ["number", "boolean", "string", "null"]},
+        "description": "name: default; used as ${name}, changed by --set parameters.name=value",
+    },
+}
+
+
+def _allow_parameters(properties: dict[str, Any]) -> None:
+    """Let each property that is no free text, list or mapping be the use of a parameter, too."""
+    for name, entry in properties.items():
+        if not _is_free(entry):
+            note = {"description": entry.pop("description")} if "description" in entry else {}
+            properties[name] = {"anyOf": [entry, {"$ref": "#/$defs/Parameter"}], **note}
+
+
+def _is_free(entry: Mapping[str, Any]) -> bool:
+    if entry.get("type") in ("object", "array"):
+        return True
+    return entry.get("type") == "string" and not entry.keys() & {"pattern", "enum", "const"}
+
+
+def section_table(kind: type[BaseModel]) -> str:
+    """The keys of a section of scenario files as Markdown, for the reference."""
+    lines = ["| Key | Type | Default | Limits | Unit | |", "|---|---|---|---|---|---|"]
+    for row in parameter_rows(kind):
+        name, *cells = row
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def laws_table() -> str:

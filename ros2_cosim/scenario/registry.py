@@ -9,17 +9,14 @@ gives an object with a method ``activate``.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.loading import is_own_module, refuse_code
+from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Model
 
 MODEL_GROUP = "ros2_cosim.models"
@@ -54,31 +51,8 @@ def find_model(name: str, where: str) -> NamedModel:
     :param where: how messages call the place that names it
     :raises ConfigurationError: there is no such model, or its module cannot be imported
     """
-    entry = available_models().get(name)
-    target = entry.value if entry else name
-    module_name, colon, attribute = target.partition(":")
-    if not colon or not module_name or not attribute:
-        near = get_close_matches(name, available_models(), n=1)
-        guess = f"did you mean '{near[0]}'? " if near else ""
-        raise ConfigurationError(
-            f"{where}: found '{name}'; {guess}allowed are "
-            f"{', '.join(available_models()) or 'no installed models'}, and module:factory"
-        )
-    if module_name.partition(".")[0] in sys.stdlib_module_names:
-        raise ConfigurationError(
-            f"{where}: found '{name}'; the Python standard library has no models, allowed is a "
-            "module of yours"
-        )
-    if not is_own_module(module_name):
-        refuse_code(f"{where}: found '{name}', which")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = inspect.getattr_static(found, part)
-    except Exception as error:
-        raise ConfigurationError(
-            f"{where}: model '{name}' cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
+    targets = {known: entry.value for known, entry in available_models().items()}
+    found = load_named(name, targets, where=where, noun="model", form="module:factory")
     if isinstance(found, type) and issubclass(found, Model):
         return NamedModel(name, found)
     if not callable(found):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.documents.plain_data import parse_value, plain_copy, read_mapping
+from ros2_cosim.documents.plain_data import plain_copy
 from ros2_cosim.documents.settings import (
     Duration,
     Host,
@@ -34,6 +34,7 @@ from ros2_cosim.realtime.settings import (
     OverrunSettings,
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
+from ros2_cosim.scenario.composition import compose
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -159,11 +160,14 @@ class ParticipantSettings(Section):
 class SimulatorSettings(Section):
     """Which simulator drives the world. Port 0 lets the headless server choose."""
 
-    kind: Literal["headless", "carla"] = "headless"
+    #: ``headless``, ``carla``, another installed simulator, or ``module:Class`` of one.
+    kind: str = Field(default="headless", min_length=1, max_length=200)
     host: Host = "127.0.0.1"
     port: int = Field(default=0, ge=0, le=65535)
     #: How long to wait for the first answer of the simulator.
     timeout_s: float = Field(default=10.0, gt=0)
+    #: Parameters of a simulator that takes some.
+    options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> SimulatorSettings:
@@ -298,18 +302,15 @@ def _is_taken(process: str, scenario: Scenario) -> bool:
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Read a scenario file.
+    """Read a scenario file, with what it includes.
 
     :param path: YAML or JSON
-    :param overrides: ``dotted.key=value`` texts, applied in order; the value is YAML
+    :param overrides: ``dotted.key=value`` texts, applied in order; the value is YAML. Those of
+        ``parameters`` and ``platoon`` come before these are resolved, all others after
     :raises ConfigurationError: the file cannot be read, or something in it is wrong; the
         message names file and place
     """
-    data = read_mapping(path, "scenario")
-    data.setdefault("base_directory", str(path.resolve().parent))
-    for override in overrides:
-        _apply(data, override)
-    return make_scenario(data, str(path))
+    return make_scenario(compose(path, overrides), str(path))
 
 
 def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
@@ -390,19 +391,3 @@ def _expand(settings: Any) -> Any:
             value = {**value, "from": [value["from"]]}
         inputs[port] = value
     return {**settings, "inputs": inputs}
-
-
-def _apply(data: dict[str, Any], override: str) -> None:
-    key, separator, text = override.partition("=")
-    if not separator or not key:
-        raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
-    node: Any = data
-    *path, last = key.split(".")
-    for part in path:
-        if not isinstance(node, dict) or part not in node:
-            known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
-            raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")
-        node = node[part]
-    if not isinstance(node, dict):
-        raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
-    node[last] = parse_value(text, f"--set {override}")

@@ -19,7 +19,7 @@ from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.realtime.pacing import checked_rate
 from ros2_cosim.realtime.run_control import Command, Request
-from ros2_cosim.run.control import find_run, joined
+from ros2_cosim.run.control import Visit, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
 from ros2_cosim.scenario.schema import Scenario, load_scenario
@@ -149,6 +149,7 @@ def tell_now(line: str) -> None:
 
 
 def show(
+    visit: Visit,
     domain: int | None,
     *,
     host: str = "127.0.0.1",
@@ -158,6 +159,7 @@ def show(
 ) -> None:
     """Serve the dashboard of a run until the run ends.
 
+    :param visit: gets the session
     :param domain: ROS domain of the run, None: the only one
     :param host: address of the data port
     :param port: 0: any free one
@@ -170,18 +172,18 @@ def show(
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     api = DataPortApi(scenario.name, control, view)
-    with joined(run, "dashboard") as session:
-        _listen(session, scenario, view, control)
-        requester = _Requester(session, control, tell)
-        served = DataPort(api, host, port, token)
-        try:
-            served.start()
-            tell(f"dashboard at {served.url}")
-            _follow(session, run, control, requester)
-        except Cancelled:
-            pass  # the user has ended the dashboard
-        finally:
-            served.close()
+    session = visit.join(run, "dashboard")
+    _listen(session, scenario, view, control)
+    requester = _Requester(session, control, tell)
+    served = DataPort(api, host, port, token)
+    try:
+        served.start()
+        tell(f"dashboard at {served.url}")
+        _follow(session, run, control, requester)
+    except Cancelled:
+        pass  # the user has ended the dashboard
+    finally:
+        served.close()
 
 
 def _follow(session: Any, run: ActiveRun, control: RequestedControl, requester: _Requester) -> None:

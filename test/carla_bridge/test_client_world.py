@@ -16,7 +16,7 @@ from support.bridge_scenes import careless_commands, platoon, record
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
-from ros2_cosim.carla_bridge.simulator import MapChoice
+from ros2_cosim.interfaces.simulator import MapChoice
 from ros2_cosim.kernel.errors import (
     CausalityError,
     ConfigurationError,

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, platoon, record
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.parameters import ObjectSpec, VehicleSpec, roadblock
+from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
+from ros2_cosim.carla_bridge.plant import SceneRun
 from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene, VehicleCommand
-from ros2_cosim.carla_bridge.simulator import CONTACT_DELAY_TICKS, MapChoice
-from ros2_cosim.interfaces.records import CLASS_OBSTACLE
+from ros2_cosim.interfaces.manoeuvres import Manoeuvre
+from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
+from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError, CosimError, RunError
+from ros2_cosim.models.manoeuvres import plan_manoeuvre
 from ros2_cosim.models.road import RoadNetwork, lateral_error
 
 HIGHWAY_ROADS = RoadNetwork.from_file(HIGHWAY)
@@ -229,3 +234,77 @@ def test_a_wrong_map_text_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError):
         Scene(InProcessWorld(), platoon(MapChoice("<OpenDRIVE/>"))).initialise()
     assert GENERATED.opendrive
+
+
+def _manoeuvre(*actions: dict[str, Any]) -> DriverSpec:
+    parsed = TypeAdapter(Manoeuvre).validate_python(actions)
+    return DriverSpec(manoeuvre=plan_manoeuvre(parsed, Path(), "manoeuvre"))
+
+
+def test_a_vehicle_changes_lane_smoothly_and_stays_in_the_new_one() -> None:
+    driver = _manoeuvre({"when": {"time": "1s"}, "lane_change": {"lane": -1, "duration": "4s"}})
+    scene = _started(platoon(vehicles=(VehicleSpec("a", -2, 300.0, 25.0, driver=driver),)))
+    lateral, acceleration = [], []
+    for _ in range(800):
+        scene.step({})
+        odometry, felt = scene.read()["a"]
+        lateral.append(odometry.y)
+        acceleration.append(abs(felt.ay))
+    assert lateral[99] == pytest.approx(-5.25, abs=0.02)
+    assert min(lateral) > -5.3 and max(lateral) < -1.6
+    assert lateral[-1] == pytest.approx(-1.75, abs=0.05)
+    # Minimum jerk over 3.5 m in 4 s: 5.77 * 3.5 / 16 = 1.26 m/s^2.
+    assert 0.8 < max(acceleration) < 1.8
+    assert scene.collisions() == ()
+
+
+def test_a_lane_that_is_not_there_is_refused_where_it_is_asked_for() -> None:
+    driver = _manoeuvre({"when": {"time": "1s"}, "lane_change": {"lane": 2}})
+    scene = _started(platoon(vehicles=(VehicleSpec("a", -2, 300.0, 25.0, driver=driver),)))
+    with pytest.raises(ConfigurationError, match="lane change: found lane 2; allowed on road 1"):
+        for _ in range(200):
+            scene.step({})
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        # 60 m from centre to centre less two half lengths, closing with 5 m/s.
+        ({"gap": 30.0}, (60.0 - 4.79 - 30.0) / 5.0),
+        ({"ttc": 6.0}, (60.0 - 4.79 - 30.0) / 5.0),
+        ({"gap": 30.0, "of": "front"}, (60.0 - 4.79 - 30.0) / 5.0),
+        ({"gap": 20.0, "of": "beside"}, (80.0 - 4.79 - 20.0) / 5.0),
+    ],
+)
+def test_a_driver_acts_by_what_is_near_it(condition: dict[str, Any], expected: float) -> None:
+    driver = _manoeuvre({"when": condition, "brake": {"deceleration": 4.0, "speed": 20.0}})
+    vehicles = (
+        VehicleSpec("front", -2, 460.0, 20.0, driver=DriverSpec()),
+        VehicleSpec("own", -2, 400.0, 25.0, driver=driver),
+        VehicleSpec("beside", -1, 480.0, 20.0, driver=DriverSpec()),
+    )
+    scene = _started(platoon(vehicles=vehicles, objects=()))
+    began = None
+    for step in range(1400):
+        scene.step({})
+        if began is None and scene.read()["own"].acceleration.ax < -1.0:
+            began = step * 0.01
+    assert began == pytest.approx(expected, abs=0.15)
+
+
+def test_a_command_steers_where_the_vehicle_says_so() -> None:
+    ways = {}
+    for steering in ("lane_keeping", "command"):
+        spec = VehicleSpec("a", -2, 300.0, 20.0, steering=steering)
+        run = SceneRun(Scene(InProcessWorld(), platoon(vehicles=(spec,), objects=())), {})
+        run.initialise()
+        for _ in range(150):
+            run.step({"a": ControlCommand(0.0, 0.1, 0.0, 0.02)})
+        ways[steering] = run.outputs(static=False)["odometry/a"].y + 5.25
+    assert abs(ways["lane_keeping"]) < 0.01
+    assert ways["command"] > 1.0  # steer is positive to the left
+
+
+def test_a_vehicle_with_a_driver_takes_no_steering_commands() -> None:
+    with pytest.raises(ConfigurationError, match="allowed is lane_keeping"):
+        VehicleSpec("a", -2, 300.0, 25.0, driver=DriverSpec(), steering="command")

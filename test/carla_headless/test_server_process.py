@@ -14,6 +14,7 @@ from pathlib import Path
 import carla
 import pytest
 from support.headless_process import HIGHWAY, start_server
+from support.ports import three_free_ports
 
 _MODULE = [sys.executable, "-m", "ros2_cosim.carla_headless"]
 
@@ -138,3 +139,42 @@ def test_without_arguments_the_town_is_served() -> None:
         process.terminate()
         _, messages = process.communicate(timeout=60)
     assert (process.returncode, messages) == (0, "")
+
+
+def test_three_ports_and_the_rate_of_free_running() -> None:
+    port = three_free_ports()
+    arguments = ["--port", str(port), "--rate", "50", "--seed", "7", "--map", str(HIGHWAY)]
+    process = subprocess.Popen(
+        [*_MODULE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"listening on 127.0.0.1:{port}\n"
+    # Nothing speaks on the third port, and what is sent there disturbs nothing.
+    with socket.create_connection(("127.0.0.1", port + 2)) as secondary:
+        secondary.sendall(b"\0" * 1000)
+        client = carla.Client("127.0.0.1", port)
+        client.set_timeout(60.0)
+        assert client.get_world().wait_for_tick().delta_seconds == pytest.approx(0.02)
+        settings = client.get_world().get_settings()
+        settings.fixed_delta_seconds = 0.1
+        client.get_world().apply_settings(settings)
+        assert client.get_world().wait_for_tick().delta_seconds == pytest.approx(0.1)
+    process.terminate()
+    _, messages = process.communicate(timeout=60)
+    assert (process.returncode, messages) == (0, "")
+
+
+def test_the_third_port_in_use_is_one_clear_line() -> None:
+    port = three_free_ports()
+    with socket.create_server(("127.0.0.1", port + 2)):
+        result = _run("--port", str(port), "--map", str(HIGHWAY))
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert f"ports {port} to {port + 2}" in result.stderr and "in use" in result.stderr
+
+
+@pytest.mark.parametrize("option", [("--rate", "0"), ("--rate", "nan"), ("--seed", "-1")])
+def test_rate_and_seed_have_limits(option: tuple[str, str]) -> None:
+    result = _run("--port", "0", *option)
+    assert result.returncode == 2
+    assert f"Invalid value for '{option[0]}'" in result.stderr

@@ -187,6 +187,7 @@ def test_broken_variables_are_named(change: dict[str, Any], text: str) -> None:
         (b"<a/>", "line 1"),
         (b"<dcpSlaveDescription/>", "dcpMajorVersion"),
         (b"\xff\xfe\x00", "not well-formed XML"),
+        (b'<dcpSlaveDescription dcpMajorVersion="1\x7f"/>', r"'1\\x7f' is not a valid"),
         (
             b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><a>&e;</a>',
             "document type",

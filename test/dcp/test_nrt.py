@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import Any
 
@@ -279,6 +280,32 @@ def test_separate_data_port_as_in_the_standard() -> None:
             master.do_step()
             assert remote.outputs == [number + 1.0]
         master.stop()
+
+
+@pytest.mark.parametrize("transport", [TransportProtocol.TCP_IPv4, TransportProtocol.UDP_IPv4])
+@pytest.mark.parametrize("feeds", [("fast", "slow"), ("slow", "fast")])
+def test_slaves_of_different_rates_miss_nothing(
+    feeds: tuple[str, str], transport: TransportProtocol
+) -> None:
+    """A slave that gets data for some of its steps only is not said to have lost the others."""
+    source, target = feeds
+    with Master(timeout_s=10) as master, ExitStack() as stack:
+        for name, every in (("fast", 1), ("slow", 4)):
+            found = describe(Offset, name=name, resolutions=(Fraction(every, 100),))
+            slave = stack.enter_context(running(Offset(), found))
+            use = SlaveUse(every=every)
+            master.add_slave(found, port=slave.port, use=use, transport=transport)
+        master.connect(f"{source}.y", f"{target}.u")
+        master.configure()
+        master.initialise()
+        master.run()
+        master.do_step(8)
+        master.stop()
+        assert master.slaves["slow"].outputs == [2.0 if source == "fast" else 1.0]
+        counted = [c for s in master.slaves.values() for c in s.input_counters().values()]
+        assert bool(counted) == (transport is TransportProtocol.UDP_IPv4)
+        assert all(c.lost == c.held == 0 and c.received > 1 for c in counted)
+        master.deregister()
 
 
 def test_multi_rate_slaves_share_one_master_step() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -46,14 +47,23 @@ participants:
 """
 
 
-def run(directory: Path, lose: set[int], missing: Missing = Missing.HOLD) -> Summary:
-    """A run whose slave is reached over UDP through a relay that loses some inputs."""
+def run(
+    directory: Path,
+    lose: Collection[int],
+    missing: Missing = Missing.HOLD,
+    delay: Collection[int] = (),
+) -> Summary:
+    """A run whose slave is reached over UDP through a relay that loses or delays some inputs.
+
+    Where some are delayed the slave does not wait for them.
+    """
     description = describe(Trigonometric)
     write_description(description, directory / "wave.dcpx")
-    options = SlaveOptions(input_wait_s=2.0 if lose else 30.0, missing=missing)
+    wait_s = 0.0 if delay else 2.0 if lose else 30.0
+    options = SlaveOptions(input_wait_s=wait_s, missing=missing, newest_only=True)
     with (
         running(Trigonometric(), description, options=options) as slave,
-        losing_relay(slave.port, lose) as relay,
+        losing_relay(slave.port, lose, delay) as relay,
     ):
         data: dict[str, Any] = yaml.safe_load(SCENARIO)
         data["participants"]["plant"]["parameters"]["slaves"]["wave"]["port"] = relay.port
@@ -110,3 +120,29 @@ def test_lost_inputs_are_counted_by_policy_and_the_run_is_not_repeatable(
     assert read_summary(tmp_path) == summary
     written = json.loads((tmp_path / "summary.json").read_text())
     assert written["dcp_data"]["plant.wave"]["inputs"]["lost"] == 2
+
+
+#: Data PDUs of a run to the slave: one in the initialization, one for each of 190 steps of 1 ms.
+ALL = 191
+
+
+@pytest.mark.parametrize("number", [1, ALL])
+def test_the_first_and_the_last_one_count_too(tmp_path: Path, number: int) -> None:
+    """No later sequence id shows that they are missing."""
+    summary = run(tmp_path, {number})
+    assert summary.dcp_data is not None
+    inputs = summary.dcp_data["plant.wave"].inputs
+    assert inputs is not None
+    assert (inputs.received, inputs.lost) == (ALL - 1, 1)
+    assert summary.not_repeatable_reason == "DCP data lost over UDP: 1 of plant.wave"
+
+
+@pytest.mark.parametrize("number", [1, 7, ALL])
+def test_what_comes_behind_its_request_is_not_used_unnoticed(tmp_path: Path, number: int) -> None:
+    """A request overtakes its data: the slave, which does not wait, uses former ones."""
+    summary = run(tmp_path, set(), delay={number})
+    assert summary.dcp_data is not None
+    inputs = summary.dcp_data["plant.wave"].inputs
+    assert inputs is not None
+    assert inputs.held == 1
+    assert summary.not_repeatable_reason == "DCP data lost over UDP: 1 of plant.wave"

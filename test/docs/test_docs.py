@@ -101,7 +101,7 @@ def example(page: str, name: str) -> str:
 
 
 #: Commands with subcommands.
-GROUPS = ("dcp", "fmu", "vds")
+GROUPS = ("dcp", "fmu", "study", "vds")
 
 
 def sub_options(group: str, name: str) -> set[str]:
@@ -171,7 +171,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
 
 def test_every_command_and_option_is_in_the_reference() -> None:
     text = section(REFERENCE, "Command line")
-    headings = {name: f"cosim {name}" for name in ("run", "study", "carla-headless")}
+    headings = {name: f"cosim {name}" for name in ("run", "carla-headless")}
     for command in COMMANDS:
         assert f"`cosim {command}" in text
         if command in GROUPS:
@@ -181,9 +181,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
             listed = [names(row[0]) for row in rows(section(REFERENCE, place))]
             options = [option for cells in listed for option in cells]
         else:
-            table = rows(
-                section(REFERENCE, "cosim check, models, plan, report, control, monitor, dashboard")
-            )
+            others = "cosim check, models, new, plan, report, control, monitor, dashboard"
+            table = rows(section(REFERENCE, others))
             (row,) = [row for row in table if row[0] == f"`cosim {command}`"]
             options = [name for name in names(row[1]) if name.startswith("--")]
         assert sorted(options) == sorted(cli_options(command)), f"cosim {command}"
@@ -240,7 +239,18 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
-    known |= {"map", "weather", "vehicles", "objects", "roadblock", "platoon", "id", "length"}
+    known |= {
+        "include",
+        "parameters",
+        "platoon",
+        "map",
+        "weather",
+        "vehicles",
+        "objects",
+        "roadblock",
+        "id",
+        "length",
+    }
     known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):

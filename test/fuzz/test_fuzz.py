@@ -27,6 +27,7 @@ MUTATIONS = {
     "dcp_run": 150,
     "dcp_slave": 400,
     "dcpx": 300,
+    "diff": 40,
     "data_port": 500,
     "fmu_archive": 120,
     "fmu_description": 100,

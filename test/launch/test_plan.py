@@ -137,7 +137,11 @@ def test_values_reach_the_scenario(values):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("simulator", "sumo", "simulator: found 'sumo'; allowed are headless and carla"),
+        (
+            "simulator",
+            "gazebo",
+            "simulator.kind: found 'gazebo'; allowed are headless, carla",
+        ),
         ("port", "many", "port: found 'many'; allowed is a whole number"),
         ("port", "70000", "simulator.port: found 70000"),
         (

@@ -130,7 +130,10 @@ def test_interrupt_ends_launch(tmp_path, nothing_left):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("simulator:=sumo", "simulator: found 'sumo'; allowed are headless and carla"),
+        (
+            "simulator:=gazebo",
+            "simulator.kind: found 'gazebo'; allowed are headless, carla",
+        ),
         ("controllers:=nothing", "control law: found 'nothing'; allowed are"),
         (
             "rate:=fast",

@@ -320,3 +320,12 @@ def test_a_wrong_pedal_map_is_corrected_within_bounds() -> None:
     for _ in range(2000):
         throttle, _ = tracker.pedals(1.0, -5.0, 20.0, 0.04)
     assert throttle == 2.0
+
+
+def test_the_room_within_the_margin_is_not_nothing() -> None:
+    hard, soft = EmergencyBrake(trigger=2.0), EmergencyBrake(trigger=2.0, least_room=0.1)
+    # 0.3 m/s at 0.8 m, within the margin of 1 m: 0.56 m/s^2 would do.
+    assert hard.demand(0.8, -0.3, 0.3, 0.0, 8.0) == -8.0
+    assert soft.demand(0.8, -0.3, 0.3, 0.0, 8.0) is None
+    for gap in (5.0, 20.0):
+        assert hard.demand(gap, -9.0, 20.0, 3.0, 8.0) == soft.demand(gap, -9.0, 20.0, 3.0, 8.0)

@@ -102,6 +102,8 @@ def test_a_run_ends_when_all_have_stood_still_for_a_second() -> None:
         "collisions": 0,
         "min_gap_m": pytest.approx(2.5),
         "final_gap_to_obstacle_m": pytest.approx(7.5),
+        "min_ttc_s": pytest.approx(250.0),
+        "braking_peaks": [pytest.approx(20.0), pytest.approx(19.99)],
     }
     assert json.loads(json.dumps(model.report().verdicts or ())) == (model.report().verdicts or ())
 
@@ -167,3 +169,22 @@ def test_impossible_referees_are_refused(wrong: dict[str, Any]) -> None:
         match="scene.platoon(.0)?: found|min_gap_limit: found -1|time_limit: found 0",
     ):
         referee(**wrong)
+
+
+def test_time_to_collision_and_braking_peaks_are_judged() -> None:
+    limits = {"min_ttc_limit": 3.0, "max_deceleration_limit": 4.0, "max_peak_growth_limit": 0.5}
+    model = referee(expect_standstill=False, time_limit="3s", **limits)
+    look(model, 0, (100.0, 20.0), (80.0, 20.0))
+    look(model, SECOND, (118.0, 17.0), (98.0, 20.0))  # 15.5 m, 3 m/s
+    look(model, 2 * SECOND, (135.0, 17.0), (115.0, 16.2))
+    assert reason(model) is None
+    look(model, 3 * SECOND, (152.0, 17.0), (131.0, 16.2))
+    assert reason(model) == "watched for 3s"
+    verdicts = {v["name"]: v for v in model.report().verdicts or ()}
+    assert verdicts["min_ttc_s"]["value"] == pytest.approx(15.5 / 3.0)
+    assert verdicts["max_deceleration"]["value"] == pytest.approx(3.8)
+    assert verdicts["max_peak_growth"]["value"] == pytest.approx(0.8)
+    assert passed(model) == {
+        "no_collision": True, "min_gap_m": True, "min_ttc_s": True, "max_deceleration": True,
+        "max_peak_growth": False,
+    }  # fmt: skip

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed chunks of foreign bags cannot fill the memory."""
+"""What is compressed in foreign bags can fill neither memory nor disk."""
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import struct
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +16,11 @@ import pytest
 from backports import zstd
 
 from bench.fuzz.file_targets import foreign_bag
+from ros2_cosim.interfaces.cdr import MAX_BYTES
 from ros2_cosim.kernel.errors import ProtocolError
-from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.mcap import CHUNK, CHUNK_HEAD, MAGIC, RECORD
-from ros2_cosim.record.unpacking import LARGEST_CHUNK, unpack_lz4, unpack_zstd
+from ros2_cosim.record.unpacking import LARGEST_CHUNK, SMALL_FILE, unpack_lz4, unpack_zstd
 
 MANY = bytes(50_000_000)
 METHODS = [(unpack_zstd, zstd.compress), (unpack_lz4, lz4.frame.compress)]
@@ -53,6 +57,85 @@ def test_a_bag_whose_chunk_holds_more_than_it_says_is_refused(tmp_path: Path, me
     (storage,) = bag.glob("*.mcap")
     storage.write_bytes(_with_bomb(storage.read_bytes(), method))
     with pytest.raises(ProtocolError, match="more than the"):
+        list(read_bag(bag))
+
+
+def _compressed(bag: Path, mode: str, storage: str = "MCAP") -> None:
+    """Writes a bag of four messages, compressed as a whole or by messages."""
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    text = store.types["std_msgs/msg/String"]
+    writer = Writer(bag, version=9, storage_plugin=StoragePlugin[storage])
+    writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with writer:
+        connection = writer.add_connection("/text", "std_msgs/msg/String", typestore=store)
+        for stamp in range(4):
+            data = store.serialize_cdr(text(f"{stamp}" * 40), "std_msgs/msg/String")
+            writer.write(connection, stamp, data)
+
+
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+@pytest.mark.parametrize("mode", ["FILE", "MESSAGE"])
+def test_bags_compressed_as_files_or_by_messages_are_read(
+    tmp_path: Path, mode: str, storage: str
+) -> None:
+    bag = tmp_path / "bag"
+    _compressed(bag, mode, storage)
+    found = list(read_bag(bag, start=1))
+    assert [message.stamp for message in found] == [1, 2, 3]
+    assert [b"3" * 40 in message.data for message in found] == [False, False, True]
+    assert list(topic_types(bag)) == ["/text"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_that_becomes_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Whatever is in it: it is not unpacked any further; also if it has several frames."""
+    bag = tmp_path / "bag"
+    _compressed(bag, "FILE")
+    (storage,) = bag.glob("*.zstd")
+    storage.write_bytes(zstd.compress(bytes(SMALL_FILE)) * times + zstd.compress(b"x"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match=f"more than {SMALL_FILE} bytes; allowed are 100 "):
+            list(read_bag(bag))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
+
+
+@pytest.mark.parametrize("what", ["more than 67108864 bytes", "is cut off"])
+def test_a_message_that_becomes_too_large_or_is_cut_off_is_refused(
+    tmp_path: Path, what: str
+) -> None:
+    bag = tmp_path / "bag"
+    _compressed(bag, "MESSAGE", "SQLITE3")
+    bad = zstd.compress(bytes(MAX_BYTES + 1)) if "more" in what else zstd.compress(b"x" * 99)[:-3]
+    (storage,) = bag.glob("*.db3")
+    with sqlite3.connect(storage) as database:
+        database.execute("UPDATE messages SET data = ? WHERE timestamp = 2", [bad])
+    database.close()
+    messages = read_bag(bag)
+    assert [next(messages).stamp, next(messages).stamp] == [0, 1]
+    with pytest.raises(ProtocolError, match=what):
+        next(messages)
+
+
+def test_a_storage_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    _compressed(bag, "FILE")
+    (storage,) = bag.glob("*.zstd")
+    storage.unlink()
+    os.mkfifo(storage)
+    with pytest.raises(ProtocolError, match=f"{storage.name} is no ordinary file"):
+        list(read_bag(bag))
+    storage.unlink()
+    with pytest.raises(ProtocolError, match="missing"):
         list(read_bag(bag))
 
 

@@ -37,3 +37,38 @@ def test_a_process_that_hangs_at_its_end_keeps_its_exit_code(code: int) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "the last word\n", "")
+
+
+#: A command that talks to a run, with an answer or an error; the middleware hangs at its end.
+COMMAND = """
+import ctypes, os, sys
+from pathlib import Path
+from ros2_cosim.cli.console import safe_output, visiting
+from ros2_cosim.kernel.errors import ConnectionFailedError
+from ros2_cosim.run.domain_lock import ActiveRun
+with safe_output(), visiting() as visit:
+    run = ActiveRun(int(os.environ["ROS_DOMAIN_ID"]), "wave", Path("out"), {}, "secret")
+    session = visit.join(run, "control")
+    session.node.destroy_node = lambda: ctypes.PyDLL(None).sleep(600)
+    print("the answer")
+    if sys.argv[1] == "fail":
+        raise ConnectionFailedError("the run did not answer")
+"""
+
+
+@pytest.mark.usefixtures("ros_domain", "nothing_left")
+@pytest.mark.parametrize(
+    ("word", "code", "said"), [("go", 0, ""), ("fail", 1, "cosim: the run did not answer\n")]
+)
+def test_a_command_that_hangs_at_its_end_has_said_everything(
+    word: str, code: int, said: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", COMMAND, word],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "the answer\n", said)

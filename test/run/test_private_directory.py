@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.control import find_run, joined
+from ros2_cosim.run.control import Visit, find_run
 from ros2_cosim.run.domain_lock import ActiveRun, active_runs, claim, domain_lock
 
 _PROFILE = "FASTRTPS_DEFAULT_PROFILES_FILE"
@@ -137,10 +137,12 @@ def test_of_the_environment_of_a_run_only_dds_settings_are_taken(
     monkeypatch.setenv(_PROFILE, "")
     monkeypatch.delenv("ROS_LOG_DIR", raising=False)
     run = ActiveRun(domain, "wave", tmp_path, given, "hidden")
-    with joined(run, "control"):
-        assert os.environ[_PROFILE] == given[_PROFILE]
-        assert "LD_PRELOAD" not in os.environ
-        assert "ROS_LOG_DIR" not in os.environ
+    visit = Visit()
+    visit.join(run, "control")
+    visit.leave(None)
+    assert os.environ[_PROFILE] == given[_PROFILE]
+    assert "LD_PRELOAD" not in os.environ
+    assert "ROS_LOG_DIR" not in os.environ
 
 
 def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path) -> None:

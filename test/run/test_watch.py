@@ -26,6 +26,20 @@ def test_a_leaver_that_ends_in_order_is_no_early_end() -> None:
     assert (watch.early() or "").startswith("process 'a' ended before the run was over")
 
 
+def test_once_the_run_is_over_those_that_still_run_are_to_blame() -> None:
+    watch = RunWatch([PLAN[0], Process("b", "participant", participant="b"), *PLAN[1:]])
+    watch.over()
+    watch.ended("a", 0)
+    assert watch.early() == (
+        "'b', 'leaver' still ran 10 s after others had ended; the run itself was over"
+    )
+    watch.ended("b", 0)
+    watch.ended("leaver", 0)
+    assert str(watch.early()).startswith("'clock' still ran")
+    watch.ended("clock", 0)
+    assert watch.early() is None
+
+
 def test_a_leaver_that_fails_is_a_failure() -> None:
     watch = RunWatch(PLAN)
     watch.ended("leaver", -9)

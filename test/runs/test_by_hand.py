@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 from subprocess import Popen
 
 import pytest
 import yaml
-from runs.cosim_process import Running, left_processes, user_environment
+from runs.cosim_process import HANG_S, Running, left_processes, user_environment
 from support.control_scenarios import chain
 
 from ros2_cosim.run.dds import loopback_environment
+from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.run.processes import command_of
-from ros2_cosim.scenario.plan import RunOptions, make_plan
-from ros2_cosim.scenario.schema import make_scenario
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
+from ros2_cosim.scenario.schema import make_scenario, save_scenario
 
 pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
@@ -39,3 +41,39 @@ def test_one_that_is_killed_ends_the_run_long_before_the_watchdog(tmp_path: Path
                 result = running.result()
         assert left_processes(environment) == []
     assert "sensor: its process has ended" in result.error()
+
+
+@pytest.mark.parametrize(
+    ("is_over", "said"),
+    [
+        (True, "sensor: the run in {out} is over"),
+        (
+            False,  # or it was killed, and says nothing of itself
+            "sensor: participant 'sensor' found no clock within 1 s: its run is over, or has not "
+            "been started",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("ros_domain")
+def test_one_that_comes_after_the_end_says_so_and_ends(
+    tmp_path: Path, is_over: bool, said: str
+) -> None:
+    data, out = chain("1h", startup_s=1.0), tmp_path / "out"
+    scenario = make_scenario(data, "chain")
+    with OutputDirectory(out, "run 'chain'"):
+        save_scenario(scenario, out / RESOLVED_SCENARIO)
+    if not is_over:
+        (out / ".lock").unlink()
+    plan = make_plan(scenario, RunOptions(out))
+    (command,) = (command_of(process) for process in plan if process.name == "sensor")
+    with user_environment(tmp_path / "log") as environment:
+        ended = subprocess.run(
+            command,
+            env=loopback_environment(environment, tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == said.format(out=out) + "\n"

@@ -97,6 +97,8 @@ def _judge_stop(chosen: System, disturbances: Disturbances, stop: str) -> str:
         return "it was stopped without a reason"
     if "it printed nothing" in stop and "stopped by a signal" not in stop:
         return f"the reason does not name a cause: {stop}"
+    if disturbances.kind == "frozen" and "still ran" in stop:
+        return "" if disturbances.victims[0] in stop else f"it names the wrong process: {stop}"
     victim = disturbances.victims[0] if disturbances.kind == "kill" else ""
     lost = [chosen.scenario.participants[name] for name in chosen.inside(victim)]
     if lost and not any(participant.is_required for participant in lost):

@@ -146,6 +146,9 @@ class _Starter:
     def progress(self, time_ns: int, resting: bool) -> None:
         self._run.progress(resting)
 
+    def over(self) -> None:
+        self._run.over()
+
     def failed(self, reason: str) -> None:
         self._run.told(self._name, reason)
 
@@ -274,6 +277,10 @@ class SimulatedRun:
         self._sign = self.world.now
         limit = 2e9 * self.system.scenario.watchdog_s + _CLOCK_LATE_NS
         self._patience = float("inf") if resting else limit
+
+    def over(self) -> None:
+        """Take that the processes end now."""
+        self._watch.over()
 
     def told(self, process: str, reason: str) -> None:
         """Take what a process says about its failure."""

@@ -30,6 +30,13 @@ def test_every_seed_ends_by_the_rules(first: int) -> None:
     assert any(v.stop is not None for v in verdicts)
 
 
+def test_a_freeze_at_the_very_end_names_the_process_that_stood() -> None:
+    """The others have ended in order by then: none of them is the cause."""
+    verdict = run_seed(600453, "frozen")
+    assert verdict.wrong == ""
+    assert verdict.stop == "'b' still ran 10 s after others had ended; the run itself was over"
+
+
 def test_a_seed_repeats_itself() -> None:
     seeds = range(900, 920)
     assert [run_seed(seed) for seed in seeds] == [run_seed(seed) for seed in seeds]

@@ -13,7 +13,7 @@ from ros2_cosim.carla_bridge.parameters import (
     roadblock,
 )
 from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
-from ros2_cosim.carla_bridge.simulator import MapChoice, Simulator
+from ros2_cosim.interfaces.simulator import MapChoice, Simulator
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
 NAN = float("nan")

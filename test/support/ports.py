@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 
 from ros2_cosim.scenario.ports import server_ports
 
@@ -22,3 +23,18 @@ def free_port(host: str = "127.0.0.1") -> int:
                 continue
         return port
     raise RuntimeError(f"no free port on {host}")
+
+
+def three_free_ports() -> int:
+    """The first of three successive ports like :func:`free_port`, as a CARLA server takes them."""
+    for _ in range(1000):
+        port = free_port()
+        with ExitStack() as bound:
+            try:
+                for number in (port, port + 1, port + 2):
+                    stream = bound.enter_context(socket.socket())
+                    stream.bind(("127.0.0.1", number))
+            except (OSError, OverflowError):
+                continue
+        return port
+    raise RuntimeError("no three free ports in a row")

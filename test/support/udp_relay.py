@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A UDP relay in front of a DCP slave that loses chosen data PDUs of its master."""
+"""A UDP relay in front of a DCP slave that loses or delays chosen data PDUs of its master."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ _LISTEN = (0x26, 0x29)
 
 
 class LosingRelay:
-    """Passes everything on but data PDUs whose place among all data PDUs is in ``lose``."""
+    """Passes everything on but data PDUs whose place among all data PDUs is in ``lose``.
 
-    def __init__(self, slave_port: int, lose: Collection[int]) -> None:
+    Those in ``delay`` let the datagram that follows overtake them.
+    """
+
+    def __init__(self, slave_port: int, lose: Collection[int], delay: Collection[int]) -> None:
         self._slave = ("127.0.0.1", slave_port)
         self._lose = lose
+        self._delay = delay
         self._seen = 0
         self._ending = False
         self._near, self._far = self._socket(), self._socket()
@@ -35,6 +39,7 @@ class LosingRelay:
 
     def _run(self) -> None:
         master = None
+        waiting: list[bytes] = []
         while not self._ending:
             ready, _, _ = select.select([self._near, self._far], [], [], 0.05)
             for sock in ready:
@@ -48,10 +53,15 @@ class LosingRelay:
                     self._seen += 1
                     if self._seen in self._lose:
                         continue
+                    if self._seen in self._delay:
+                        waiting.append(data)
+                        continue
                 elif data[0] in _LISTEN:  # where the slave listens, not the relay
                     port = self._slave[1].to_bytes(2, "little")
                     data = data[:7] + port + data[9:]
-                self._far.sendto(data, self._slave)
+                for sent in (data, *waiting):
+                    self._far.sendto(sent, self._slave)
+                waiting.clear()
 
     def close(self) -> None:
         self._ending = True
@@ -61,9 +71,11 @@ class LosingRelay:
 
 
 @contextmanager
-def losing_relay(slave_port: int, lose: Collection[int]) -> Iterator[LosingRelay]:
+def losing_relay(
+    slave_port: int, lose: Collection[int], delay: Collection[int] = ()
+) -> Iterator[LosingRelay]:
     """A relay that ends with the block."""
-    relay = LosingRelay(slave_port, lose)
+    relay = LosingRelay(slave_port, lose, delay)
     try:
         yield relay
     finally:

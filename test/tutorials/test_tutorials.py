@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from tutorial import ROOT, Tutorial  # noqa: E402
 
-from ros2_cosim.carla_bridge.simulator import Simulator  # noqa: E402
+from ros2_cosim.interfaces.simulator import Simulator  # noqa: E402
 from ros2_cosim.run.launch_request import launch_arguments  # noqa: E402
 
 NAMES = sorted(path.name for path in (ROOT / "docs" / "tutorials").glob("*.md"))
@@ -144,7 +144,7 @@ def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
     text = (ROOT / "docs" / "tutorials" / "own-simulator.md").read_text()
     assert set(re.findall(r"^\| `(\w+)\(", text, re.MULTILINE)) == methods
     assert len(methods) == 9
-    assert "my_world.py" in tutorial.files
+    assert list(tutorial.files) == ["my_simulator.py"]
 
 
 @pytest.mark.parametrize("name", NAMES)

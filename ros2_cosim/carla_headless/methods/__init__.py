@@ -2,8 +2,8 @@
 """Remote methods by subject; ``ALL`` is the whole table that the server speaks."""
 
 from ros2_cosim.carla_headless.dispatch import MethodTable
-from ros2_cosim.carla_headless.methods import actors, batch, scenery, session, vehicles
+from ros2_cosim.carla_headless.methods import actors, batch, scenery, session, vehicles, walkers
 
 ALL = MethodTable()
-for _module in (session, actors, vehicles, scenery, batch):
+for _module in (session, actors, vehicles, walkers, scenery, batch):
     ALL.include(_module.TABLE)

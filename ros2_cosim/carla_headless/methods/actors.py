@@ -24,6 +24,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Transform,
     Vector,
 )
+from ros2_cosim.carla_headless.world import CallError
 
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.simulation import Simulation
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 TABLE = MethodTable()
 _method = TABLE.method
 VALUE, VOID, NONE = AnswerForm.VALUE, AnswerForm.VOID, AnswerForm.NONE
+
+# Actors are boxes: the root is all that they are made of.
+_ONLY_COMPONENT = "Root"
 
 
 @_method("get_actor_definitions", VALUE)
@@ -124,14 +128,18 @@ def _force_at(simulation: Simulation, actor: int, force: Vector, _at: Vector) ->
 
 
 @_method("add_actor_angular_impulse", NONE, u32, vector)
+def _angular_impulse(simulation: Simulation, actor: int, impulse: Vector) -> None:
+    simulation.world.add_angular_impulse(actor, impulse)
+
+
 @_method("add_actor_torque", NONE, u32, vector)
-def _angular(simulation: Simulation, actor: int, _vector: Vector) -> None:
-    simulation.world.require(actor)  # rotation follows from steering alone in this world
+def _torque(simulation: Simulation, actor: int, torque: Vector) -> None:
+    simulation.world.add_torque(actor, torque)
 
 
 @_method("set_actor_simulate_physics", VOID, u32, boolean)
 def _simulate_physics(simulation: Simulation, actor: int, enabled: bool) -> None:
-    simulation.world.require(actor).simulates_physics = enabled
+    simulation.world.simulate_physics(actor, enabled)
 
 
 @_method("set_actor_collisions", VOID, u32, boolean)
@@ -142,11 +150,6 @@ def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
 @_method("set_actor_enable_gravity", NONE, u32, boolean)
 def _gravity(simulation: Simulation, actor: int, _enabled: bool) -> None:
     simulation.world.require(actor)  # vehicles follow the road surface in this world
-
-
-@_method("set_actor_dead", NONE, u32)
-def _dead(simulation: Simulation, actor: int) -> None:
-    simulation.world.require(actor)
 
 
 @_method("set_actor_autopilot", NONE, u32, boolean)
@@ -160,24 +163,50 @@ def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
 
 
 @_method("get_actor_component_names", VALUE, u32)
-@_method("get_actor_bone_names", VALUE, u32)
-@_method("get_actor_socket_names", VALUE, u32)
-@_method("get_actor_bone_world_transforms", VALUE, u32)
-@_method("get_actor_bone_relative_transforms", VALUE, u32)
-@_method("get_actor_socket_world_transforms", VALUE, u32)
-@_method("get_actor_socket_relative_transforms", VALUE, u32)
-@_method("get_vehicle_bone_world_transforms", VALUE, u32)
-def _no_parts(simulation: Simulation, actor: int) -> list[Any]:
+def _components(simulation: Simulation, actor: int) -> list[str]:
     simulation.world.require(actor)
-    return []  # actors are boxes: no components, bones or sockets
+    return [_ONLY_COMPONENT]
 
 
 @_method("get_actor_component_world_transform", VALUE, u32, text)
-def _component_world(simulation: Simulation, actor: int, _name: str) -> Transform:
-    return simulation.world.require(actor).state.transform
+def _component_world(simulation: Simulation, actor: int, name: str) -> Transform:
+    world = simulation.world
+    pose = world.pose(world.require(actor))
+    _require_component(actor, name)
+    return pose
 
 
 @_method("get_actor_component_relative_transform", VALUE, u32, text)
-def _component_relative(simulation: Simulation, actor: int, _name: str) -> Transform:
+def _component_relative(simulation: Simulation, actor: int, name: str) -> Transform:
     simulation.world.require(actor)
+    _require_component(actor, name)
     return Transform()
+
+
+def _require_component(actor: int, name: str) -> None:
+    if name != _ONLY_COMPONENT:
+        raise CallError(f"actor {actor} has no component '{name[:40]}'; it has: {_ONLY_COMPONENT}")
+
+
+@_method("get_actor_bone_names", VALUE, u32)
+def _bone_names(simulation: Simulation, actor: int) -> list[str]:
+    return [bone.name for bone in simulation.world.bones(actor)]
+
+
+@_method("get_actor_bone_world_transforms", VALUE, u32)
+@_method("get_vehicle_bone_world_transforms", VALUE, u32)
+def _bones_in_world(simulation: Simulation, actor: int) -> list[Transform]:
+    return [bone.world for bone in simulation.world.bones(actor)]
+
+
+@_method("get_actor_bone_relative_transforms", VALUE, u32)
+def _bones_on_parents(simulation: Simulation, actor: int) -> list[Transform]:
+    return [bone.relative for bone in simulation.world.bones(actor)]
+
+
+@_method("get_actor_socket_names", VALUE, u32)
+@_method("get_actor_socket_world_transforms", VALUE, u32)
+@_method("get_actor_socket_relative_transforms", VALUE, u32)
+def _sockets(simulation: Simulation, actor: int) -> list[Any]:
+    simulation.world.require(actor)
+    return []  # nothing can be hung on a box by name

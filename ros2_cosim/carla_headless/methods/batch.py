@@ -16,14 +16,15 @@ from ros2_cosim.carla_headless.decoding import (
     listing,
     optional,
     read_arguments,
+    real,
     text,
     transform,
     u8,
     u32,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable, answer_failure, answer_value
-from ros2_cosim.carla_headless.methods import actors, scenery, vehicles
-from ros2_cosim.carla_headless.world import CallError
+from ros2_cosim.carla_headless.methods import actors, scenery, vehicles, walkers
+from ros2_cosim.carla_headless.wire_types import Transform
 from ros2_cosim.kernel.errors import CosimError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _SAME_AS: dict[int, tuple[MethodTable, str]] = {
     1: (actors.TABLE, "destroy_actor"),
     2: (vehicles.TABLE, "apply_control_to_vehicle"),
     3: (vehicles.TABLE, "apply_ackermann_control_to_vehicle"),
-    4: (scenery.TABLE, "apply_control_to_walker"),
+    4: (walkers.TABLE, "apply_control_to_walker"),
     5: (vehicles.TABLE, "apply_physics_control"),
     6: (actors.TABLE, "set_actor_transform"),
     8: (actors.TABLE, "set_actor_target_velocity"),
@@ -62,12 +63,12 @@ def _set_lights(simulation: Simulation, actor: int, flags: int) -> None:
     simulation.world.require_vehicle(actor).lights = flags
 
 
-def _walker_state(_: Simulation, actor: int, _pose: Any, _speed: Any) -> None:
-    raise CallError(f"actor {actor} is not a walker")
+def _walker_state(simulation: Simulation, actor: int, feet: Transform, speed: float) -> None:
+    simulation.world.follow_navigation(actor, feet, speed)
 
 
 _COMMANDS: dict[int, tuple[tuple[Reader[Any], ...], Callable[..., Any]]] = {
-    7: ((u32, transform, anything), _walker_state),
+    7: ((u32, transform, real), _walker_state),
     18: ((u32, u32), _set_lights),
 }
 for _index, (_table, _name) in _SAME_AS.items():

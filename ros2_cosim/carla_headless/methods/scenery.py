@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remote methods of traffic lights and signs, of walkers and of rendering features.
-
-The latter two this world lacks: calls on a walker are refused because none can exist.
-"""
+"""Remote methods of traffic lights and signs and of rendering features, which are refused."""
 
 from __future__ import annotations
 
@@ -101,19 +98,6 @@ def _light_boxes(simulation: Simulation, actor: int) -> list[BoundingBox]:
 @_method("get_traffic_sign_trigger_volume", VALUE, u32)
 def _trigger(simulation: Simulation, actor: int) -> BoundingBox:
     return simulation.world.require_sign(actor).trigger
-
-
-@_method("apply_control_to_walker", NONE, u32, anything)
-@_method("set_bones_transform", NONE, u32, anything)
-@_method("blend_pose", NONE, u32, real)
-def _walker(_: Simulation, actor: int, _value: Any) -> None:
-    raise CallError(f"actor {actor} is not a walker")
-
-
-@_method("get_pose_from_animation", NONE, u32)
-@_method("get_bones_transform", VALUE, u32)
-def _walker_query(_: Simulation, actor: int) -> Any:
-    raise CallError(f"actor {actor} is not a walker")
 
 
 @_method("enable_sensor_for_ros", NONE, u32)

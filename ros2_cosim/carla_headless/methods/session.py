@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.decoding import (
     weather,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
+from ros2_cosim.carla_headless.sensing.probes import Labelled, all_between, first_on
 from ros2_cosim.carla_headless.wire_types import (
     EpisodeSettings,
     OpendriveParameters,
@@ -98,19 +99,30 @@ def _map_data(simulation: Simulation) -> str:
     return simulation.world.opendrive
 
 
+_NAVIGATION_FOLDER = "Nav"
+
+
 @_method("get_required_files", VALUE, text)
-def _required_files(_: Simulation, _folder: str) -> list[str]:
-    return []  # nothing to download: the client builds its own caches
+def _required_files(simulation: Simulation, folder: str) -> list[str]:
+    # What the client would ask for besides (roads, the traffic manager's map) it works out itself.
+    found = simulation.navigation() if folder == _NAVIGATION_FOLDER else None
+    return [] if found is None else [found[0]]
 
 
 @_method("request_file", VALUE, text)
-def _request_file(_: Simulation, name: str) -> bytes:
-    raise CallError(f"no file '{name}': this server has no files to download")
+def _request_file(simulation: Simulation, name: str) -> bytes:
+    found = simulation.navigation()
+    if found is None or name != found[0]:
+        raise CallError(
+            f"no file '{name[:80]}': the server offers the walkers' mesh of its map only"
+        )
+    return found[1]
 
 
 @_method("get_navigation_mesh", VALUE)
-def _navigation_mesh(_: Simulation) -> bytes:
-    return b""
+def _navigation_mesh(simulation: Simulation) -> bytes:
+    found = simulation.navigation()
+    return b"" if found is None else found[1]
 
 
 @_method("load_map_layer", VOID, u16)
@@ -155,23 +167,18 @@ def _enable_environment(_: Simulation, _ids: list[int], _enable: bool) -> None:
     """There are no environment objects to show or hide."""
 
 
-_ROADS = 1
-
-
 @_method("project_point", VALUE, vector, vector, real)
 def _project_point(
     simulation: Simulation, start: Vector, direction: Vector, distance: float
 ) -> list[Any]:
-    hit = simulation.world.ground_below(start, distance) if direction.z < 0.0 else None
-    return [hit is not None, [hit or Vector(), _ROADS if hit else 0]]
+    scene = simulation.sensors.scene(simulation.world)
+    found = first_on(scene, start, direction, distance)
+    return [found is not None, found or Labelled()]
 
 
 @_method("cast_ray", VALUE, vector, vector)
-def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Any]:
-    if start.x != end.x or start.y != end.y or end.z > start.z:
-        return []  # of the scenery only the ground can be hit, and only from above
-    hit = simulation.world.ground_below(start, start.z - end.z)
-    return [[hit, _ROADS]] if hit else []
+def _cast_ray(simulation: Simulation, start: Vector, end: Vector) -> list[Labelled]:
+    return all_between(simulation.sensors.scene(simulation.world), start, end)
 
 
 @_method("query_lights_state", VALUE, text)

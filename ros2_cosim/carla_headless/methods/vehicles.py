@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ros2_cosim.carla_headless.decoding import (
     ackermann_control,
     ackermann_settings,
-    anything,
     boolean,
     real,
     structure,
@@ -19,7 +18,13 @@ from ros2_cosim.carla_headless.decoding import (
     vehicle_control,
 )
 from ros2_cosim.carla_headless.dispatch import AnswerForm, MethodTable
-from ros2_cosim.carla_headless.physics_control import physics_control, telemetry
+from ros2_cosim.carla_headless.physics_control import (
+    PhysicsControl,
+    apply_physics,
+    physics_control,
+    read_physics_control,
+    telemetry,
+)
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     AckermannSettings,
@@ -60,10 +65,9 @@ def _get_physics(simulation: Simulation, actor: int) -> list[Any]:
     return physics_control(simulation.world.require_vehicle(actor))
 
 
-@_method("apply_physics_control", NONE, u32, anything)
-def _set_physics(simulation: Simulation, actor: int, _control: Any) -> None:
-    simulation.world.require_vehicle(actor)
-    raise CallError("physics parameters belong to the blueprint and cannot be changed here")
+@_method("apply_physics_control", NONE, u32, read_physics_control)
+def _set_physics(simulation: Simulation, actor: int, control: PhysicsControl) -> None:
+    apply_physics(simulation.world.require_vehicle(actor), control)
 
 
 @_method("get_telemetry_data", VALUE, u32)
@@ -114,18 +118,23 @@ def _wheel_pitch(simulation: Simulation, actor: int, _wheel: int) -> float:
 
 
 @_method("show_vehicle_debug_telemetry", NONE, u32, boolean)
+def _debug_telemetry(simulation: Simulation, actor: int, _shown: bool) -> None:
+    simulation.world.require_vehicle(actor)  # nothing is shown here
+
+
 @_method("use_carsim_road", NONE, u32, boolean)
 @_method("enable_carsim", NONE, u32, text)
-def _option(simulation: Simulation, actor: int, _value: Any) -> None:
+def _carsim(simulation: Simulation, actor: int, _value: Any) -> None:
     simulation.world.require_vehicle(actor)
-    # Display only, or another vehicle model that this server does not have: the own one stays.
+    raise CallError(f"vehicle {actor} keeps its physics: this server has no CarSim")
 
 
 @_method("enable_chrono_physics", NONE, u32, u64, real, text, text, text, text)
 def _chrono(simulation: Simulation, actor: int, *_parameters: Any) -> None:
-    simulation.world.require_vehicle(actor)  # the server has one vehicle model: it stays
+    simulation.world.require_vehicle(actor)
+    raise CallError(f"vehicle {actor} keeps its physics: this server has no Chrono")
 
 
 @_method("restore_physx_physics", NONE, u32)
 def _physx(simulation: Simulation, actor: int) -> None:
-    simulation.world.require_vehicle(actor)
+    simulation.world.require_vehicle(actor)  # it has never left its own

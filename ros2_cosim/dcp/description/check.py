@@ -27,6 +27,7 @@ from ros2_cosim.dcp.description.model import (
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.errors import DescriptionError, PduError
 from ros2_cosim.dcp.wire.values import SIZED, encode_value
+from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.documents.xml_reader import read_xml
 
 _XS = "{http://www.w3.org/2001/XMLSchema}"
@@ -73,7 +74,7 @@ def check_schema(data: bytes, source: str) -> Any:
         first = schema.error_log[0]
         more = len(schema.error_log) - 1
         tail = f" (and {more} more)" if more else ""
-        raise DescriptionError(f"{source}, line {first.line}: {first.message}{tail}")
+        raise DescriptionError(f"{source}, line {first.line}: {one_line(first.message)}{tail}")
     return root
 
 

@@ -248,6 +248,11 @@ def prepare_data_path(groups: Sequence[DataGroup]) -> None:
         slave.sent_pdus, slave.received = [], {}
         slave.run_pdus, slave.init_pdus = [], []
         slave.data_on_udp = False
+        slave.slower_sources = frozenset(
+            g.data_id
+            for g in groups
+            if g.target is slave and g.source is not None and slave.every % g.source.every
+        )
     for group in groups:
         for end in (group.source, group.target):
             if end is not None and group.protocol is TransportProtocol.UDP_IPv4:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
@@ -110,6 +110,7 @@ class RemoteSlave:
     :ivar parameters: what ``configure`` sets; ``tuned`` what changed during this run
     :ivar log: newest entries that came by notification or request, and ``log_count`` all so far
     :ivar exact_types: what it takes, see :class:`SlaveUse`
+    :ivar slower_sources: data_ids from slaves that do not send for each of its steps
     :ivar data_on_udp: whether some of its data PDUs travel over UDP, where they may get lost
     :ivar every, steps: the slave makes ``steps`` resolutions in every ``every``-th step
     """
@@ -137,6 +138,7 @@ class RemoteSlave:
         self.steps = use.steps or (nrt.default_steps if nrt else 1)
         self.data_port = use.data_port
         self.data_on_udp = False
+        self.slower_sources: frozenset[int] = frozenset()
         self._max_pdu_size = use.max_pdu_size
         self.exact_types = use.exact_types
         self.state: State | None = None
@@ -237,10 +239,24 @@ class RemoteSlave:
         return list(self.log)[len(self.log) - fresh :]
 
     def input_counters(self) -> dict[int, DataCounters]:
-        """The same of what the slave received over UDP, as far as it has told after its stop."""
-        return dict(
+        """The same of what the slave received over UDP, as far as it has told after its stop.
+
+        What the master sent and the slave did not receive is lost. Of data from other slaves the
+        slave alone tells: it counts steps without new data as held, also where none was due.
+        """
+        told = dict(
             read_arguments(entry.values) for entry in self.log if entry.template == TEMPLATE.id
         )
+        sent = {pdu.data_id: pdu.sent for pdu in self.sent_pdus}
+        return {
+            number: found.of_sent(sent[number]) if number in sent else self._wired(number, found)
+            for number, found in told.items()
+        }
+
+    def _wired(self, data_id: int, found: DataCounters) -> DataCounters:
+        if data_id in self.slower_sources:
+            return replace(found, held=0, extrapolated=0, first_missing=0)
+        return found.beyond_start()
 
     def counters(self) -> dict[int, DataCounters]:
         """Received, lost, duplicated and reordered data PDUs by data_id."""

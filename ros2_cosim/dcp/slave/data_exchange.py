@@ -238,12 +238,19 @@ class DataExchange:
     def initialise(self) -> bool:
         """One computation of the initialization; False when the state changed meanwhile."""
         machine = self._machine
+        for pdu in self._inputs.values():
+            if pdu.pending is None and pdu.newest is None and pdu.scope != Scope.RUN_NRT:
+                pdu.watch.counters.miss(1, extrapolated=False)
         return machine.guard(self.take_inputs) and machine.call(self._model.initialise)
 
-    def step(self, steps: int) -> bool:
-        """One computation step of the model; False when the state changed meanwhile."""
+    def step(self, steps: int, *, on_request: bool) -> bool:
+        """One computation step of the model; False when the state changed meanwhile.
+
+        :param on_request: a request made it step; there are new data for each such step then,
+            and data that come late count as missing
+        """
         options, machine = self._options, self._machine
-        cares = options.input_wait_s > 0 or options.missing is not Missing.HOLD
+        cares = on_request or options.input_wait_s > 0 or options.missing is not Missing.HOLD
         if cares and not machine.guard(self._handle_missing):
             return False
         if not machine.guard(self.take_inputs):

@@ -92,7 +92,7 @@ class SlaveRun:
         machine = self._machine
         self._returns_to = machine.state
         machine.enter(State.COMPUTING)
-        if self._data.step(steps):
+        if self._data.step(steps, on_request=True):
             machine.enter(State.COMPUTED)
 
     def send_outputs(self) -> None:
@@ -118,7 +118,7 @@ class SlaveRun:
             return
         if data.due_inputs():
             return
-        if data.step(1) and machine.state is State.RUNNING:
+        if data.step(1, on_request=False) and machine.state is State.RUNNING:
             data.send_step()
             self._stop_if_wanted()
 
@@ -145,7 +145,7 @@ class SlaveRun:
         if self._by_data:
             self._plan.advance(now)
             return
-        if not self._data.step(1) or not self._data.send_tick():
+        if not self._data.step(1, on_request=False) or not self._data.send_tick():
             return
         late = self._plan.advance(self._host.monotonic())
         if late and self.mode is OpMode.HRT:

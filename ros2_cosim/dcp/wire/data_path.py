@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -14,6 +14,10 @@ from ros2_cosim.dcp.wire.values import PayloadCodec, Value
 
 HEADER = struct.Struct("<BHH")
 """Type, pdu_seq_id, data_id or param_id of a data PDU."""
+
+
+#: The initialization, and the first step.
+_HELD_AT_START = 2
 
 
 class Missing(Enum):
@@ -50,6 +54,22 @@ class DataCounters:
             self.extrapolated += 1
         else:
             self.held += 1
+
+    def of_sent(self, sent: int) -> DataCounters:
+        """The same where it is known how many were sent: the first and the last can be lost, too,
+        which no sequence id shows.
+        """
+        return replace(self, lost=max(self.lost, sent - (self.received - self.duplicated)))
+
+    def beyond_start(self) -> DataCounters:
+        """The same without what is held at the beginning: slaves that are initialised or step
+        together have nothing new for each other then.
+        """
+        if self.first_missing != 1:
+            return self
+        held = max(0, self.held - _HELD_AT_START)
+        extrapolated = max(0, self.extrapolated - max(0, _HELD_AT_START - self.held))
+        return replace(self, held=held, extrapolated=extrapolated, first_missing=0)
 
     @property
     def loss_rate(self) -> float:
@@ -184,6 +204,7 @@ class OutputPdu:
 
     :ivar indices: position of each value in the sender's list of values
     :ivar targets: where it goes, in the transport's own terms
+    :ivar sent: how many have been encoded; the sequence id counts them
     """
 
     data_id: int
@@ -193,7 +214,7 @@ class OutputPdu:
     steps: int = 1
     targets: list[Any] = field(default_factory=list)
     kind: PduType = PduType.DAT_input_output
-    seq: int = 0
+    sent: int = 0
 
     def __post_init__(self) -> None:
         self._kind = int(self.kind)
@@ -204,6 +225,6 @@ class OutputPdu:
         :raises PduError: a value does not fit its type
         """
         payload = self.codec.pack([values[index] for index in self.indices])
-        data = HEADER.pack(self._kind, self.seq, self.data_id) + payload
-        self.seq = (self.seq + 1) & 0xFFFF
+        data = HEADER.pack(self._kind, self.sent & 0xFFFF, self.data_id) + payload
+        self.sent += 1
         return data

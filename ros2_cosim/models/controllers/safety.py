@@ -49,6 +49,13 @@ class EmergencyBrake(Section):
     gain: Number = Field(
         default=1.2, gt=0, description="share of the need, above 1 to end early [1]"
     )
+    least_room: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="share of the gap that counts as room at least, so that a small closing speed "
+        "within the margin is no emergency [1]",
+    )
 
     def demand(
         self, gap: float, gap_rate: float, speed: float, object_braking: float, full: float
@@ -61,7 +68,7 @@ class EmergencyBrake(Section):
         :param object_braking: deceleration of the object [m/s^2], 0 if not known to brake
         :param full: largest deceleration of the vehicle [m/s^2]
         """
-        room = gap - self.margin
+        room = max(gap - self.margin, self.least_room * gap)
         need = 0.0
         if gap_rate < -_STEADY:
             need = _deceleration(gap_rate * gap_rate, room, full)

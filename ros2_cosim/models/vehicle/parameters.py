@@ -68,6 +68,9 @@ class VehicleParameters:
     """Time constant of the brake force [s]."""
     steer_lag: float
     """Time constant of the front wheels' angle [s]."""
+    lateral_grip: float = 1.0
+    """Largest lateral force of a tyre as a share of ``friction`` times load: 1 for real tyres;
+    those of CARLA's vehicles hold more."""
 
     def __post_init__(self) -> None:
         """Check that every number is positive; ConfigurationError names the one that is not."""

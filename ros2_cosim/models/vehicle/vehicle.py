@@ -260,7 +260,7 @@ class Vehicle:
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
 
         # Secant stiffness where the force would leave the friction circle.
-        share = p.friction * sqrt(lateral_share)
+        share = p.friction * p.lateral_grip * sqrt(lateral_share)
         slip_front = (vy + lf * yaw_rate - vx * wheel) * inverse
         slip_rear = (vy - lr * yaw_rate) * inverse
         if slip_front < 0.0:

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sensor measures in a frame, and what its messages are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ros2_cosim.carla_headless.sensing.axes import axes_of
+from ros2_cosim.carla_headless.sensing.cameras import (
+    DepthCamera,
+    FlowCamera,
+    InstanceCamera,
+    NormalsCamera,
+    RgbCamera,
+    SemanticCamera,
+)
+from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
+from ros2_cosim.carla_headless.sensing.lidar import RayCastLidar, SemanticLidar
+from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
+from ros2_cosim.carla_headless.sensing.radar import Radar
+from ros2_cosim.carla_headless.sensing.raster import Lens, View, render
+from ros2_cosim.carla_headless.sensing.scene import Scene, SceneBuilder
+from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
+from ros2_cosim.carla_headless.snapshot import pack_sensor_header
+from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
+from ros2_cosim.carla_headless.world import CallError
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.world import World
+
+_NS = 1_000_000_000
+# Pictures of one frame that are kept: rigs of cameras have fewer places.
+_MOST_VIEWS = 16
+
+DEVICES: dict[str, Callable[[Actor], Device]] = {
+    "sensor.camera.depth": DepthCamera,
+    "sensor.camera.instance_segmentation": InstanceCamera,
+    "sensor.camera.normals": NormalsCamera,
+    "sensor.camera.optical_flow": FlowCamera,
+    "sensor.camera.rgb": RgbCamera,
+    "sensor.camera.semantic_segmentation": SemanticCamera,
+    "sensor.lidar.ray_cast": RayCastLidar,
+    "sensor.lidar.ray_cast_semantic": SemanticLidar,
+    "sensor.other.collision": Collision,
+    "sensor.other.gnss": Gnss,
+    "sensor.other.imu": Imu,
+    "sensor.other.obstacle": Obstacle,
+    "sensor.other.radar": Radar,
+}
+"""The sensors that the server streams, by their blueprints."""
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time in whole nanoseconds, as the world counts it."""
+    return int(seconds * _NS + 0.5)
+
+
+def is_due(age_ns: int, step_ns: int, period_ns: int) -> bool:
+    """Whether a sensor of an age measures in the frame that has just been computed.
+
+    It does in the first one after its spawn, and then once for each period, however period and
+    step divide.
+    """
+    if period_ns <= step_ns:
+        return True
+    return (age_ns - step_ns) // period_ns != (age_ns - 2 * step_ns) // period_ns
+
+
+class _Known(NamedTuple):
+    """A sensor, its period, and when it was spawned."""
+
+    device: Device
+    period_ns: int
+    born_ns: int
+
+
+class SensorHub:
+    """The sensors of one world that clients have listened to."""
+
+    def __init__(self) -> None:
+        self._episode = 0
+        self._devices: dict[int, _Known] = {}
+        self._measured: dict[int, int] = {}
+        self._scenes = SceneBuilder()
+        # Cameras of several kinds in one place share a picture.
+        self._viewed: Scene | None = None
+        self._views: dict[tuple[Transform, Lens], View] = {}
+
+    def scene(self, world: World) -> Scene:
+        """What rays and cameras see at the present moment."""
+        return self._scenes.scene(world)
+
+    def prepare(self, world: World, sensor: Actor) -> None:
+        """Take up a sensor that has just been spawned.
+
+        :raises CallError: the sensor is not supported, or not with these attributes
+        """
+        self._follow(world)
+        reason = UNSUPPORTED.get(sensor.blueprint.id)
+        if reason is not None:
+            raise CallError(f"Spawn failed: '{sensor.blueprint.id}' is not supported: {reason}")
+        if sensor.blueprint.streams:
+            try:
+                self._known(world, sensor)
+            except ValueError as error:
+                raise CallError(f"Spawn failed: {error}") from None
+
+    def _view(self, world: World, pose: Transform, lens: Lens) -> View:
+        scene = self.scene(world)
+        if scene is not self._viewed:
+            self._viewed = scene
+            self._views.clear()
+        key = pose, lens
+        if key not in self._views:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[key] = render(scene, axes_of(pose), lens)
+        return self._views[key]
+
+    def messages(
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Callable[[Actor], ActorRecord],
+    ) -> list[bytes]:
+        """Messages of one sensor for the frame that the world has just computed."""
+        self._follow(world)
+        device, period_ns, born = self._known(world, sensor)
+        now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
+        if not is_due(now - born, step, period_ns):
+            return []
+        usual = max(step, period_ns)
+        since = now - self._measured.get(sensor.id, now - usual)
+        self._measured[sensor.id] = now
+        # A sensor that nothing has listened to for a while begins anew.
+        dt = (since if since < 2 * usual else usual) / _NS
+        pose = world.pose(sensor)
+        moment = Moment(
+            world, pose, dt, weather,
+            lambda: self.scene(world), lambda lens: self._view(world, pose, lens), record,
+        )  # fmt: skip
+        payloads = device.measure(moment)
+        if not payloads:
+            return []
+        header = pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
+        return [header + payload for payload in payloads]
+
+    def _follow(self, world: World) -> None:
+        """Forget the sensors of an earlier episode, and those that are gone."""
+        if world.episode != self._episode:
+            self._episode = world.episode
+            self._devices.clear()
+            self._measured.clear()
+        if len(self._devices) > 2 * len(world.actors):
+            for actor_id in self._devices.keys() - world.actors.keys():
+                del self._devices[actor_id]
+                self._measured.pop(actor_id, None)
+
+    def _known(self, world: World, sensor: Actor) -> _Known:
+        known = self._devices.get(sensor.id)
+        if known is None:
+            device = DEVICES[sensor.blueprint.id](sensor)
+            period_ns = nanoseconds(max(sensor.number("sensor_tick"), 0.0))
+            known = _Known(device, period_ns, nanoseconds(world.elapsed_s))
+            self._devices[sensor.id] = known
+        return known

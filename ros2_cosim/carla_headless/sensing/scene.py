@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rays and cameras see in one frame: the map, which stands still, and the actors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ros2_cosim.carla_headless.sensing.axes import axes_of
+from ros2_cosim.carla_headless.sensing.ground import ground_mesh
+from ros2_cosim.carla_headless.sensing.mesh import Mesh, mesh_of
+from ros2_cosim.carla_headless.sensing.shapes import Shape, look_of, shape_of
+from ros2_cosim.carla_headless.wire_types import Transform
+
+if TYPE_CHECKING:
+    from ros2_cosim.carla_headless.actors import Actor
+    from ros2_cosim.carla_headless.world import World
+    from ros2_cosim.models.road import RoadNetwork
+
+
+class Scene(NamedTuple):
+    """The triangles of one frame."""
+
+    map: Mesh
+    actors: Mesh
+
+
+class SceneBuilder:
+    """Makes scenes, and keeps of each what the next one has in common with it."""
+
+    def __init__(self) -> None:
+        self._network: RoadNetwork | None = None
+        self._map: Mesh | None = None
+        self._shapes: dict[tuple[int, int], Shape | None] = {}
+        self._made: tuple[object, ...] = ()
+        self._scene: Scene | None = None
+
+    def scene(self, world: World) -> Scene:
+        """The scene of the present moment."""
+        if self._map is None or self._network is not world.network:
+            self._map, self._network = ground_mesh(world.network), world.network
+            self._shapes.clear()
+        seen = []
+        for actor in world.actors.values():
+            key = actor.id, look_of(actor)
+            if key not in self._shapes:
+                self._shapes[key] = shape_of(actor)
+            shape = self._shapes[key]
+            if shape is not None:
+                seen.append((actor, world.pose(actor), shape))
+        made = self._network, *((actor.id, look_of(actor), pose) for actor, pose, _ in seen)
+        if self._scene is None or made != self._made:
+            self._scene = Scene(self._map, _placed(seen))
+            self._made = made
+            if len(self._shapes) > 4 * len(world.actors) + 64:
+                self._shapes.clear()
+        return self._scene
+
+
+def _placed(seen: list[tuple[Actor, Transform, Shape]]) -> Mesh:
+    """The shapes of actors where the actors are."""
+    if not seen:
+        none = np.zeros(0, dtype=np.uint8)
+        return mesh_of(np.zeros((0, 3, 3)), none, none.astype(np.uint32), none.reshape(0, 3), none)
+    counts = [len(shape.points) for _, _, shape in seen]
+    local = np.concatenate([shape.points for _, _, shape in seen])
+    axes = np.array([axes_of(pose) for _, pose, _ in seen])
+    axes = np.repeat(axes, counts, axis=0)[:, None]
+    points = axes[:, :, 0] + (
+        local[..., 0:1] * axes[:, :, 1] + local[..., 1:2] * axes[:, :, 2]
+        + local[..., 2:3] * axes[:, :, 3]
+    )  # fmt: skip
+    ids = np.repeat(np.array([actor.id for actor, _, _ in seen], dtype=np.uint32), counts)
+    tags, colours, levels = (
+        np.concatenate([shape[part] for _, _, shape in seen]) for part in (1, 2, 3)
+    )
+    return mesh_of(points, tags, ids, colours, levels)

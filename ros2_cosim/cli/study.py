@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim study``: many runs, one result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ros2_cosim.cli.console import running
+
+app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
+
+
+@app.command()
+def causality(
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short runs.")] = False,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/causality"),
+    factors: Annotated[
+        str | None, typer.Option(help="Real-time factors: first:last:step, or a list 0.5,1,2.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Simulated time of each run, as 100s.")
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(help="Runs that are compared with the synchronised one.")
+    ] = None,
+    together: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest sum of the factors of runs side by side; 0: one after the other. "
+            "Default: the highest of the factors."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the study in the output directory.")
+    ] = False,
+) -> None:
+    """Compare runs without synchronisation, at growing speed, with the synchronised run."""
+    from ros2_cosim.study.causality import run_study
+    from ros2_cosim.study.plan import study_options
+
+    with running():
+        options = study_options(
+            out,
+            quick=quick,
+            duration=duration,
+            factors=factors,
+            repetitions=repetitions,
+            together=together,
+            resume=resume,
+        )
+        found = run_study(options, tell=_tell, on_line=_print_line)
+    for mode, words in (("PRT", "without synchronisation"), ("HDE", "with synchronisation")):
+        broke = found.broke_at(mode)
+        if broke is not None:
+            print(f"{words} the run does not keep up with factor {broke:g}")
+    print(f"results in {out}")
+
+
+@app.command("string-stability")
+def string_stability(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file with a platoon.")],
+    law: Annotated[
+        list[str] | None,
+        typer.Option(help="Control law of the followers; may be repeated (the scenario's)."),
+    ] = None,
+    vehicles: Annotated[
+        int | None, typer.Option(help="Vehicles of the platoon, with the leader.")
+    ] = None,
+    time_gap: Annotated[
+        list[float] | None, typer.Option(help="Time gap [s]; may be repeated (the scenario's).")
+    ] = None,
+    loss: Annotated[
+        list[float] | None,
+        typer.Option(help="Share of beacons that is lost; may be repeated (the scenario's)."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each setting, for the confidence.")] = 3,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change of the scenario, key=value.")
+    ] = None,
+    bisect: Annotated[
+        bool, typer.Option(help="Look for the smallest string-stable time gap.")
+    ] = True,
+    out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/string_stability"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure how a disturbance passes down a platoon, beside what theory says."""
+    from ros2_cosim.study.stability_report import render_stability
+    from ros2_cosim.study.string_stability import StabilityOptions, run_string_stability
+
+    with running():
+        options = StabilityOptions(
+            scenario,
+            out,
+            laws=tuple(law or ()),
+            vehicles=vehicles,
+            time_gaps=tuple(time_gap or ()),
+            losses=tuple(loss or ()),
+            seeds=seeds,
+            changes=tuple(settings or ()),
+            bisect=bisect,
+        )
+        found = run_string_stability(options, tell=_quiet if as_json else _tell)
+        render_stability(out, found)
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    for result in found["settings"]:
+        smallest = result["min_time_gap_s"]
+        print(
+            f"{result['law']}, time gap {result['time_gap_s']:g} s: largest gain "
+            f"{max(result['gain']):.3f}, {'' if result['string_stable'] else 'not '}string stable; "
+            f"smallest time gap {'not found' if smallest is None else f'{smallest:g} s'}"
+        )
+    print(f"results in {out}")
+
+
+def _quiet(line: str) -> None:
+    """The answer is one document."""
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
+
+
+def _print_line(name: str, line: str) -> None:
+    print(f"[{name}] {line}", file=sys.stderr)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How scenario files write a manoeuvre: a list of actions of one vehicle, one after the other.
+
+Each action is a mapping with one key that says what is done, and optionally ``when``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from ros2_cosim.documents.settings import Number, PositiveDuration, Section, Whole
+
+#: Actions of one vehicle: a manoeuvre that is longer belongs into a file (``csv``).
+MAX_ACTIONS: Final = 1000
+
+_Positive = Annotated[Number, Field(gt=0)]
+_NotNegative = Annotated[Number, Field(ge=0)]
+_Speed = Annotated[Number, Field(ge=0, le=100)]
+
+
+class Condition(Section):
+    """When an action begins; the one before may still be under way."""
+
+    time: PositiveDuration | None = Field(
+        default=None, description="so long after the start of the run [ns or text]"
+    )
+    distance: _Positive | None = Field(
+        default=None, description="so far from where the vehicle started [m]"
+    )
+    gap: _Positive | None = Field(
+        default=None, description="as soon as the gap is at most this, bumper to bumper [m]"
+    )
+    ttc: _Positive | None = Field(
+        default=None, description="as soon as the time to collision is at most this [s]"
+    )
+    of: str | None = Field(
+        default=None,
+        description="the vehicle that gap and ttc are measured to, in any lane, ahead or behind; "
+        "default: what is next ahead in the own lane",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [n for n in ("time", "distance", "gap", "ttc") if getattr(self, n) is not None]
+        if len(given) != 1:
+            raise ValueError("allowed is one of time, distance, gap and ttc")
+        if self.of is not None and given[0] not in ("gap", "ttc"):
+            raise ValueError(f"'of' belongs to gap and ttc; found it with {given[0]}")
+        return self
+
+
+class Ramp(Section):
+    """To another speed at constant acceleration."""
+
+    speed: _Speed = Field(description="at the end [m/s]")
+    acceleration: _Positive = Field(description="its size, up or down [m/s^2]")
+
+
+class Brake(Section):
+    """Down to a speed at constant deceleration."""
+
+    deceleration: _Positive = Field(description="its size [m/s^2]")
+    speed: _Speed = Field(default=0.0, description="at the end [m/s]")
+
+
+class Sine(Section):
+    """Sinusoidal speed about the present one."""
+
+    amplitude: _Positive = Field(description="of the speed [m/s]")
+    period: PositiveDuration = Field(description="of the oscillation [ns or text]")
+    cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="how many")
+
+
+class Sweep(Section):
+    """Sinusoidal speed about the present one, its frequency growing evenly."""
+
+    amplitude: _Positive = Field(description="of the speed [m/s]")
+    start: _Positive = Field(description="frequency at the start [Hz]")
+    end: _Positive = Field(description="frequency at the end [Hz]")
+    duration: PositiveDuration = Field(description="of the sweep [ns or text]")
+
+
+class Multisine(Section):
+    """Several sines at once, harmonics of one period; the usual excitation to measure gains."""
+
+    amplitude: _Positive = Field(description="of the acceleration of each harmonic [m/s^2]")
+    period: PositiveDuration = Field(description="of the first harmonic [ns or text]")
+    harmonics: tuple[Annotated[Whole, Field(ge=1, le=1000)], ...] = Field(
+        min_length=1, max_length=100, description="multiples of the frequency of that period"
+    )
+    cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="periods")
+
+
+class StopAndGo(Section):
+    """Down to a standstill and up again, several times."""
+
+    speed: _Speed = Field(description="between the stops [m/s]")
+    acceleration: _Positive = Field(default=1.0, description="to the speed [m/s^2]")
+    deceleration: _Positive = Field(default=1.5, description="to the stop, its size [m/s^2]")
+    stop: PositiveDuration = Field(default=4_000_000_000, description="at rest [ns or text]")
+    go: PositiveDuration = Field(default=4_000_000_000, description="at speed [ns or text]")
+    cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="stops")
+
+
+class SpeedFile(Section):
+    """A speed over time from a file: lines of time [s] and speed, with a head line or without."""
+
+    file: str = Field(min_length=1, description="relative to the scenario; comma, semicolon or tab")
+    unit: Literal["m/s", "km/h", "mph"] = Field(default="m/s", description="of the speed")
+
+
+class LaneChange(Section):
+    """To another lane of the same road; the speed stays."""
+
+    lane: Whole = Field(description="OpenDRIVE lane that is driven along afterwards")
+    duration: PositiveDuration = Field(
+        default=4_000_000_000, description="from one centre to the other [ns or text]"
+    )
+
+
+class Action(Section):
+    """One action; without ``when`` it begins when the one before is complete."""
+
+    when: Condition | None = Field(default=None, description="when it begins")
+    constant: PositiveDuration | None = Field(
+        default=None, description="hold the speed for so long [ns or text]"
+    )
+    ramp: Ramp | None = Field(default=None, description="to another speed")
+    brake: Brake | None = Field(default=None, description="down to a speed")
+    sine: Sine | None = Field(default=None, description="sinusoidal speed")
+    sweep: Sweep | None = Field(default=None, description="sinusoidal speed of growing frequency")
+    multisine: Multisine | None = Field(default=None, description="several sines at once")
+    stop_and_go: StopAndGo | None = Field(default=None, description="stops")
+    csv: SpeedFile | None = Field(default=None, description="speed from a file")
+    cycle: Literal["nedc", "ece15", "eudc"] | None = Field(
+        default=None, description="a standard drive cycle (UN R83, Annex 4a)"
+    )
+    lane_change: LaneChange | None = Field(default=None, description="to another lane")
+
+    @property
+    def kind(self) -> str:
+        """The key that says what is done."""
+        return next(n for n in _KINDS if n in self.model_fields_set)
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [name for name in _KINDS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"found {' and '.join(given) or 'no action'}; allowed is one of {', '.join(_KINDS)}"
+            )
+        return self
+
+
+_KINDS: Final = tuple(name for name in Action.model_fields if name != "when")
+#: The actions of a vehicle.
+Manoeuvre = Annotated[tuple[Action, ...], Field(max_length=MAX_ACTIONS)]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What linear theory says of a control law in a platoon of equal vehicles: gains of the motion.
+
+The law is linearised by differences about steady following, so that any law can be looked at; the
+vehicle is ``exp(-delay s) / (lag s + 1)`` from demanded to real acceleration. Source of the method:
+J. Ploeg, N. van de Wouw, H. Nijmeijer, IEEE TCST 22 (2014), sections III and IV.
+"""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from ros2_cosim.models.controllers.measurement import Measurement, Peer
+
+#: Of the law's inputs, for the differences: large against rounding, small against limits.
+_STEP: Final = 1e-3
+#: Frequencies [rad/s] among which the largest gain is looked for.
+GRID: Final = tuple(10 ** (-2 + 3.2 * i / 400) for i in range(401))
+#: A gain that exceeds 1 by less is 1: at low frequency all gains tend to it.
+_TOLERANCE: Final = 1e-6
+
+
+class Loop(NamedTuple):
+    """What surrounds the law; all times in s."""
+
+    period: float
+    lag: float
+    delay: float
+    v2v_delay: float
+
+
+class LinearLaw(NamedTuple):
+    """Slopes of the demand: by gap, by the rate of the gap, by own speed and acceleration, by the
+    predecessor's demand and acceleration, and by the own previous demand.
+    """
+
+    gap: float
+    rate: float
+    speed: float
+    acceleration: float
+    forward: float
+    ahead: float
+    previous: float
+
+
+def linearised(
+    law: Callable[[Measurement], float],
+    *,
+    time_gap: float,
+    period: float,
+    speed: float,
+    standstill_gap: float = 2.0,
+) -> LinearLaw:
+    """The slopes of a law at steady following."""
+    peer = Peer(speed, 0.0, 0.0, 0.0)
+    base = Measurement(
+        dt=period,
+        speed=speed,
+        acceleration=0.0,
+        gap=standstill_gap + time_gap * speed,
+        gap_rate=0.0,
+        standstill_gap=standstill_gap,
+        time_gap=time_gap,
+        set_speed=speed,
+        predecessor=peer,
+        leader=peer,
+    )
+
+    def slope(changed: Measurement) -> float:
+        return (law(changed) - law(base)) / _STEP
+
+    faster = peer._replace(speed=speed + _STEP)
+    # A law may take the predecessor's speed from the sensor or from V2V: both are moved.
+    return LinearLaw(
+        gap=slope(base._replace(gap=base.gap + _STEP)),
+        rate=slope(base._replace(gap_rate=_STEP, predecessor=faster)),
+        speed=slope(
+            base._replace(
+                speed=speed + _STEP, set_speed=speed + _STEP, predecessor=faster, leader=faster
+            )
+        ),
+        acceleration=slope(base._replace(acceleration=_STEP)),
+        forward=slope(base._replace(predecessor=peer._replace(commanded_acceleration=_STEP))),
+        ahead=slope(base._replace(predecessor=peer._replace(acceleration=_STEP))),
+        previous=slope(base._replace(previous_command=_STEP)),
+    )
+
+
+def transfer(law: LinearLaw, loop: Loop, w: float) -> complex:
+    """Ratio of the motion of a vehicle to that of its predecessor at w [rad/s]."""
+    s = 1j * w
+    vehicle = cmath.exp(-loop.delay * s) / (loop.lag * s + 1.0)
+    radio = cmath.exp(-loop.v2v_delay * s)
+    heard = (law.forward / vehicle + law.ahead) * radio * s * s
+    own = s * s * (1.0 - law.previous * cmath.exp(-loop.period * s)) / vehicle
+    own -= law.speed * s + law.acceleration * s * s
+    seen = law.gap + law.rate * s
+    return (seen + heard) / (own + seen)
+
+
+def largest_gain(law: LinearLaw, loop: Loop) -> float:
+    """The largest gain over all frequencies."""
+    return max(abs(transfer(law, loop, w)) for w in GRID)
+
+
+def smallest_time_gap(
+    law: Callable[[Measurement], float], loop: Loop, speed: float, low: float, high: float
+) -> float | None:
+    """The smallest time gap [s] from which no disturbance grows, by bisection; None: above high."""
+
+    def stable(time_gap: float) -> bool:
+        linear = linearised(law, time_gap=time_gap, period=loop.period, speed=speed)
+        return largest_gain(linear, loop) <= 1.0 + _TOLERANCE
+
+    if not stable(high):
+        return None
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        if stable(middle):
+            high = middle
+        else:
+            low = middle
+    return high

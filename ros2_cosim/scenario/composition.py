@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a scenario file as it is written to the plain data of one whole scenario.
+
+A file may include others (``include``), take parameters (``parameters``, used as ``${name}``)
+and describe a platoon by its size (``platoon``). All of that is resolved here, on plain data
+and within bounds: what comes out is what anybody could have written by hand, and everything
+else knows only that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ros2_cosim.documents.plain_data import parse_value, read_mapping
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.platoon_template import merged, with_platoon
+
+#: Files of one scenario: a chain or a fan of includes that is longer is a mistake.
+MAX_FILES: Final = 32
+#: Texts that hold parameters, in one scenario.
+MAX_SUBSTITUTIONS: Final = 20_000
+#: Characters of a parameter that is a text; with the bound above, of all that they become.
+MAX_TEXT: Final = 200
+
+#: Sections that are gone in what comes out. ``--set`` changes them before they are resolved.
+_RESOLVED: Final = ("parameters", "platoon")
+_REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a scenario file with all that it includes, and resolve what it describes in short.
+
+    :param overrides: ``dotted.key=value`` texts, applied in order
+    :raises ConfigurationError: a file cannot be read or includes itself, a parameter is unknown,
+        the platoon is wrong, or there is far too much of something; the message names the place
+    """
+    data = _Files().read(path)
+    data.setdefault("base_directory", str(path.resolve().parent))
+    early = [text for text in overrides if text.split(".")[0].split("=")[0] in _RESOLVED]
+    for override in early:
+        apply_override(data, override)
+    origin = f"scenario {path}"
+    if "parameters" in data:
+        data = _substituted(data, data.pop("parameters"), origin)
+    data = with_platoon(data, origin)
+    for override in overrides:
+        if override not in early:
+            apply_override(data, override)
+    return data
+
+
+class _Files:
+    """Reads a file and those that it includes."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def read(self, path: Path, within: tuple[Path, ...] = ()) -> dict[str, Any]:
+        self._count += 1
+        if self._count > MAX_FILES:
+            raise ConfigurationError(
+                f"scenario {within[0]}: include: found more than {MAX_FILES} files; allowed are "
+                f"{MAX_FILES}"
+            )
+        data = read_mapping(path, "scenario")
+        own = path.resolve()
+        whole: dict[str, Any] = {}
+        for place, included in _includes(data.pop("include", []), path):
+            if included.resolve() in (own, *within):
+                chain = " -> ".join(p.name for p in (*within, own, included.resolve()))
+                raise ConfigurationError(
+                    f"scenario {path}: {place}: found '{included.name}', which includes itself "
+                    f"({chain})"
+                )
+            whole = merged(whole, self.read(included, (*within, own)))
+        return merged(whole, data)
+
+
+def _includes(entry: Any, path: Path) -> list[tuple[str, Path]]:
+    names = entry if isinstance(entry, list) else [entry]
+    found = []
+    for number, name in enumerate(names):
+        place = f"include.{number}" if isinstance(entry, list) else "include"
+        if not isinstance(name, str) or not name.endswith((".yaml", ".yml", ".json")):
+            raise ConfigurationError(
+                f"scenario {path}: {place}: found {name!r}; allowed is the path of a file "
+                "relative to this one that ends in .yaml, .yml or .json"
+            )
+        found.append((place, path.parent / name))
+    return found
+
+
+def _substituted(data: dict[str, Any], parameters: Any, origin: str) -> dict[str, Any]:
+    """The data with the values of the parameters in the place of ``${name}``."""
+    values = _checked_parameters(parameters, origin)
+    left = MAX_SUBSTITUTIONS
+
+    def look_up(reference: re.Match[str], place: str) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise ConfigurationError(
+                f"{origin}: {place}: found more than {MAX_SUBSTITUTIONS} uses of parameters; "
+                f"allowed are {MAX_SUBSTITUTIONS}"
+            )
+        name = reference[2]
+        if name not in values:
+            raise ConfigurationError(
+                f"{origin}: {place}: found ${{{name}}}; allowed are the parameters of this "
+                f"scenario, {', '.join(values) or 'none'} (write $${{ for the text ${{)"
+            )
+        return values[name]
+
+    def resolve(value: Any, place: str) -> Any:
+        if isinstance(value, dict):
+            return {k: resolve(v, f"{place}.{k}" if place else k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [resolve(v, f"{place}.{i}") for i, v in enumerate(value)]
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        whole = _REFERENCE.fullmatch(value)
+        if whole and not whole[1]:
+            return look_up(whole, place)  # keeps its type
+
+        def as_text(found: re.Match[str]) -> str:
+            return found[0][1:] if found[1] else _text(look_up(found, place))
+
+        return _REFERENCE.sub(as_text, value)
+
+    resolved: dict[str, Any] = resolve(data, "")
+    return resolved
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _checked_parameters(parameters: Any, origin: str) -> dict[str, Any]:
+    if not isinstance(parameters, dict):
+        raise ConfigurationError(
+            f"{origin}: parameters: found {parameters!r}; allowed is a mapping of name: value"
+        )
+    for name, value in parameters.items():
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"{origin}: parameters: found the name {name!r}; allowed is {_NAME.pattern}"
+            )
+        if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > MAX_TEXT):
+            raise ConfigurationError(
+                f"{origin}: parameters.{name}: found {type(value).__name__}; allowed are a number, "
+                f"true, false, null and a text of at most {MAX_TEXT} characters"
+            )
+    return parameters
+
+
+def apply_override(data: dict[str, Any], override: str) -> None:
+    """Change one value of a scenario, ``dotted.key=value``; the value is YAML.
+
+    :raises ConfigurationError: no such place, or no parameter of that name
+    """
+    key, separator, text = override.partition("=")
+    if not separator or not key:
+        raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
+    node: Any = data
+    *path, last = key.split(".")
+    for part in path:
+        if isinstance(node, dict) and node is not data and path[0] == "platoon":
+            node.setdefault(part, {})  # the template's own defaults are there without being written
+        if not isinstance(node, dict) or part not in node:
+            known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
+            raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")
+        node = node[part]
+    if not isinstance(node, dict):
+        raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
+    if path == ["parameters"] and last not in node:
+        raise ConfigurationError(
+            f"--set {override}: the scenario has no parameter '{last}'; it has "
+            f"{', '.join(node) or 'none'}"
+        )
+    node[last] = parse_value(text, f"--set {override}")

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section ``platoon`` of a scenario file: a platoon of any length in a few lines.
+
+It stands for the vehicles of the scene and for the participants that drive them, wired like
+those of ``config/platoon.yaml``: the world, one sensor and one controller for each follower, the
+V2V channel with its links, and the referee. Whatever else the file says of them holds before
+what the template says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, PositiveDuration, Section, Whole, read_section
+from ros2_cosim.kernel.errors import ConfigurationError
+
+#: Each sensor reads the odometry of all vehicles: their connections grow with the square.
+MAX_VEHICLES: Final = 200
+#: Size of the blueprint that vehicles have by default [m].
+_LENGTH: Final = 4.792
+_WIDTH: Final = 2.163
+LEADER: Final = "leader"
+#: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
+#: braking peak does not grow from vehicle to vehicle, and the stop at standstill is soft.
+_CONTROLLER: Final = {
+    "hold_rate": 0.2,
+    "emergency": {"trigger": 2.0, "gain": 1.1, "margin": 2.0, "least_room": 0.1},
+}
+
+_Positive = Annotated[Number, Field(gt=0)]
+_NotNegative = Annotated[Number, Field(ge=0)]
+_Mapping = dict[str, Any]
+
+
+class V2VTemplate(Section):
+    """Which vehicles hear which, and how."""
+
+    hears: Literal["leader_and_predecessor", "predecessor", "nothing"] = Field(
+        default="leader_and_predecessor", description="which vehicles each follower hears"
+    )
+    period: PositiveDuration = Field(default=50_000_000, description="of the beacons [ns or text]")
+    latency: Any = Field(
+        default={"normal": {"mean": "20ms", "std": "4ms", "min": "5ms", "max": "60ms"}},
+        description="of each link, as of an output",
+    )
+    loss: Any = Field(default=0.0, description="as of the model v2v_channel")
+
+
+class SensorTemplate(Section):
+    """The object sensor of each follower."""
+
+    period: PositiveDuration = Field(
+        default=40_000_000, description="of the sensor, and so of the controller [ns or text]"
+    )
+    parameters: _Mapping = Field(
+        default_factory=dict, description="of the model object_sensor, without ego"
+    )
+
+
+class WorldTemplate(Section):
+    """The plant of all vehicles."""
+
+    model: str = Field(default="carla_world", description="model with the ports of carla_world")
+    period: PositiveDuration = Field(default=10_000_000, description="its step [ns or text]")
+    parameters: _Mapping = Field(
+        default={"control_period": "20ms", "dcp": {"transport": "tcp", "port": 0}},
+        description="of the model",
+    )
+
+
+class RefereeTemplate(Section):
+    """The referee, which gives the verdicts."""
+
+    period: PositiveDuration = Field(default=100_000_000, description="[ns or text]")
+    parameters: _Mapping = Field(default_factory=dict, description="of the model platoon_referee")
+
+
+class PlatoonTemplate(Section):
+    """A platoon: ``leader``, ``follower1``, ``follower2``, ... in one lane, the leader in front.
+
+    The followers start behind the leader with the gap of the spacing policy.
+    """
+
+    vehicles: Whole = Field(ge=1, le=MAX_VEHICLES, description="how many, with the leader")
+    lane: Whole = Field(description="OpenDRIVE lane that all start in")
+    road: Whole = Field(default=1, description="OpenDRIVE road that all start on")
+    s: Number = Field(description="station of the leader's centre on the road [m]")
+    speed: Annotated[Number, Field(ge=0, le=100)] = Field(
+        description="of all vehicles at the start [m/s]"
+    )
+    direction: Literal[-1, 1] = Field(
+        default=1, description="in which the lane is driven: 1 with growing station, or -1"
+    )
+    length: _Positive = Field(default=_LENGTH, description="of each vehicle [m]")
+    width: _Positive = Field(default=_WIDTH, description="of each vehicle [m]")
+    time_gap: _Positive = Field(default=0.6, description="of the controllers and the start [s]")
+    standstill_gap: _NotNegative = Field(
+        default=2.0, description="of the controllers and the start [m]"
+    )
+    law: str = Field(default="ploeg_cacc", description="control law of the followers")
+    law_parameters: _Mapping = Field(default_factory=dict, description="of the law")
+    controller: _Mapping = Field(
+        default_factory=dict,
+        description="further parameters of the model cacc_controller; defaults of the template: "
+        "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
+    )
+    driver: _Mapping = Field(
+        default_factory=dict, description="of the leader, as of a vehicle of the scene"
+    )
+    vehicle: _Mapping = Field(
+        default_factory=dict, description="further keys of each vehicle of the scene"
+    )
+    sensor: SensorTemplate = Field(default=SensorTemplate(), description="of each follower")
+    v2v: V2VTemplate = Field(default=V2VTemplate(), description="between the vehicles")
+    world: WorldTemplate = Field(default=WorldTemplate(), description="plant of all vehicles")
+    referee: RefereeTemplate = Field(default=RefereeTemplate(), description="gives the verdicts")
+
+
+def with_platoon(data: dict[str, Any], origin: str) -> dict[str, Any]:
+    """The data of a scenario with the platoon in the place of the section ``platoon``.
+
+    :raises ConfigurationError: the section is wrong
+    """
+    if "platoon" not in data:
+        return data
+    rest = {key: value for key, value in data.items() if key != "platoon"}
+    template = read_section(PlatoonTemplate, data["platoon"], origin=origin, place="platoon")
+    scene = rest.get("scene")
+    for key, section in (("scene", scene), ("participants", rest.get("participants"))):
+        if section is not None and not isinstance(section, dict):
+            raise ConfigurationError(f"{origin}: {key}: found {section!r}; allowed is a mapping")
+    given = (scene or {}).get("vehicles") or {}
+    platoon = [LEADER, *(f"follower{i}" for i in range(1, template.vehicles))]
+    others = [name for name in given if name not in platoon] if isinstance(given, dict) else []
+    base: dict[str, Any] = {
+        "scene": {"vehicles": _vehicles(template, platoon, others), "platoon": platoon},
+        "participants": _participants(template, platoon, others),
+    }
+    return merged(base, rest)
+
+
+def _vehicles(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
+    """The vehicles of the scene; those that the file adds come last, with the usual size."""
+    size = {"length": template.length, "width": template.width}
+    spacing = template.standstill_gap + template.time_gap * template.speed + template.length
+    vehicles: _Mapping = {}
+    for position, name in enumerate(platoon):
+        vehicles[name] = {
+            **size,
+            "lane": template.lane,
+            "road": template.road,
+            # Rounded: a station of a micrometre's precision is what one would write.
+            "s": round(template.s - template.direction * position * spacing, 6),
+            "speed": template.speed,
+            **template.vehicle,
+        }
+    vehicles[LEADER]["driver"] = dict(template.driver)
+    return {**vehicles, **{name: dict(size) for name in others}}
+
+
+def _participants(
+    template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]
+) -> _Mapping:
+    followers = platoon[1:]
+    links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
+    seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
+    participants: _Mapping = {"world": _world(template, platoon, others)}
+    for number, name in enumerate(followers, start=1):
+        participants[f"sensor{number}"] = {
+            "model": "object_sensor",
+            "period": template.sensor.period,
+            "parameters": {"ego": name, **template.sensor.parameters},
+            "inputs": {**seen, "static_objects": "world.static_objects"},
+            "outputs": {
+                "objects": _output("ObjectList", f"/{name}/objects", frame_id=_frame(name))
+            },
+        }
+    if links:
+        participants["v2v"] = _v2v(template, platoon, links)
+    for number in range(1, len(platoon)):
+        participants[f"cacc{number}"] = _controller(template, platoon, number, links)
+    participants["referee"] = {
+        "model": "platoon_referee",
+        "period": template.referee.period,
+        "parameters": dict(template.referee.parameters),
+        "inputs": {
+            **seen,
+            "static_objects": "world.static_objects",
+            "collision": "world.collision",
+        },
+        "outputs": {"status": _output("PlatoonStatus", "/platoon_status")},
+    }
+    return participants
+
+
+def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
+    outputs: _Mapping = {}
+    for name in (*platoon, *others):
+        outputs[f"odometry/{name}"] = {
+            "type": "nav_msgs/msg/Odometry",
+            "topic": f"/{name}/odometry",
+            "child_frame_id": _frame(name),
+        }
+    for name in (*platoon, *others):
+        outputs[f"acceleration/{name}"] = {
+            "type": "geometry_msgs/msg/AccelStamped",
+            "topic": f"/{name}/acceleration",
+            "frame_id": _frame(name),
+        }
+    outputs["static_objects"] = _output("StaticObjects", "/static_objects", schedule="once")
+    outputs["collision"] = _output("CollisionEvent", "/collisions", schedule="sparse")
+    return {
+        "model": template.world.model,
+        "period": template.world.period,
+        "parameters": dict(template.world.parameters),
+        "inputs": {
+            f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
+            for number, name in enumerate(platoon[1:], start=1)
+        },
+        "outputs": outputs,
+    }
+
+
+def _v2v(
+    template: PlatoonTemplate, platoon: Sequence[str], links: Sequence[tuple[str, str]]
+) -> _Mapping:
+    senders = {sender for sender, _ in links}
+    inputs: _Mapping = {}
+    for number, name in enumerate(platoon):
+        if name in senders:
+            inputs[f"odometry/{name}"] = f"world.odometry/{name}"
+            inputs[f"acceleration/{name}"] = f"world.acceleration/{name}"
+            if name != LEADER:
+                inputs[f"control/{name}"] = {"from": f"cacc{number}.control", "delayed": True}
+    return {
+        "model": "v2v_channel",
+        "period": template.v2v.period,
+        "parameters": {"links": [list(link) for link in links], "loss": template.v2v.loss},
+        "inputs": inputs,
+        "outputs": {
+            f"{sender}_to_{name}": _output(
+                "V2VMessage",
+                f"/v2v/{sender}_to_{name}",
+                schedule="sparse",
+                latency=template.v2v.latency,
+            )
+            for sender, name in links
+        },
+    }
+
+
+def _controller(
+    template: PlatoonTemplate,
+    platoon: Sequence[str],
+    number: int,
+    links: Sequence[tuple[str, str]],
+) -> _Mapping:
+    name, ahead = platoon[number], platoon[number - 1]
+    inputs: _Mapping = {
+        "objects": f"sensor{number}.objects",
+        "odometry": f"world.odometry/{name}",
+        "acceleration": f"world.acceleration/{name}",
+    }
+    for sender in (sender for sender, receiver in links if receiver == name):
+        # A predecessor that is the leader is heard as the leader.
+        port = "v2v_leader" if sender == LEADER else "v2v_predecessor"
+        assert sender in (LEADER, ahead)
+        inputs[port] = f"v2v.{sender}_to_{name}"
+    return {
+        "model": "cacc_controller",
+        "activation": {"any": ["objects"]},
+        "parameters": merged(
+            {
+                "law": template.law,
+                "law_parameters": dict(template.law_parameters),
+                "time_gap": template.time_gap,
+                "standstill_gap": template.standstill_gap,
+                "set_speed": max(1.5 * template.speed, 1.0),
+                **_CONTROLLER,
+            },
+            template.controller,
+        ),
+        "inputs": inputs,
+        "outputs": {
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name))
+        },
+    }
+
+
+def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list[str]:
+    """The senders that a follower hears."""
+    if template.v2v.hears == "nothing":
+        return []
+    ahead = platoon[platoon.index(name) - 1]
+    if template.v2v.hears == "predecessor" or ahead == LEADER:
+        return [ahead]
+    return [LEADER, ahead]
+
+
+def _output(message: str, topic: str, **more: Any) -> _Mapping:
+    return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
+
+
+def _frame(vehicle: str) -> str:
+    return f"{vehicle}/base_link"
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings key by key, ``over`` before ``base``; null in ``over`` takes a key of ``base`` away.
+
+    Lists are not merged: one replaces the other.
+    """
+    result = dict(base)
+    for key, value in over.items():
+        below = base.get(key)
+        if value is None and key in base:
+            del result[key]
+        elif isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(below, value)
+        else:
+            result[key] = value
+    return result

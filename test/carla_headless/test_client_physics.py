@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the real ``carla`` client does to a vehicle's physics has its effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import carla
+import pytest
+from support.headless_process import start_server
+
+_STEP = 0.05
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Any]:
+    process, port = start_server()
+    client = carla.Client("127.0.0.1", port)
+    client.set_timeout(60.0)
+    world = client.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, _STEP
+    world.apply_settings(settings)
+    yield world
+    process.terminate()
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 0, messages
+    assert "Traceback" not in messages
+
+
+@pytest.fixture
+def spawn(world: Any) -> Iterator[Any]:
+    cars: list[Any] = []
+
+    def make(name: str = "vehicle.tesla.model3", **attributes: str) -> Any:
+        blueprint = world.get_blueprint_library().find(name)
+        for key, value in attributes.items():
+            blueprint.set_attribute(key, value)
+        place = carla.Transform(carla.Location(300.0 + 40.0 * len(cars), 5.25, 0.2))
+        cars.append(world.spawn_actor(blueprint, place))
+        world.tick()
+        return cars[-1]
+
+    yield make
+    for car in cars:
+        car.destroy()
+    world.tick()
+
+
+def _run(world: Any, steps: int) -> None:
+    for _ in range(steps):
+        world.tick()
+
+
+def test_all_41_vehicles_spawn_with_their_own_size(world: Any) -> None:
+    library = world.get_blueprint_library().filter("vehicle.*")
+    assert len(library) == 41
+    sizes, masses = set(), set()
+    for blueprint in library:
+        place = carla.Transform(carla.Location(200.0, 5.25, 0.2))
+        car = world.spawn_actor(blueprint, place)
+        box, physics = car.bounding_box, car.get_physics_control()
+        sizes.add((box.extent.x, box.extent.y, box.extent.z))
+        masses.add(round(physics.mass))
+        wheels = blueprint.get_attribute("number_of_wheels").as_int()
+        two = blueprint.get_attribute("base_type").as_str() in ("motorcycle", "bicycle")
+        assert wheels == (2 if two else 4)
+        assert physics.wheels[0].tire_friction == pytest.approx(3.5)
+        car.destroy()
+        world.tick()
+    assert len(sizes) == 41
+    assert min(masses) < 100 and max(masses) >= 12000
+
+
+def test_a_car_brakes_and_steers_by_the_physics_that_a_client_sets(world: Any, spawn: Any) -> None:
+    usual, heavy = spawn(), spawn()
+    physics = heavy.get_physics_control()
+    physics.mass = 2.0 * physics.mass
+    wheels = physics.wheels
+    for wheel in wheels:
+        wheel.max_brake_torque = 0.25 * wheel.max_brake_torque
+    physics.wheels = wheels
+    heavy.apply_physics_control(physics)
+    world.tick()
+    assert heavy.get_physics_control().mass == pytest.approx(physics.mass)
+    for car in (usual, heavy):
+        car.apply_control(carla.VehicleControl(throttle=1.0))
+    _run(world, 60)
+    fast, slow = usual.get_velocity().length(), heavy.get_velocity().length()
+    assert fast > 1.7 * slow > 5.0
+    # Unchanged parameters that come back leave the drive as it is, to the bit.
+    usual.apply_physics_control(usual.get_physics_control())
+    world.tick()
+    for car in (usual, heavy):
+        car.apply_control(carla.VehicleControl(brake=1.0))
+    _run(world, 20)
+    assert usual.get_velocity().length() < fast - 8.0
+    assert heavy.get_velocity().length() > slow - 3.0
+
+
+def test_turning_impulses_and_target_rates_turn(world: Any, spawn: Any) -> None:
+    car = spawn()
+    car.add_angular_impulse(carla.Vector3D(0.0, 0.0, 2000.0))
+    world.tick()
+    turned = car.get_transform().rotation.yaw
+    assert turned > 0.1  # positive is to the right
+    car.set_target_angular_velocity(carla.Vector3D(0.0, 0.0, -40.0))
+    world.tick()
+    assert car.get_transform().rotation.yaw < turned
+
+
+def test_neutral_gear_and_transient_control(world: Any, spawn: Any) -> None:
+    car = spawn()
+    car.apply_control(carla.VehicleControl(throttle=1.0, manual_gear_shift=True, gear=0))
+    _run(world, 20)
+    assert car.get_velocity().length() == 0.0
+    once = spawn(sticky_control="false")
+    once.apply_control(carla.VehicleControl(throttle=1.0))
+    _run(world, 40)
+    assert once.get_control().throttle == 0.0
+    assert once.get_velocity().length() < 0.5
+
+
+def test_without_physics_a_vehicle_stays_where_it_is_put(world: Any, spawn: Any) -> None:
+    car = spawn()
+    car.set_simulate_physics(False)
+    air = carla.Transform(
+        carla.Location(300.0, 5.25, 40.0), carla.Rotation(pitch=20.0, yaw=5.0, roll=-30.0)
+    )
+    car.set_transform(air)
+    _run(world, 3)
+    there = car.get_transform()
+    assert there.location.z == 40.0
+    assert (there.rotation.pitch, there.rotation.roll) == pytest.approx((20.0, -30.0))
+    car.set_simulate_physics(True)
+    _run(world, 2)
+    assert car.get_transform().location.z < 1.0
+
+
+def test_telemetry_names_the_forces_of_a_bend(world: Any, spawn: Any) -> None:
+    car = spawn()
+    car.set_target_velocity(carla.Vector3D(15.0, 0.0, 0.0))
+    car.apply_control(carla.VehicleControl(throttle=0.3, steer=0.1))
+    _run(world, 8)
+    wheels = car.get_telemetry_data().wheels
+    sideways = sum(wheel.lat_force for wheel in wheels)
+    acceleration = car.get_acceleration()
+    mass = car.get_physics_control().mass
+    assert sideways == pytest.approx(mass * acceleration.y, rel=0.35)
+    assert wheels[0].lat_slip != 0.0
+    assert sum(w.tire_load for w in wheels) == pytest.approx(9.81 * mass, rel=0.01)
+
+
+def test_components_and_bones_by_name(world: Any, spawn: Any) -> None:
+    car = spawn()
+    assert car.get_component_names() == ["Root"]
+    assert car.get_component_world_transform("Root") == car.get_transform()
+    with pytest.raises(RuntimeError, match="no component 'Wing'"):
+        car.get_component_world_transform("Wing")
+    names = car.get_bone_names()
+    assert names == [
+        "Vehicle_Base", "Wheel_Front_Left", "Wheel_Front_Right", "Wheel_Rear_Left",
+        "Wheel_Rear_Right",
+    ]  # fmt: skip
+    bones = dict(zip(names, car.get_bone_world_transforms(), strict=True))
+    here = car.get_location()
+    assert bones["Wheel_Front_Left"].location.x > here.x > bones["Wheel_Rear_Left"].location.x
+    assert bones["Wheel_Front_Left"].location.y < here.y < bones["Wheel_Front_Right"].location.y
+
+
+def test_tyres_hold_bends_that_the_traffic_manager_takes(world: Any, spawn: Any) -> None:
+    car = spawn()
+    car.set_target_velocity(carla.Vector3D(12.0, 0.0, 0.0))
+    car.apply_control(carla.VehicleControl(throttle=0.4, steer=0.6))
+    sideways = 0.0
+    for _ in range(12):
+        world.tick()
+        right = car.get_transform().get_right_vector()
+        acceleration = car.get_acceleration()
+        sideways = max(sideways, acceleration.x * right.x + acceleration.y * right.y)
+    assert sideways > 12.0  # m/s^2: more than gravity

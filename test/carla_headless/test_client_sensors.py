@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real ``carla`` client decodes what the server's sensors send."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from typing import Any
+
+import carla
+import numpy as np
+import pytest
+
+STEP = 0.05
+
+
+@pytest.fixture
+def world(server_port: int) -> Iterator[Any]:
+    client = carla.Client("127.0.0.1", server_port)
+    client.set_timeout(60.0)
+    world = client.get_world()
+    settings = world.get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, STEP
+    world.apply_settings(settings)
+    yield world
+
+
+def _place(x: float, y: float = 0.0, z: float = 0.0, yaw: float = 0.0) -> Any:
+    return carla.Transform(carla.Location(x, y, z), carla.Rotation(yaw=yaw))
+
+
+def _listen(world: Any, kind: str, mount: Any, parent: Any, **attributes: Any) -> tuple[Any, Any]:
+    model = world.get_blueprint_library().find(kind)
+    for name, value in attributes.items():
+        model.set_attribute(name, str(value))
+    sensor = world.spawn_actor(model, mount, attach_to=parent)
+    data: queue.Queue[Any] = queue.Queue()
+    sensor.listen(data.put)
+    return sensor, data
+
+
+def _pixels(image: Any) -> Any:
+    return np.frombuffer(image.raw_data, np.uint8).reshape(image.height, image.width, 4)
+
+
+def test_sensors_of_every_kind_through_the_client(world: Any) -> None:
+    library = world.get_blueprint_library()
+    model = library.find("vehicle.tesla.model3")
+    own = world.spawn_actor(model, _place(100.0, 5.25, 0.2))
+    other = world.spawn_actor(model, _place(120.0, 5.25, 0.2))
+    world.tick()
+    size = {"image_size_x": 200, "image_size_y": 100}
+    mount = _place(2.5, z=1.2)
+    cameras = {
+        kind: _listen(world, f"sensor.camera.{kind}", mount, own, **size)
+        for kind in ("rgb", "depth", "semantic_segmentation", "instance_segmentation",
+                     "optical_flow", "normals")
+    }  # fmt: skip
+    roof = _place(0.0, z=2.0)
+    turns = {"rotation_frequency": 1 / STEP, "range": 60, "points_per_second": 200_000}
+    lidar = _listen(
+        world, "sensor.lidar.ray_cast", roof, own, **turns, dropoff_general_rate=0,
+        dropoff_intensity_limit=0, dropoff_zero_intensity=0,
+    )  # fmt: skip
+    semantic = _listen(world, "sensor.lidar.ray_cast_semantic", roof, own, **turns)
+    radar = _listen(world, "sensor.other.radar", mount, own, vertical_fov=6)
+    frame = world.tick()
+    images = {kind: data.get(timeout=60.0) for kind, (_, data) in cameras.items()}
+    for image in images.values():
+        assert (image.frame, image.width, image.height) == (frame, 200, 100)
+        assert image.fov == pytest.approx(90.0)
+        assert image.transform.location.x == pytest.approx(102.5, abs=1e-3)
+    gap = 20.0 - 2.5 - own.bounding_box.extent.x
+    depth = _pixels(images["depth"]).astype(float)
+    metres = (depth[..., 2] + 256 * depth[..., 1] + 65536 * depth[..., 0]) / (2**24 - 1) * 1000
+    labels = _pixels(images["semantic_segmentation"])[..., 2].copy()
+    assert labels[50, 100] == 14 and labels[5, 100] == 11 and labels[95, 100] == 1
+    assert metres[50, 100] == pytest.approx(gap, abs=1e-3)
+    instances = _pixels(images["instance_segmentation"])
+    assert instances[50, 100, 1] + 256 * int(instances[50, 100, 0]) == other.id
+    images["semantic_segmentation"].convert(carla.ColorConverter.CityScapesPalette)
+    assert tuple(_pixels(images["semantic_segmentation"])[50, 100, :3]) == (142, 0, 0)
+    images["depth"].convert(carla.ColorConverter.LogarithmicDepth)
+    flow = images["optical_flow"]
+    assert (len(flow), flow[0].x, flow[0].y) == (200 * 100, 0.0, 0.0)
+    flow.get_color_coded_flow()
+    points = lidar[1].get(timeout=60.0)
+    assert points.channels == 32 and len(points) == sum(
+        points.get_point_count(channel) for channel in range(32)
+    )
+    cloud = np.frombuffer(points.raw_data, "<f4").reshape(-1, 4)
+    assert len(cloud) == len(points) > 1000
+    low = cloud[cloud[:, 2] < -1.9][:, 2]  # the road, and the land beside it
+    assert np.minimum(np.abs(low + 2.0), np.abs(low + 2.15)).max() < 1e-3
+    labelled = semantic[1].get(timeout=60.0)
+    hits = [point for point in labelled if point.object_idx == other.id]
+    assert len(labelled) == len(points) and len(hits) > 5
+    assert {point.object_tag for point in hits} == {14}
+    assert min(point.point.x for point in hits) == pytest.approx(gap + 2.5, abs=1e-3)
+    detections = list(radar[1].get(timeout=60.0))
+    assert len(detections) > 10
+    assert min(d.depth for d in detections) > 5.0
+    for sensor, _ in (*cameras.values(), lidar, semantic, radar):
+        sensor.stop()
+
+
+def test_calls_that_cast_rays(world: Any) -> None:
+    model = world.get_blueprint_library().find("vehicle.tesla.model3")
+    world.spawn_actor(model, _place(120.0, 5.25, 0.2))
+    world.tick()
+    hits = world.cast_ray(carla.Location(100.0, 5.25, 0.5), carla.Location(200.0, 5.25, 0.5))
+    assert [str(hit.label) for hit in hits] == ["Car"]
+    assert hits[0].location.x == pytest.approx(120.0 - 2.396, abs=1e-3)
+    point = world.project_point(
+        carla.Location(100.0, 5.25, 2.0), carla.Vector3D(1.0, 0.0, -1.0), 50.0
+    )
+    assert str(point.label) == "Roads"
+    assert (point.location.x, point.location.z) == pytest.approx((102.0, 0.0), abs=1e-4)
+    beside = world.ground_projection(carla.Location(100.0, 400.0, 9.0), 50.0)
+    assert str(beside.label) == "Terrain"
+    assert world.ground_projection(carla.Location(100.0, 5.25, 90.0), 50.0) is None
+
+
+def test_unsupported_sensors_say_so(world: Any) -> None:
+    library = world.get_blueprint_library()
+    for kind in ("sensor.camera.dvs", "sensor.other.rss", "sensor.other.v2x"):
+        with pytest.raises(RuntimeError, match=f"'{kind}' is not supported: "):
+            world.spawn_actor(library.find(kind), carla.Transform())

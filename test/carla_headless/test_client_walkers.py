@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walkers of the real ``carla`` client in the town, driven by its own navigation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import carla
+import pytest
+from support.headless_process import TOWN, start_server
+from support.ports import free_port
+
+_STEP = 0.05
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    process, port = start_server(first=TOWN)
+    client = carla.Client("127.0.0.1", port)
+    client.set_timeout(60.0)
+    settings = client.get_world().get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, _STEP
+    client.get_world().apply_settings(settings)
+    yield client
+    process.terminate()
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 0, messages
+    assert "Traceback" not in messages
+
+
+@pytest.fixture
+def world(client: Any) -> Iterator[Any]:
+    world = client.get_world()
+    yield world
+    made = [a for a in world.get_actors() if a.type_id.startswith(("walker", "vehicle"))]
+    client.apply_batch_sync([carla.command.DestroyActor(actor) for actor in made], True)
+
+
+def _lane(world: Any, place: Any) -> Any:
+    return world.get_map().get_waypoint(place, lane_type=carla.LaneType.Any).lane_type
+
+
+def test_blueprints_have_the_attributes_of_carla(world: Any) -> None:
+    library = world.get_blueprint_library()
+    walkers = library.filter("walker.pedestrian.*")
+    assert len(walkers) == 51
+    adult = library.find("walker.pedestrian.0001")
+    assert adult.get_attribute("speed").recommended_values == ["0.0", "1.8", "4.0"]
+    assert adult.get_attribute("age").as_str() == "adult"
+    child = library.find("walker.pedestrian.0012")
+    assert child.get_attribute("speed").recommended_values == ["0.0", "1.1", "2.0"]
+    adult.set_attribute("is_invincible", "false")
+    adult.set_attribute("use_wheelchair", "true")
+    assert {w.get_attribute("generation").as_int() for w in walkers} == {1, 2}
+
+
+def test_ai_walkers_walk_on_sidewalks_and_crosswalks(world: Any) -> None:
+    world.set_pedestrians_seed(3)
+    library = world.get_blueprint_library()
+    walkers = []
+    for number in range(1, 9):
+        place = carla.Transform(world.get_random_location_from_navigation())
+        walker = world.try_spawn_actor(library.find(f"walker.pedestrian.{number:04d}"), place)
+        if walker is not None:
+            walkers.append(walker)
+    assert len(walkers) >= 6
+    world.tick()
+    controller = library.find("controller.ai.walker")
+    minds = [world.spawn_actor(controller, carla.Transform(), walker) for walker in walkers]
+    world.tick()
+    world.set_pedestrians_cross_factor(0.0)
+    for mind in minds:
+        mind.start()
+        mind.go_to_location(world.get_random_location_from_navigation())
+        mind.set_max_speed(1.5)
+    last = [walker.get_location() for walker in walkers]
+    walked = [0.0] * len(walkers)
+    lanes = []
+    for step in range(400):
+        world.tick()
+        for index, walker in enumerate(walkers):
+            here = walker.get_location()
+            walked[index] += here.distance(last[index])
+            last[index] = here
+        if step % 100 == 99:
+            lanes += [_lane(world, here) for here in last]
+            ground = world.get_map().get_waypoint(last[0], lane_type=carla.LaneType.Any)
+            feet = last[0].z - walkers[0].bounding_box.extent.z
+            assert feet == pytest.approx(ground.transform.location.z, abs=0.2)
+    # 20 s: all are on their way, none is faster than it may be.
+    assert all(10.0 < way < 32.0 for way in walked)
+    assert lanes.count(carla.LaneType.Sidewalk) > 0.6 * len(lanes)
+    assert walkers[0].get_velocity().length() == pytest.approx(1.5, abs=0.3)
+    for mind in minds:
+        mind.stop()
+        mind.destroy()
+
+
+def _walker(world: Any, number: int = 1, **attributes: str) -> Any:
+    blueprint = world.get_blueprint_library().find(f"walker.pedestrian.{number:04d}")
+    for name, value in attributes.items():
+        blueprint.set_attribute(name, value)
+    place = world.get_map().get_waypoint(
+        carla.Location(60.0, 120.0, 8.0), lane_type=carla.LaneType.Sidewalk
+    )
+    walker = world.spawn_actor(blueprint, place.transform)
+    world.tick()
+    return walker
+
+
+def test_a_walker_does_what_its_control_says(world: Any) -> None:
+    walker = _walker(world)
+    start = walker.get_location()
+    walker.apply_control(carla.WalkerControl(carla.Vector3D(0.0, 2.0, 0.0), 1.2, False))
+    for _ in range(20):
+        world.tick()
+    here = walker.get_location()
+    assert (here.x - start.x, here.y - start.y) == pytest.approx((0.0, 1.2), abs=1e-3)
+    assert walker.get_transform().rotation.yaw == pytest.approx(90.0)
+    assert walker.get_control().speed == pytest.approx(1.2)
+    walker.apply_control(carla.WalkerControl(carla.Vector3D(), 0.0, True))
+    heights = []
+    for _ in range(12):
+        world.tick()
+        heights.append(walker.get_location().z)
+    assert max(heights) > here.z + 0.5
+    walker.apply_control(carla.WalkerControl())
+    for _ in range(30):
+        world.tick()
+    assert walker.get_location().z == pytest.approx(here.z, abs=0.1)
+
+
+def test_bones_rest_until_a_client_moves_them(world: Any) -> None:
+    walker = _walker(world, 2)
+    bones = {bone.name: bone for bone in walker.get_bones().bone_transforms}
+    here = walker.get_location()
+    head, feet = bones["crl_Head__C"].world.location, bones["crl_root"].world.location
+    assert here.z - 0.94 < feet.z < here.z - 0.92
+    assert 1.4 < head.z - feet.z < 1.9
+    moved = carla.WalkerBoneControlIn()
+    lifted = carla.Transform(carla.Location(z=1.0), carla.Rotation())
+    moved.bone_transforms = [("crl_Head__C", lifted)]
+    walker.set_bones(moved)
+    world.tick()
+    assert walker.get_bones().bone_transforms[0].name == "crl_root"
+    unchanged = {bone.name: bone for bone in walker.get_bones().bone_transforms}
+    assert unchanged["crl_Head__C"].world.location == head
+    walker.show_pose()
+    world.tick()
+    shown = {bone.name: bone for bone in walker.get_bones().bone_transforms}
+    assert shown["crl_Head__C"].relative.location.z == 1.0
+    walker.hide_pose()
+    walker.get_pose_from_animation()
+    world.tick()
+    assert walker.get_bone_names()[0] == "crl_root"
+
+
+def test_a_walker_that_is_hit_moves_and_does_not_stop_a_car(world: Any) -> None:
+    town = world.get_map()
+    start = town.get_waypoint(carla.Location(30.0, 111.75, 7.0))
+    (ahead,) = start.next(8.0)
+    car = world.spawn_actor(
+        world.get_blueprint_library().find("vehicle.tesla.model3"), start.transform
+    )
+    walker = world.spawn_actor(
+        world.get_blueprint_library().find("walker.pedestrian.0004"), ahead.transform
+    )
+    world.tick()
+    heading = car.get_transform().get_forward_vector()
+    car.set_target_velocity(carla.Vector3D(10.0 * heading.x, 10.0 * heading.y, 0.0))
+    before = walker.get_location()
+    for _ in range(20):
+        world.tick()
+    assert walker.get_location().distance(before) > 0.5
+    assert car.get_velocity().length() > 7.0
+
+
+def test_fifty_vehicles_of_the_traffic_manager_do_not_collide(client: Any, world: Any) -> None:
+    # The longer drives with more seeds are in bench/carla_traffic.py.
+    port = free_port()
+    manager = client.get_trafficmanager(port)
+    manager.set_synchronous_mode(True)
+    manager.set_random_device_seed(1)
+    library = world.get_blueprint_library()
+    cars = sorted(
+        (b for b in library.filter("vehicle.*") if b.get_attribute("base_type").as_str() == "car"),
+        key=lambda blueprint: str(blueprint.id),
+    )
+    points = world.get_map().get_spawn_points()[::4][:50]
+    made = [world.spawn_actor(cars[i % len(cars)], point) for i, point in enumerate(points)]
+    touched: list[int] = []
+    sensors = [
+        world.spawn_actor(library.find("sensor.other.collision"), carla.Transform(), car)
+        for car in made
+    ]
+    for sensor in sensors:
+        sensor.listen(lambda event: touched.append(event.other_actor.id))
+    world.tick()
+    for car in made:
+        car.set_autopilot(True, port)
+    start = [car.get_location() for car in made]
+    for _ in range(240):
+        world.tick()
+    far = [car.get_location().distance(place) for car, place in zip(made, start, strict=True)]
+    for sensor in sensors:
+        sensor.stop()
+        sensor.destroy()
+    for car in made:
+        car.set_autopilot(False, port)
+    manager.shut_down()
+    assert touched == []
+    assert sum(way > 30.0 for way in far) > 30
+
+
+def test_the_file_of_the_mesh_is_named_by_its_content(client: Any) -> None:
+    # The client keeps files by their names, over all servers that it ever meets.
+    (name,) = client.get_required_files("Nav", False)
+    assert re.fullmatch(r"Carla/Maps/Nav/town_[0-9a-f]{16}\.bin", name)
+    assert client.get_required_files("TM", False) == []
+    with pytest.raises(RuntimeError, match="walkers' mesh of its map only"):
+        client.request_file("Carla/Maps/Nav/other.bin")

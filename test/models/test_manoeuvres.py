@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manoeuvres as data: speed profiles, conditions, files, drive cycles."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from ros2_cosim.documents.settings import read_section
+from ros2_cosim.interfaces.manoeuvres import Action, Manoeuvre
+from ros2_cosim.interfaces.scene import DriverSettings
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.leader_driver import LeaderDriver
+from ros2_cosim.models.manoeuvres import ManoeuvreRun, Room, plan_manoeuvre
+from ros2_cosim.models.speed_profiles import Multitone, Oscillation, Profile, Table, drive_cycle
+from ros2_cosim.models.vehicle import SEDAN, Vehicle, VehicleControl
+
+NS = 1_000_000_000
+
+
+def run_of(
+    actions: list[dict[str, Any]], speed: float = 20.0, directory: Path = Path()
+) -> ManoeuvreRun:
+    parsed: tuple[Action, ...] = TypeAdapter(Manoeuvre).validate_python(actions)
+    return ManoeuvreRun(plan_manoeuvre(parsed, directory, "manoeuvre"), speed)
+
+
+def alone(of: str | None) -> Room | None:
+    """Nothing is near."""
+
+
+def speeds(run: ManoeuvreRun, times: list[float]) -> list[float]:
+    return [run.update(round(t * NS), 0.0, alone).motion.speed for t in times]
+
+
+def test_actions_follow_each_other_without_drift() -> None:
+    run = run_of([{"constant": "2s"}, {"ramp": {"speed": 25, "acceleration": 2}}, {"brake": {
+        "deceleration": 5, "speed": 10}}])  # fmt: skip
+    # Asked at 0.3 s, never at the end of an action: the ends are those that were written.
+    times = [0.3 * k for k in range(40)]
+    expected = [
+        20.0 if t <= 2 else 20 + 2 * (t - 2) if t <= 4.5 else max(10.0, 25 - 5 * (t - 4.5))
+        for t in times
+    ]
+    assert speeds(run, times) == pytest.approx(expected, abs=1e-9)
+
+
+def test_without_actions_the_speed_is_held() -> None:
+    assert speeds(run_of([], 13.0), [0.0, 5.0, 1e4]) == [13.0] * 3
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Oscillation(20.0, 1.5, 0.2, 0.0, 10.0),
+        Oscillation(20.0, 1.5, 0.05, 0.02, 30.0),
+        Multitone(20.0, 0.4, 32.0, (1, 2, 3, 5, 8, 13), 32.0),
+        drive_cycle("nedc"),
+    ],
+    ids=["sine", "sweep", "multisine", "nedc"],
+)
+def test_the_acceleration_is_the_derivative_of_the_speed(profile: Profile) -> None:
+    h = 1e-5
+    for i in range(1, 200):
+        t = (i + 0.37) / 201.0 * profile.duration
+        slope = (profile.at(t + h).speed - profile.at(t - h).speed) / (2 * h)
+        assert profile.at(t).acceleration == pytest.approx(slope, abs=1e-4)
+
+
+def test_a_sweep_ends_at_its_frequency() -> None:
+    profile = Oscillation(20.0, 1.0, 0.1, 0.01, 40.0)
+    turns = [k for k in range(4000) if profile.at(k / 100).acceleration > 0.0 >= profile.at(
+        (k + 1) / 100).acceleration]  # fmt: skip
+    assert len(turns) == pytest.approx(0.1 * 40 + 0.5 * 0.01 * 40**2, abs=1)
+    assert (turns[-1] - turns[-2]) / 100 == pytest.approx(1 / 0.49, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "metres", "fastest"),
+    [("ece15", 195, 1013.0, 50), ("eudc", 400, 6955.0, 120), ("nedc", 1180, 11_007.0, 120)],
+)
+def test_drive_cycles_are_as_long_as_published(
+    name: str, seconds: int, metres: float, fastest: float
+) -> None:
+    cycle = drive_cycle(name)
+    assert cycle.duration == seconds
+    way = math.fsum(0.1 * cycle.at(0.1 * k + 0.05).speed for k in range(10 * seconds))
+    assert way == pytest.approx(metres, rel=2e-3)
+    assert max(cycle.at(0.5 * k).speed for k in range(2 * seconds)) == pytest.approx(fastest / 3.6)
+    assert cycle.at(0.0).speed == cycle.at(float(seconds)).speed == 0.0
+
+
+def test_stop_and_go() -> None:
+    run = run_of([{"stop_and_go": {"speed": 10, "deceleration": 2, "acceleration": 1, "stop": "3s",
+                                   "go": "2s", "cycles": 2}}], 20.0)  # fmt: skip
+    found = speeds(run, [5.0, 12.0, 18.0, 23.0, 24.5, 27.5, 30.5, 33.0, 45.0])
+    assert found == pytest.approx([10.0, 0.0, 5.0, 10.0, 10.0, 5.0, 0.0, 0.0, 10.0])
+
+
+@pytest.mark.parametrize(
+    ("condition", "begins"),
+    [
+        ({"time": "3s"}, 3.0),
+        ({"distance": 50.0}, 2.5),
+        ({"gap": 12.0}, 4.0),
+        ({"ttc": 2.0}, 8.0),
+        ({"gap": 6.0, "of": "other"}, 7.0),
+    ],
+)
+def test_a_condition_interrupts_what_is_under_way(condition: dict[str, Any], begins: float) -> None:
+    run = run_of([{"constant": "100s"}, {"when": condition, "brake": {"deceleration": 2.0}}])
+    first = None
+    for k in range(200):
+        t = 0.1 * k
+
+        def look(of: str | None, t: float = t) -> Room | None:
+            if of == "other":
+                return Room(20.0 - 2.0 * t, -2.0)
+            return Room(20.0 - 2.0 * t, 2.0)
+
+        motion = run.update(round(t * NS), 20.0 * t, look).motion
+        if first is None and motion.acceleration < 0.0:
+            first = t
+    assert first == pytest.approx(begins, abs=1e-9)
+
+
+def test_what_cannot_be_seen_fulfils_no_condition() -> None:
+    run = run_of([{"when": {"gap": 50.0}, "brake": {"deceleration": 1.0}}])
+    assert speeds(run, [0.0, 50.0]) == [20.0, 20.0]
+    away = run_of([{"when": {"ttc": 9.0}, "brake": {"deceleration": 1.0}}])
+    assert away.update(NS, 0.0, lambda of: Room(1.0, -1.0)).motion.acceleration == 0.0
+
+
+def test_a_lane_change_is_ordered_once_and_lasts() -> None:
+    run = run_of([{"lane_change": {"lane": -1, "duration": "3s"}}, {"ramp": {"speed": 22,
+                 "acceleration": 1}}])  # fmt: skip
+    orders = [run.update(k * NS // 2, 0.0, alone) for k in range(12)]
+    assert [k for k, order in enumerate(orders) if order.lane_change is not None] == [0]
+    assert orders[6].motion.speed == 20.0 and orders[10].motion.speed == pytest.approx(22.0)
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 50.0), st.floats(0.0, 60.0)), min_size=2, max_size=20))
+def test_a_table_passes_through_its_points(points: list[tuple[float, float]]) -> None:
+    times = [math.fsum(gap for gap, _ in points[: i + 1]) for i in range(len(points))]
+    table = Table(times, [speed for _, speed in points])
+    for time, (_, speed) in zip(times, points, strict=True):
+        assert table.at(time - times[0]).speed == pytest.approx(speed, abs=1e-6)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_speed_file_is_read_with_its_unit(tmp_path: Path, separator: str) -> None:
+    lines = ["Time s", separator.join(("seconds", "speed")), *(
+        separator.join(map(str, row)) for row in ((10, 36.0), (12, 72.0), (13.5, 72.0))
+    )]  # fmt: skip
+    (tmp_path / "v.csv").write_text("\n".join(lines) + "\n")
+    run = run_of([{"csv": {"file": "v.csv", "unit": "km/h"}}], 10.0, tmp_path)
+    assert speeds(run, [0.0, 1.0, 2.0, 9.0]) == pytest.approx([10.0, 15.0, 20.0, 20.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,v\n0,1\n", "found 1 lines of time and speed; allowed are 2 or more"),
+        ("0,1\n1,x\n", "line 2: found '1,x'; allowed is time [s] and speed"),
+        ("0,1\n0,2\n", "line 2: found '0,2'; allowed is times [s] that grow"),
+        ("0,1\n1,-2\n", "line 2: found '1,-2'; allowed is a speed of 0 to 100 m/s"),
+        ("0,1\n1,nan\n", "line 2: found '1,nan'; allowed is a speed"),
+    ],
+)
+def test_wrong_speed_files(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "v.csv").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        run_of([{"csv": {"file": "v.csv"}}], 10.0, tmp_path)
+    assert message in str(caught.value) and "manoeuvre.0.csv.file: " in str(caught.value)
+
+
+def test_a_speed_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="v.csv: No such file"):
+        run_of([{"csv": {"file": "v.csv"}}], 10.0, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ({}, "found no action; allowed is one of constant, ramp"),
+        (
+            {"constant": "1s", "cycle": "nedc"},
+            "found constant and cycle; allowed is one of",
+        ),
+        ({"brakes": {}}, "manoeuvre.0.brakes: unknown key; did you mean 'brake'?"),
+        ({"cycle": "wltc"}, "manoeuvre.0.cycle: found 'wltc'; allowed is 'nedc'"),
+        ({"when": {"gap": 1, "ttc": 1}, "constant": "1s"}, "allowed is one of time, distance"),
+        ({"when": {"time": 1, "of": "x"}, "constant": "1s"}, "'of' belongs to gap and ttc"),
+        ({"ramp": {"speed": 200, "acceleration": 1}}, "ramp.speed: found 200; allowed is"),
+    ],
+)
+def test_wrong_actions(action: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_section(DriverSettings, {"manoeuvre": [action]}, place="driver")
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_driver_follows_a_motion_as_the_vehicle_can() -> None:
+    vehicle = Vehicle(SEDAN, speed=25.0)
+    driver = LeaderDriver(SEDAN, cruise_speed=25.0)
+    run = run_of([{"constant": "2s"}, {"sine": {"amplitude": 1.0, "period": "8s", "cycles": 3}},
+                  {"brake": {"deceleration": 6.0}}], 25.0)  # fmt: skip
+    worst = 0.0
+    for k in range(4000):
+        motion = run.update(k * 10_000_000, 0.0, alone).motion
+        if k < 2600:
+            worst = max(worst, abs(vehicle.vx - motion.speed))
+        command = driver.follow(vehicle.vx, motion.speed, motion.acceleration)
+        vehicle.step(0.01, VehicleControl(command.throttle, command.brake))
+    assert worst < 0.12
+    assert vehicle.vx == 0.0 and command.acceleration == 0.0 and command.brake > 0.2
+
+
+def test_the_driver_stops_before_an_obstacle_whatever_the_manoeuvre_says() -> None:
+    vehicle = Vehicle(SEDAN, speed=25.0)
+    driver = LeaderDriver(SEDAN, cruise_speed=25.0)
+    for _ in range(3000):
+        command = driver.follow(vehicle.vx, 25.0, 0.0, 250.0 - vehicle.distance)
+        vehicle.step(0.01, VehicleControl(command.throttle, command.brake))
+    assert vehicle.vx == 0.0
+    assert 250.0 - vehicle.distance == pytest.approx(7.0, abs=0.3)

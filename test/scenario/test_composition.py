@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario files that include others, take parameters, and describe a platoon by its size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.composition import MAX_FILES, MAX_SUBSTITUTIONS, compose
+from ros2_cosim.scenario.platoon_template import merged
+from ros2_cosim.scenario.schema import load_scenario, save_scenario
+
+ROOT = Path(__file__).parents[2]
+PLATOON = ROOT / "config" / "platoon.yaml"
+#: What config/platoon.yaml says, by the template.
+IN_SHORT = f"""
+name: platoon
+duration: 60s
+scene:
+  map: {ROOT / "config" / "highway.xodr"}
+  roadblock: {{lane: -2, s: 1000.0}}
+platoon:
+  vehicles: 3
+  lane: -2
+  s: 700.0
+  speed: 25.0
+  law_parameters: {{kp: 0.3, kd: 1.2}}
+  controller: {{set_speed: 38.0, hold_rate: null, emergency: null}}
+  v2v: {{loss: 0.02}}
+  driver: {{stop_gap: 7.0, deceleration: 2.5}}
+  referee: {{parameters: {{time_limit: 55s, standstill_time: 1s, min_gap_limit: 0.5}}}}
+"""
+
+
+def written(directory: Path, **files: str) -> Path:
+    """Write files NAME.yaml; the first is returned."""
+    paths = [directory / f"{name}.yaml" for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths[0]
+
+
+def refused(path: Path, *overrides: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        compose(path, overrides)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.removeprefix(f"scenario {path}: ")
+
+
+def test_a_file_completes_and_changes_what_it_includes(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        top="include: [base.yaml, more.yaml]\nname: top\nscene: {roadblock: null, a: {y: 3}}\n",
+        base="name: base\nseed: 4\nscene: {roadblock: {s: 1}, a: {x: 1, y: 2}, l: [1, 2]}\n",
+        more="seed: 5\nscene: {l: [3]}\n",
+    )
+    data = compose(path)
+    assert data == {
+        "name": "top",
+        "seed": 5,
+        "scene": {"a": {"x": 1, "y": 3}, "l": [3]},
+        "base_directory": str(tmp_path),
+    }
+
+
+def test_an_include_is_relative_to_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    written(tmp_path / "sub", middle="include: inner.yaml\n", inner="seed: 9\n")
+    assert compose(written(tmp_path, top="include: sub/middle.yaml\n"))["seed"] == 9
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"top": "include: top.yaml\n"}, "include: found 'top.yaml', which includes itself"),
+        (
+            {"top": "include: [a.yaml]\n", "a": "include: b.yaml\n", "b": "include: a.yaml\n"},
+            "include: found 'a.yaml', which includes itself (top.yaml -> a.yaml -> b.yaml",
+        ),
+        ({"top": "include: [3]\n"}, "include.0: found 3; allowed is the path of a file"),
+        ({"top": "include: /etc/passwd\n"}, "include: found '/etc/passwd'; allowed is the path"),
+        ({"top": "include: none.yaml\n"}, "none.yaml: No such file"),
+    ],
+)
+def test_wrong_includes(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    assert message in refused(written(tmp_path, **files))
+
+
+def test_includes_are_bounded(tmp_path: Path) -> None:
+    path = written(tmp_path, top=f"include: [{'a.yaml, ' * MAX_FILES}]\n", a="seed: 1\n")
+    assert f"found more than {MAX_FILES} files" in refused(path)
+
+
+@given(
+    *[st.dictionaries(st.sampled_from("abc"), st.integers() | st.dictionaries(
+        st.sampled_from("xy"), st.integers() | st.none()
+    ), max_size=3)] * 3
+)  # fmt: skip
+def test_merging_is_last_writer_wins(a: Any, b: Any, c: Any) -> None:
+    assert merged(a, {}) == a
+    for key, value in merged(merged(a, b), c).items():
+        if not isinstance(value, dict):
+            assert value in (a.get(key), b.get(key), c.get(key))
+    assert all(merged(a, b)[key] == value for key, value in b.items() if isinstance(value, int))
+
+
+def test_parameters_keep_their_type_and_become_text_within_a_text(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        top="parameters: {n: 3, x: 0.5, yes_: true, nil: null, t: abc}\n"
+        "scene: {a: '${n}', b: ['${x}', '${yes_}', '${nil}'], c: 'v${n}_${t}', d: '$${n}'}\n",
+    )
+    scene = compose(path)["scene"]
+    assert scene == {"a": 3, "b": [0.5, True, None], "c": "v3_abc", "d": "${n}"}
+    assert compose(path, ["parameters.n=7"])["scene"]["c"] == "v7_abc"
+    assert "parameters" not in compose(path)
+
+
+def test_a_file_without_parameters_keeps_its_texts(tmp_path: Path) -> None:
+    assert compose(written(tmp_path, top="description: '${HOME}'\n"))["description"] == "${HOME}"
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "message"),
+    [
+        ("parameters: {n: 3}\nseed: '${m}'\n", (), "seed: found ${m}; allowed are the parameters"),
+        ("parameters: {n: [1]}\n", (), "parameters.n: found list; allowed are a number"),
+        ("parameters: {N-1: 1}\n", (), "parameters: found the name 'N-1'; allowed is"),
+        ("parameters: 5\n", (), "parameters: found 5; allowed is a mapping"),
+        (f"parameters: {{n: {'x' * 201}}}\n", (), "parameters.n: found str; allowed are a number"),
+        ("parameters: {n: 3}\n", ("parameters.m=4",), "has no parameter 'm'; it has n"),
+        ("seed: 3\n", ("parameters.m=4",), "no 'parameters' there; found seed, base_directory"),
+    ],
+)
+def test_wrong_parameters(
+    tmp_path: Path, text: str, overrides: tuple[str, ...], message: str
+) -> None:
+    assert message in refused(written(tmp_path, top=text), *overrides)
+
+
+def test_uses_of_parameters_are_bounded(tmp_path: Path) -> None:
+    uses = "${a}" * (MAX_SUBSTITUTIONS + 1)
+    path = written(tmp_path, top=f"parameters: {{a: {'x' * 200}}}\ndescription: '{uses}'\n")
+    assert f"found more than {MAX_SUBSTITUTIONS} uses" in refused(path)
+
+
+def test_the_template_is_the_shipped_platoon(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    by_hand = ["scene.vehicles.follower1.s=678.2", "scene.vehicles.follower2.s=656.4"]
+    summary = run_inproc(load_scenario(path, by_hand), tmp_path / "out", record=False)
+    golden = json.loads((ROOT / "test" / "golden" / "traces.json").read_text())["runs"]
+    (expected,) = (entry for entry in golden if entry["name"] == "platoon_seed_1")
+    assert summary.trace_sha256 == expected["trace_sha256"]
+
+
+@pytest.mark.parametrize("vehicles", [1, 2, 20])
+@pytest.mark.parametrize("hears", ["leader_and_predecessor", "predecessor", "nothing"])
+def test_a_platoon_of_any_length_is_wired(tmp_path: Path, vehicles: int, hears: str) -> None:
+    changes = [f"platoon.vehicles={vehicles}", f"platoon.v2v.hears={hears}"]
+    scenario = load_scenario(written(tmp_path, short=IN_SHORT), changes)
+    graph = check_scenario(scenario, "inproc")
+    assert sum(name.startswith("cacc") for name in graph.participants) == vehicles - 1
+    assert len(scenario.scene["vehicles"]) == vehicles
+    links = {"leader_and_predecessor": 2 * (vehicles - 1) - 1, "predecessor": vehicles - 1}
+    count = len(scenario.participants["v2v"].outputs) if "v2v" in scenario.participants else 0
+    assert count == max(0, links.get(hears, 0))
+    for name, participant in scenario.participants.items():
+        if name.startswith("sensor"):
+            assert len(participant.inputs) == vehicles + 1
+
+
+def test_the_file_holds_before_the_template(tmp_path: Path) -> None:
+    data = yaml.safe_load(IN_SHORT)
+    data["participants"] = {
+        "cacc2": {"parameters": {"law": "path_acc", "law_parameters": None}},
+        "referee": None,
+    }
+    data["scene"]["vehicles"] = {"cutter": {"lane": -1, "s": 640.0, "speed": 25.0, "driver": {}}}
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    scenario = load_scenario(path, ["participants.cacc1.parameters.time_gap=0.9"])
+    check_scenario(scenario, "inproc")
+    assert scenario.participants["cacc2"].parameters["law"] == "path_acc"
+    assert scenario.participants["cacc2"].parameters["time_gap"] == 0.6
+    assert scenario.participants["cacc1"].parameters["time_gap"] == 0.9
+    assert "referee" not in scenario.participants
+    assert list(scenario.scene["vehicles"])[-1] == "cutter"
+    assert "odometry/cutter" in scenario.participants["sensor1"].inputs
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("platoon.vehicles=0", "platoon.vehicles: found 0; allowed is a number of at least 1"),
+        ("platoon.vehicles=201", "platoon.vehicles: found 201; allowed is a number of at most 200"),
+        ("platoon.vehicels=4", "platoon.vehicels: unknown key; did you mean 'vehicles'?"),
+        ("platoon=3", "platoon: found 3; allowed is a mapping"),
+        ("platoon.v2v.hears=all", "platoon.v2v.hears: found 'all'; allowed is"),
+    ],
+)
+def test_wrong_platoons(tmp_path: Path, change: str, message: str) -> None:
+    assert message in refused(written(tmp_path, short=IN_SHORT), change)
+
+
+def test_a_default_of_the_template_can_be_changed(tmp_path: Path) -> None:
+    path = written(tmp_path, short=IN_SHORT)
+    data = compose(path, ["platoon.sensor.parameters.detection_range=80.0"])
+    assert data["participants"]["sensor2"]["parameters"]["detection_range"] == 80.0
+    assert "platoon.censor: unknown key" in refused(path, "platoon.censor.period=1ms")
+
+
+def test_the_resolved_scenario_is_read_again_unchanged(tmp_path: Path) -> None:
+    scenario = load_scenario(written(tmp_path, short=IN_SHORT))
+    save_scenario(scenario, tmp_path / "scenario.json")
+    assert load_scenario(tmp_path / "scenario.json") == scenario

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study of string stability, and the theory that it stands beside."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.console import EXIT_ERROR
+from ros2_cosim.cli.main import app
+from ros2_cosim.models.controllers.measurement import Measurement
+from ros2_cosim.models.controllers.path import PathAcc, PathCacc
+from ros2_cosim.models.controllers.ploeg import PloegCacc
+from ros2_cosim.models.controllers.rajamani import RajamaniAcc
+from ros2_cosim.models.controllers.theory import Loop, largest_gain, linearised, smallest_time_gap
+from ros2_cosim.scenario.library import library_file
+from ros2_cosim.study.string_stability import RESULT_FILE, _amplitude, _statistics
+
+Law = Callable[[Measurement], float]
+#: Asked so often that its sampling does not show.
+QUICK = 1e-3
+
+
+@pytest.mark.parametrize(
+    ("law", "loop", "expected"),
+    [
+        (PloegCacc().acceleration, Loop(QUICK, 0.1, 0.2, 0.02), 0.252),
+        (PloegCacc().acceleration, Loop(QUICK, 0.1, 0.2, 0.07), 0.474),
+        (PloegCacc().acceleration, Loop(QUICK, 0.1, 0.2, 0.12), 0.624),
+        (PloegCacc().acceleration, Loop(QUICK, 0.1, 0.2, 0.15), 0.699),
+        (PathAcc().acceleration, Loop(QUICK, 0.0, 0.0, 0.0), 2.660),
+        (PathCacc(period=0.05).acceleration, Loop(QUICK, 0.0, 0.0, 0.0), 0.471),
+        (PathCacc(period=0.1).acceleration, Loop(QUICK, 0.0, 0.0, 0.0), 0.667),
+        (RajamaniAcc().acceleration, Loop(QUICK, 0.5, 0.0, 0.0), 1.0),
+        (RajamaniAcc().acceleration, Loop(QUICK, 0.2, 0.0, 0.0), 0.4),
+    ],
+)
+def test_the_theory_gives_the_published_time_gaps(law: Law, loop: Loop, expected: float) -> None:
+    found = smallest_time_gap(law, loop, 20.0, 0.05, 4.0)
+    assert found == pytest.approx(expected, abs=3e-3)
+
+
+def test_the_theory_gives_the_published_gain() -> None:
+    linear = linearised(PathAcc().acceleration, time_gap=1.1, period=QUICK, speed=20.0)
+    assert largest_gain(linear, Loop(QUICK, 0.0, 0.0, 0.0)) == pytest.approx(1.590, abs=2e-3)
+    assert smallest_time_gap(PathAcc().acceleration, Loop(QUICK, 0, 0, 0), 20.0, 0.1, 2.0) is None
+
+
+def test_an_amplitude_is_that_of_its_harmonic() -> None:
+    n = 400
+    values = [
+        5.0 + 0.3 * math.sin(2 * math.pi * 3 * i / n + 1.0) + 2.0 * math.cos(2 * math.pi * i / n)
+        for i in range(n)
+    ]
+    assert _amplitude(values, 5.0, 3) == pytest.approx(0.3)
+    assert _amplitude(values, 5.0, 2) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_confidence_is_students() -> None:
+    means, intervals = _statistics([[1.0, 2.0, 3.0], [4.0]])
+    assert means == [2.0, 4.0] and intervals[1] is None
+    # t(0.975, 2) = 4.303, s / sqrt(n) = 1 / sqrt(3).
+    assert intervals[0] == pytest.approx([2.0 - 4.303 / 3**0.5, 2.0 + 4.303 / 3**0.5])
+
+
+def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
+    arguments = ["study", "string-stability", str(library_file("sine_leader")), "--json"]
+    arguments += ["--law", "path_cacc", "--law", "path_acc", "--vehicles", "3", "--seeds", "1"]
+    arguments += ["--no-bisect", "--loss", "0", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found == json.loads((tmp_path / RESULT_FILE).read_text())
+    assert {"gain", "l2", "peak", "min_time_gap_s", "ci"} <= found.keys()
+    stable, unstable = found["settings"]
+    assert stable["string_stable"] and max(stable["gain"] + stable["l2"]) < 1.005
+    assert not unstable["string_stable"] and max(unstable["gain"]) > 1.3
+    for result in (stable, unstable):
+        assert len(result["gain"]) == len(result["peak"]) == len(result["ci"]["l2"]) == 2
+    theory = stable["theory"]["gain_over_frequency"]
+    for measured in stable["gain_over_frequency"]:
+        for frequency, a, b in zip(stable["frequency_hz"], measured, theory, strict=True):
+            if frequency < 0.3:  # above, the sensor's noise is as large as the rest
+                assert a == pytest.approx(b, abs=0.06)
+    page = (tmp_path / "report.html").read_text()
+    assert "theory" in page and "path_acc" in page and "<script src" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "0"], "--seeds: found 0; allowed is 1 or more"),
+        (["--vehicles", "1"], "--vehicles: found 1; allowed is 2 or more"),
+        (["--time-gap", "0"], "--time-gap: found 0; allowed is a time above 0 s"),
+        (["--loss", "1.5"], "--loss: found 1.5; allowed is a share from 0 to 1"),
+        (["--set", "parameters.speed=5.0"], "leader.speed: found 5; allowed is at least 12 m/s"),
+        (["--law", "nothing"], "law: control law: found 'nothing'; allowed are"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    command = ["study", "string-stability", str(library_file("sine_leader")), *arguments]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "out")])
+    assert done.exit_code == EXIT_ERROR and message in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_scenario_without_a_platoon_is_refused() -> None:
+    done = CliRunner().invoke(
+        app, ["study", "string-stability", str(library_file("car_following")), "--seeds", "1"]
+    )
+    assert done.exit_code == EXIT_ERROR
+    assert "scene.platoon: found 0 vehicles and 0 controllers; allowed is" in done.stderr
