@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 from runs.cosim_process import PLATOON
+from support.ports import free_port, three_free_ports
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -20,7 +21,10 @@ def printed(*words: str) -> str:
 
 
 def test_json_says_what_the_lines_say(tmp_path: Path) -> None:
-    ports = ("simulator.port=20000", "participants.world.parameters.dcp.port=20002")
+    ports = (
+        f"simulator.port={three_free_ports()}",
+        f"participants.world.parameters.dcp.port={free_port()}",
+    )
     words = [str(PLATOON), *(word for setting in ports for word in ("--set", setting))]
     lines = printed(*words).splitlines()
     found = json.loads(printed(*words, "--json"))
