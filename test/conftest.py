@@ -50,6 +50,7 @@ SLOW_PLACES = (
     "realtime/test_runs.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "study/test_runs.py",
+    "sweep/test_workers.py",
     "vds/test_dashboard.py",
 )
 #: A test with one of these fixtures starts ROS nodes.

@@ -34,7 +34,9 @@ from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.new import new
 from ros2_cosim.cli.profile import profile
+from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
+from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
@@ -147,38 +149,6 @@ def run(
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
     _exit_by_verdicts(summary)
-
-
-@app.command()
-def replay(
-    run_directory: Annotated[Path, typer.Argument(help="Output of the run to repeat.")],
-    shape: Shape = "inproc",
-    out: Annotated[
-        Path | None, typer.Option(help="Output directory (RUN_DIRECTORY-replay).")
-    ] = None,
-    bag: Bag = True,
-) -> None:
-    """Repeat a run from its scenario and its arrival record; compare the traces."""
-    from ros2_cosim.record.summary import print_summary
-    from ros2_cosim.run.bringup import RunRequest, bring_up
-    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
-
-    with running():
-        scenario, arrivals, former = prepare_replay(run_directory)
-        output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
-        if output.resolve() == run_directory.resolve():
-            raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
-        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
-        with bring_up(request) as prepared:
-            summary = _start(prepared)
-            print_summary(summary)
-            try:
-                compare(former, summary)
-            except DifferentError as error:
-                print(f"cosim: {error}", file=sys.stderr)
-                raise typer.Exit(EXIT_VERDICT) from None
-    print("  the same trace as before")
-    print(f"  results in {output}")
 
 
 def _start(prepared: PreparedRun) -> Summary:
@@ -323,6 +293,8 @@ app.command()(models)
 app.command()(new)
 app.command()(diff)
 app.command()(profile)
+app.command()(replay)
+app.command()(sweep)
 app.add_typer(make_dcp_app(_describe_world))
 add_control_commands(app)
 add_dashboard_command(app)

@@ -46,7 +46,7 @@ def adjusted(
         for name, participant in data["participants"].items():
             law = find_model(participant["model"], f"participants.{name}.model").kind.traits.law
             if law is not None:
-                _change_controller(participant, law, controllers)
+                change_controller(participant, law, controllers)
                 changed += 1
         if not changed:
             raise ConfigurationError(
@@ -56,7 +56,11 @@ def adjusted(
     return make_scenario(data, scenario.name)
 
 
-def _change_controller(participant: dict[str, Any], key: str, controllers: str) -> None:
+def change_controller(participant: dict[str, Any], key: str, controllers: str) -> None:
+    """Give a participant, as plain data, another control law, or a node of the user's own.
+
+    :param key: its parameter that names the law
+    """
     if ":" not in controllers and is_own(controllers):
         # Nodes run elsewhere: a file of the working directory is named in full.
         package, name = find_node(controllers, Path.cwd(), "controllers")

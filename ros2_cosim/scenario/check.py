@@ -25,9 +25,11 @@ from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
 from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.plan import check_history
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, Scenario
+from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
 
 
@@ -73,6 +75,11 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         found(lambda: _check_names(scenario, declared))
         if shape == "ros":
             found(lambda: check_history(scenario))
+    for fault in scenario.faults if not faults else ():
+        found(partial(check_fault, scenario, fault))
+    for name, participant in scenario.participants.items():
+        if participant.substitute is not None and not faults:
+            found(partial(_check_substitute, scenario, name, shape))
     # A graph of wrong ports says the same again, less clearly.
     graph = found(lambda: build_graph(scenario)) if not faults else None
     if not faults:
@@ -159,6 +166,24 @@ def _check_handler(
 
 def _check_adapters(scenario: Scenario, declaration: Declaration) -> None:
     adapt(Onlooker(), adapted_participant(scenario, declaration.name), AS_FAST_AS_POSSIBLE)
+
+
+def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:
+    """See whether the model that takes over fits in the place of the first."""
+    later = substituted(scenario, name)
+    try:
+        check_scenario(later, shape)
+        beside = declare(later, name, shape).needs
+    except ConfigurationError as error:
+        faults = error.faults if isinstance(error, ScenarioError) else [str(error)]
+        raise ScenarioError(
+            [f"participants.{name}.substitute: {text}" for text in faults]
+        ) from None
+    if beside.companions or beside.alone:
+        raise ConfigurationError(
+            f"participants.{name}.substitute.model: found '{later.participants[name].model}', "
+            "which needs a process of its own; allowed is a model that needs none"
+        )
 
 
 def _check_names(scenario: Scenario, declared: dict[str, Declaration]) -> None:

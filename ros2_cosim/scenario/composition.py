@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ros2_cosim.documents.plain_data import parse_value, read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -31,6 +31,14 @@ _REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
+class Change(NamedTuple):
+    """One value of a scenario file that is to be another; ``where`` is what asks for it."""
+
+    key: str
+    value: Any
+    where: str
+
+
 def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Read a scenario file with all that it includes, and resolve what it describes in short.
 
@@ -38,18 +46,36 @@ def compose(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     :raises ConfigurationError: a file cannot be read or includes itself, a parameter is unknown,
         the platoon is wrong, or there is far too much of something; the message names the place
     """
+    return resolved(read_whole(path), [_change(text) for text in overrides], f"scenario {path}")
+
+
+def read_whole(path: Path) -> dict[str, Any]:
+    """Read a scenario file with all that it includes; nothing is resolved yet.
+
+    :raises ConfigurationError: a file cannot be read or includes itself
+    """
     data = _Files().read(path)
     data.setdefault("base_directory", str(path.resolve().parent))
-    early = [text for text in overrides if text.split(".")[0].split("=")[0] in _RESOLVED]
-    for override in early:
-        apply_override(data, override)
-    origin = f"scenario {path}"
+    return data
+
+
+def resolved(data: dict[str, Any], changes: Sequence[Change], origin: str) -> dict[str, Any]:
+    """What a whole scenario file describes, changed.
+
+    :param data: of :func:`read_whole`; it is changed, too
+    :param changes: applied in order
+    :param origin: how messages call the scenario
+    :raises ConfigurationError: as :func:`compose`
+    """
+    early = [change for change in changes if change.key.split(".")[0] in _RESOLVED]
+    for change in early:
+        _apply(data, change)
     if "parameters" in data:
         data = _substituted(data, data.pop("parameters"), origin)
     data = with_platoon(data, origin)
-    for override in overrides:
-        if override not in early:
-            apply_override(data, override)
+    for change in changes:
+        if change not in early:
+            _apply(data, change)
     return data
 
 
@@ -159,28 +185,29 @@ def _checked_parameters(parameters: Any, origin: str) -> dict[str, Any]:
     return parameters
 
 
-def apply_override(data: dict[str, Any], override: str) -> None:
-    """Change one value of a scenario, ``dotted.key=value``; the value is YAML.
-
-    :raises ConfigurationError: no such place, or no parameter of that name
-    """
+def _change(override: str) -> Change:
+    """A change from ``dotted.key=value``; the value is YAML."""
     key, separator, text = override.partition("=")
     if not separator or not key:
         raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
+    return Change(key, parse_value(text, f"--set {override}"), f"--set {override}")
+
+
+def _apply(data: dict[str, Any], change: Change) -> None:
     node: Any = data
-    *path, last = key.split(".")
+    where = change.where
+    *path, last = change.key.split(".")
     for part in path:
         if isinstance(node, dict) and node is not data and path[0] == "platoon":
             node.setdefault(part, {})  # the template's own defaults are there without being written
         if not isinstance(node, dict) or part not in node:
             known = ", ".join(map(str, node)) if isinstance(node, dict) else "nothing"
-            raise ConfigurationError(f"--set {override}: no '{part}' there; found {known}")
+            raise ConfigurationError(f"{where}: no '{part}' there; found {known}")
         node = node[part]
     if not isinstance(node, dict):
-        raise ConfigurationError(f"--set {override}: '{'.'.join(path)}' holds a plain value")
+        raise ConfigurationError(f"{where}: '{'.'.join(path)}' holds a plain value")
     if path == ["parameters"] and last not in node:
         raise ConfigurationError(
-            f"--set {override}: the scenario has no parameter '{last}'; it has "
-            f"{', '.join(node) or 'none'}"
+            f"{where}: the scenario has no parameter '{last}'; it has {', '.join(node) or 'none'}"
         )
-    node[last] = parse_value(text, f"--set {override}")
+    node[last] = change.value

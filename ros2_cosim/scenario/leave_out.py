@@ -35,6 +35,11 @@ def leave_out(scenario: Scenario, names: Sequence[str]) -> Scenario:
     data: dict[str, Any] = scenario.model_dump(by_alias=True)
     for name in set(names):
         del data["participants"][name]
+    data["faults"] = {
+        fault: settings
+        for fault, settings in data["faults"].items()
+        if settings["port"].partition(".")[0] not in names
+    }
     for participant in data["participants"].values():
         for port in participant["inputs"].values():
             kept = [source for source in port["from"] if source.partition(".")[0] not in names]

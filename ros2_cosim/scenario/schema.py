@@ -25,6 +25,7 @@ from ros2_cosim.documents.settings import (
     Section,
     read_section,
 )
+from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.kernel.errors import ConfigurationError, OutdatedWarning
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -112,6 +113,15 @@ class OutputSettings(Section):
     header_stamped: bool | None = None
 
 
+class SubstituteSettings(Section):
+    """Another model that takes over from a point of simulated time on."""
+
+    model: str
+    #: None: those of the participant.
+    parameters: dict[str, Any] | None = None
+    takes_over: Duration = Field(alias="from")
+
+
 class ParticipantSettings(Section):
     """One participant: which model, when it runs, and its ports."""
 
@@ -140,6 +150,7 @@ class ParticipantSettings(Section):
     required: bool | None = None
     overrun: OverrunSettings | None = None
     coupling: CouplingSettings | None = None
+    substitute: SubstituteSettings | None = None
 
     @property
     def unsynchronised(self) -> dict[str, str]:
@@ -239,6 +250,8 @@ class Scenario(Section):
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
+    #: What is done to messages on purpose, in the order in which it is done.
+    faults: dict[Name, FaultSettings] = Field(default_factory=dict)
     #: What a program sees that steps the run, with ``cosim dcp serve --scenario``.
     external: ExternalSettings | None = None
     #: Directory that relative file names of the scenario refer to.

@@ -27,7 +27,9 @@ from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
+from ros2_cosim.scenario.substitution import Substituted, substituted
 
 
 def build_graph(scenario: Scenario) -> Graph:
@@ -83,7 +85,16 @@ def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
 
     :raises ConfigurationError: unknown model, or its parameters are wrong
     """
-    return declared_for(scenario, name, shape).make()
+    model = declared_for(scenario, name, shape).make()
+    later = scenario.participants[name].substitute
+    if later is None:
+        return model
+    try:
+        second = bare_model(substituted(scenario, name), name, shape)
+    except BaseException:
+        model.close()
+        raise
+    return Substituted(model, second, later.takes_over)
 
 
 def declared_for(scenario: Scenario, name: str, shape: str) -> Declaration:
@@ -117,7 +128,8 @@ def with_adapters(scenario: Scenario, name: str, model: Model, realtime: Realtim
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
-        return adapt(model, adapted_participant(scenario, name), realtime)
+        adapted = adapt(model, adapted_participant(scenario, name), realtime)
+        return with_faults(scenario, name, adapted)
     except BaseException:
         model.close()
         raise

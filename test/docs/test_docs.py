@@ -19,6 +19,7 @@ import yaml
 
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
+from ros2_cosim.faults.settings import FaultSettings
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP, available_laws
@@ -28,6 +29,7 @@ from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
 from ros2_cosim.scenario.system import build_graph
+from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.fleet_settings import VehicleSettings, read_settings
 from ros2_cosim.vds.participant import VdsPlantParameters
@@ -164,7 +166,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
     known = known.union(*map(cli_options, COMMANDS))
     for group in GROUPS:
         known = known.union(*(sub_options(group, name) for name in COMMANDS[group].commands))
-    foreign = {"--help", "--from-paths", "--ignore-src", "--show-args"}
+    foreign = {"--help", "--from-paths", "--ignore-src", "--nthreads", "--show-args"}
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
 
@@ -229,6 +231,9 @@ def test_launch_arguments_are_those_of_the_launch_file() -> None:
         (CLOCK, "Keys of an input", schema.InputSettings),
         (CLOCK, "Keys of an output", schema.OutputSettings),
         (REFERENCE, "summary.json", Summary),
+        ("docs/faults.md", "Keys of a fault", FaultSettings),
+        ("docs/sweep.md", "A sweep file", SweepSettings),
+        ("docs/sweep.md", "Parameters", Parameter),
     ],
 )
 def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenario]) -> None:

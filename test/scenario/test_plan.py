@@ -194,7 +194,7 @@ def test_ports_that_are_none_are_refused(port: str) -> None:
 
 def test_the_simulator_cannot_have_the_last_port() -> None:
     scenario = load_scenario(PLATOON, ["simulator.port=65535"])
-    with pytest.raises(ConfigurationError, match=r"simulator\.port: .* allowed is 0 to 65534"):
+    with pytest.raises(ConfigurationError, match=r"simulator\.port: .* allowed is 0 to 65533"):
         resolve_ports(scenario)
 
 

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim replay``: a run again, or a recording into participants."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ros2_cosim.cli.console import EXIT_VERDICT, progress_of, running
+from ros2_cosim.kernel.errors import ConfigurationError
+
+
+def replay(
+    run_directory: Annotated[
+        Path, typer.Argument(help="Output of the run to repeat; with --into also a bag.")
+    ],
+    into: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Feed the recorded inputs to this participant, and compare its outputs with the "
+            "recorded ones (may be repeated)."
+        ),
+    ] = None,
+    controllers: Annotated[
+        str | None, typer.Option(help="With --into: another control law, as for cosim run.")
+    ] = None,
+    scenario: Annotated[
+        Path | None,
+        typer.Option(help="With --into: scenario of a bag that was recorded elsewhere."),
+    ] = None,
+    substitute: Annotated[
+        str | None,
+        typer.Option(
+            help="PARTICIPANT=MODEL: run again, with another model (or control law) for a "
+            "participant from a time on, and compare."
+        ),
+    ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", help="With --substitute: when the model takes over, as 12s."),
+    ] = None,
+    shape: Annotated[
+        Literal["ros", "composed", "inproc"],
+        typer.Option(help="Run shape in which a run is repeated."),
+    ] = "inproc",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Output directory (RUN_DIRECTORY-replay; with --into none is kept)."),
+    ] = None,
+    bag: Annotated[
+        bool, typer.Option(help="Record a bag of the repeated run, and make a report from it.")
+    ] = True,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="With --into and --substitute: print one JSON document, as cosim diff."
+        ),
+    ] = False,
+) -> None:
+    """Repeat a run and compare the traces; or feed its recorded inputs to participants."""
+    if into and substitute:
+        raise typer.BadParameter("allowed is one of --into and --substitute")
+    if (substitute is None) != (from_ is None):
+        raise typer.BadParameter("--substitute and --from belong together")
+    if (into or substitute) and (shape != "inproc" or not bag):
+        raise typer.BadParameter("--shape and --no-bag belong to the repetition of a whole run")
+    if not into and (controllers is not None or scenario is not None):
+        raise typer.BadParameter("--controllers and --scenario need --into")
+    if into:
+        _replay_into(run_directory, into, controllers, scenario, out, as_json)
+    elif substitute is not None and from_ is not None:
+        _what_if(run_directory, substitute, from_, out, as_json)
+    elif as_json:
+        raise typer.BadParameter("--json needs --into or --substitute")
+    else:
+        _repeat(run_directory, shape, out, bag)
+
+
+def _repeat(
+    run_directory: Path, shape: Literal["ros", "composed", "inproc"], out: Path | None, bag: bool
+) -> None:
+    """Repeat a run from its scenario and its arrival record; compare the traces."""
+    from ros2_cosim.record.summary import print_summary
+    from ros2_cosim.run.bringup import RunRequest, bring_up
+    from ros2_cosim.run.replay import DifferentError, compare, prepare_replay
+    from ros2_cosim.run.start import start
+
+    with running():
+        scenario, arrivals, former = prepare_replay(run_directory)
+        output = out or run_directory.with_name(f"{run_directory.absolute().name}-replay")
+        if output.resolve() == run_directory.resolve():
+            raise ConfigurationError(f"--out {output}: it holds the run that is repeated")
+        request = RunRequest(scenario, shape=shape, arrivals=arrivals, out=output, record=bag)
+        with (
+            bring_up(request) as prepared,
+            progress_of(scenario.name, scenario.duration) as progress,
+        ):
+            summary = start(prepared, progress=progress, on_line=_print_line)
+        print_summary(summary)
+        try:
+            compare(former, summary)
+        except DifferentError as error:
+            print(f"cosim: {error}", file=sys.stderr)
+            raise typer.Exit(EXIT_VERDICT) from None
+    print("  the same trace as before")
+    print(f"  results in {output}")
+
+
+def _replay_into(
+    bag: Path,
+    into: list[str],
+    controllers: str | None,
+    scenario: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Feed recorded inputs to participants; compare their outputs."""
+    from ros2_cosim.cli.diff_text import print_comparison
+    from ros2_cosim.run.output_directory import shown
+    from ros2_cosim.run.replay_into import replay_into
+
+    with running():
+        if out is not None and out.resolve() == bag.resolve():
+            raise ConfigurationError(f"--out {out}: it holds the recording that is replayed")
+        found = replay_into(
+            bag,
+            into,
+            None if out is None else out.absolute(),
+            controllers=controllers,
+            scenario=scenario,
+        )
+        if as_json:
+            print(json.dumps(found.data(), indent=1, allow_nan=False))
+        else:
+            print_comparison(found)
+            if out is not None:
+                print(f"results in {shown(out.absolute())}")
+    if not found.equal:
+        raise typer.Exit(EXIT_VERDICT)
+
+
+def _what_if(recording: Path, substitute: str, from_: str, out: Path | None, as_json: bool) -> None:
+    """Run again with another model from a time on; compare."""
+    from ros2_cosim.cli.diff_text import print_comparison
+    from ros2_cosim.kernel.time import parse_duration
+    from ros2_cosim.record.summary import print_summary
+    from ros2_cosim.run.output_directory import shown
+    from ros2_cosim.run.start import run_request
+    from ros2_cosim.run.what_if import compare_what_if, prepare_what_if, run_of
+
+    with running():
+        run = run_of(recording)
+        output = (out or run.with_name(f"{run.absolute().name}-replay")).absolute()
+        if output.resolve() == run.resolve():
+            raise ConfigurationError(f"--out {out}: it holds the run that is repeated")
+        from_ns = parse_duration(from_)
+        summary = run_request(prepare_what_if(run, substitute, from_ns, output))
+        found = compare_what_if(run, output, from_ns)
+        if as_json:
+            print(json.dumps(found.data(), indent=1, allow_nan=False))
+            return
+        print_summary(summary)
+        print_comparison(found)
+        print(f"results in {shown(output)}")
+
+
+def _print_line(name: str, line: str) -> None:
+    print(f"[{name}] {line}", file=sys.stderr)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cosim sweep``: many runs of a scenario with other values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ros2_cosim.cli.console import EXIT_ERROR, running
+
+if TYPE_CHECKING:
+    from ros2_cosim.sweep.sweep import SweepResult
+
+#: So many runs that failed are shown; ``runs.parquet`` has all.
+_SHOWN = 5
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="Sweep file (YAML or JSON).", metavar="FILE")],
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Worker processes on this machine; 0: none, all runs in this process. Default: "
+            "one for each processor.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, whose workers do the runs instead."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the sweep in the output directory.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Output directory (out/ and the name of the file).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run a scenario many times with other values; results as a table. Exit 1 if a run failed."""
+    from ros2_cosim.sweep.settings import load_sweep
+    from ros2_cosim.sweep.sweep import run_sweep
+
+    if workers is not None and cluster is not None:
+        raise typer.BadParameter("allowed is one of --workers and --cluster")
+    with running():
+        result = run_sweep(
+            load_sweep(file),
+            (out or Path("out") / file.stem).absolute(),
+            workers=workers,
+            cluster=cluster,
+            resume=resume,
+            tell=lambda line: print(line, file=sys.stderr if as_json else sys.stdout, flush=True),
+        )
+        if as_json:
+            print(json.dumps(result.data(), indent=1, allow_nan=False))
+        else:
+            _print(result)
+    if result.failed:
+        for run in result.failed[:_SHOWN]:
+            print(f"cosim: run {run.run_id}: {run.error}", file=sys.stderr)
+        print(f"cosim: {len(result.failed)} of {len(result.runs)} runs failed", file=sys.stderr)
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _print(result: SweepResult) -> None:
+    from ros2_cosim.run.output_directory import shown
+    from ros2_cosim.sweep.rates import CONFIDENCE
+
+    for rate in result.rates:
+        print(
+            f"{rate.verdict}: not met in {rate.not_met} of {rate.runs} runs; rate {rate.rate:.4g}, "
+            f"{100 * CONFIDENCE:g} % interval {rate.low:.4g} to {rate.high:.4g}"
+        )
+    finding = result.finding
+    if finding is not None and finding["kind"] == "boundary":
+        for each in finding["boundaries"]:
+            at = ", ".join(f"{name} {value}" for name, value in each["at"].items())
+            place = f"boundary of {finding['along']}{f' at {at}' if at else ''}"
+            sides = f"passes {each['passes']}, fails {each['fails']}"
+            print(f"{place}: {each['note'] or sides}")
+    elif finding is not None:
+        print(f"worst {finding['figure']}: {finding['worst']} in run {finding['run_id']}")
+    print(f"results in {shown(result.output)}")

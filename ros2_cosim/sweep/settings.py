@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sweep file: which scenario, which values, how they are chosen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import Self
+
+import ros2_cosim
+from ros2_cosim.documents.plain_data import plain_copy, read_mapping
+from ros2_cosim.documents.settings import Number, Section, Whole, read_section
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.composition import Change, read_whole, resolved
+
+#: More runs than this are asked for by mistake: a row and a directory each.
+MAX_RUNS = 100_000
+
+Count = Annotated[Whole, Field(ge=1, le=MAX_RUNS)]
+
+
+class Parameter(Section):
+    """A value of the scenario that is varied: ``values`` that it takes, or a range."""
+
+    places: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="keys of the scenario, as those of `--set`, that all get the value; "
+        "default: the name of the parameter",
+    )
+    values: tuple[Any, ...] | None = Field(
+        default=None, min_length=1, description="the values that it takes"
+    )
+    low: Number | None = Field(default=None, description="lower end of a range")
+    high: Number | None = Field(default=None, description="upper end of a range")
+    steps: Annotated[Whole, Field(ge=2, le=MAX_RUNS)] | None = Field(
+        default=None, description="values in a range, ends included; grids need it"
+    )
+    whole: bool = Field(default=False, description="whole numbers of the range only")
+    log: bool = Field(default=False, description="evenly spaced in the logarithm")
+    unit: str = Field(default="", description="put behind a number, as `ms`")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.values is None) == (self.low is None or self.high is None):
+            raise ValueError("allowed are either values, or low and high")
+        if self.low is not None and self.high is not None:
+            if not self.low < self.high:
+                raise ValueError(f"low is {self.low:g}, high {self.high:g}; low must be smaller")
+            if self.log and self.low <= 0:
+                raise ValueError(f"log: found low {self.low:g}; allowed is a number above 0")
+            if self.whole and (self.low % 1 or self.high % 1):
+                raise ValueError("whole: the ends of the range must be whole numbers, too")
+        elif self.steps or self.whole or self.log:
+            raise ValueError("steps, whole and log belong to a range of low and high")
+        return self
+
+
+def _parameter(value: object) -> object:
+    """A list stands for the values."""
+    return {"values": value} if isinstance(value, (list, tuple)) else value
+
+
+class Design(Section):
+    """How the points are chosen."""
+
+    kind: Literal["grid", "random", "latin_hypercube", "sobol"] = Field(
+        default="grid", description="all combinations, or `samples` points that fill the space"
+    )
+    samples: Count | None = Field(default=None, description="number of points; not for a grid")
+    seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
+        default=1, description="seed of the choice; runs have seeds of their own"
+    )
+
+    @model_validator(mode="after")
+    def _number(self) -> Self:
+        if (self.kind == "grid") == (self.samples is not None):
+            raise ValueError(
+                "a grid has as many points as combinations; leave samples out"
+                if self.kind == "grid"
+                else f"samples is missing: the number of points of {self.kind}"
+            )
+        return self
+
+
+class Boundary(Section):
+    """Searches where passing turns into failing, along one parameter, by halving."""
+
+    kind: Literal["boundary"]
+    along: str = Field(description="parameter with a range; the others take the design's points")
+    tolerance: Annotated[Number, Field(gt=0)] = Field(
+        description="the boundary is known when its two sides are so close"
+    )
+    verdict: str | None = Field(default=None, description="which must be met; default: all")
+
+
+class Falsification(Section):
+    """Searches the worst case: the smallest or the largest value of a figure."""
+
+    kind: Literal["falsification"]
+    minimise: str | None = Field(default=None, description="figure, as `min_gap_m`")
+    maximise: str | None = Field(default=None, description="figure")
+    points: Count = Field(description="points that are tried")
+    batch: Annotated[Whole, Field(ge=1, le=1000)] = Field(
+        default=8, description="points chosen at once, whatever the number of workers"
+    )
+    seed: Annotated[Whole, Field(ge=0, lt=2**32)] = Field(default=1, description="of the search")
+    until_failure: bool = Field(
+        default=False, description="end with the batch in which a verdict is not met"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.minimise is None) == (self.maximise is None):
+            raise ValueError("allowed is one of minimise and maximise")
+        return self
+
+    @property
+    def figure(self) -> str:
+        """The figure that is searched by."""
+        return str(self.minimise or self.maximise)
+
+
+class SweepSettings(Section):
+    """A whole sweep file."""
+
+    version: Literal[1] = Field(default=1, description="of the format")
+    scenario: str = Field(description="scenario file, relative to the sweep file")
+    set: dict[str, Any] = Field(
+        default_factory=dict, description="changes that all runs have: key -> value"
+    )
+    parameters: dict[str, Annotated[Parameter, BeforeValidator(_parameter)]] = Field(
+        default_factory=dict, description="what is varied; a list stands for its `values`"
+    )
+    design: Design = Field(default=Design(), description="how points are chosen")
+    search: Annotated[Boundary | Falsification, Field(discriminator="kind")] | None = Field(
+        default=None, description="an adaptive search instead of a design alone"
+    )
+    seeds: Count | Annotated[tuple[Annotated[Whole, Field(ge=0, lt=2**63)], ...],
+                             Field(min_length=1)] | None = Field(
+        default=None,
+        description="seeds with which each point is run: 1 to a number, or a list; "
+        "default: that of the scenario",
+    )  # fmt: skip
+    bag: bool = Field(default=False, description="keep bag and report of each run")
+    retries: Annotated[Whole, Field(ge=0, le=10)] = Field(
+        default=2, description="how often a run is tried again whose worker or machine failed"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        search = self.search
+        if isinstance(search, Boundary):
+            along = self.parameters.get(search.along)
+            if along is None or along.values is not None:
+                raise ValueError(
+                    f"search.along: found '{search.along}'; allowed is a parameter with low and "
+                    "high"
+                )
+        elif isinstance(search, Falsification):
+            if not self.parameters:
+                raise ValueError("a falsification needs parameters")
+            if "design" in self.model_fields_set:
+                raise ValueError("design: a falsification chooses its points itself")
+            return self
+        for name, parameter in self.parameters.items():
+            is_axis = not (isinstance(search, Boundary) and name == search.along)
+            if (
+                self.design.kind == "grid"
+                and is_axis
+                and parameter.values is None
+                and (parameter.steps is None)
+            ):
+                raise ValueError(f"parameters.{name}: a grid needs values, or a range with steps")
+        return self
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that can be begun.
+
+    ``scenario`` is the scenario's file as plain data, not yet resolved, ``changes`` what the sweep
+    sets in it, ``origin`` its file for messages, ``seeds`` those of each point, and ``digest``
+    names all that results depend on.
+    """
+
+    settings: SweepSettings
+    scenario: Mapping[str, Any]
+    changes: tuple[Change, ...]
+    origin: str
+    seeds: tuple[int, ...]
+    digest: str
+
+
+def load_sweep(path: Path) -> Sweep:
+    """Read a sweep file and its scenario.
+
+    :raises ConfigurationError: a file cannot be read, or something in it is wrong
+    """
+    settings = read_section(SweepSettings, read_mapping(path, "sweep"), origin=f"sweep {path}")
+    file = path.parent / settings.scenario
+    scenario = read_whole(file)
+    changes = tuple(
+        Change(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
+    )
+    base = resolved(plain_copy(scenario, str(file)), changes, f"scenario {file}")
+    seeds = settings.seeds
+    if isinstance(seeds, int):
+        seeds = tuple(range(1, seeds + 1))
+    if seeds is not None and len(set(seeds)) < len(seeds):
+        raise ConfigurationError(f"sweep {path}: seeds: each may stand once")
+    said = settings.model_dump(mode="json", exclude={"retries", "scenario"})
+    what = json.dumps([ros2_cosim.__version__, scenario, said], sort_keys=True)
+    return Sweep(
+        settings,
+        scenario,
+        changes,
+        str(file),
+        (int(base.get("seed", 1)),) if seeds is None else seeds,
+        hashlib.sha256(what.encode()).hexdigest(),
+    )

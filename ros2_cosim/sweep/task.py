@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a sweep, in this process or on a worker anywhere: its files are what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from ros2_cosim.documents.one_line import one_line
+from ros2_cosim.documents.plain_data import plain_copy
+from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.record.results import ACTIVATIONS_FILE
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.run.output_directory import LOCK_FILE
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.composition import Change, resolved
+from ros2_cosim.scenario.schema import Scenario, make_scenario
+
+
+class Job(NamedTuple):
+    """A run that is wanted.
+
+    ``changes`` and then ``values`` by key are applied to the ``scenario``, a whole file whose
+    platoon and parameters are not resolved yet.
+    """
+
+    run_id: str
+    scenario: Mapping[str, Any]
+    changes: tuple[Change, ...]
+    origin: str
+    values: tuple[tuple[str, Any], ...]
+    seed: int
+    bag: bool = False
+
+
+class Outcome(NamedTuple):
+    """What came of a run: its files by their relative path, or why it failed."""
+
+    files: Mapping[str, bytes]
+    error: str | None = None
+
+
+def scenario_of(job: Job) -> Scenario:
+    """The scenario of a run.
+
+    :raises ConfigurationError: a value is not allowed
+    """
+    data = plain_copy(job.scenario, f"scenario {job.origin}")
+    values = [Change(key, value, f"parameters: {key}") for key, value in job.values]
+    data = resolved(data, [*job.changes, *values], f"scenario {job.origin}")
+    data["seed"] = job.seed
+    return make_scenario(data, job.origin)
+
+
+def perform(job: Job) -> Outcome:
+    """Do a run in this process; an error of the run is its outcome.
+
+    :raises OSError, StorageError: the machine failed, not the run; another one may do better
+    """
+    with TemporaryDirectory(prefix="cosim-sweep-") as place:
+        output = Path(place)
+        try:
+            scenario = scenario_of(job)
+            check_scenario(scenario, "inproc")
+            run_inproc(scenario, output, record=job.bag)
+        except StorageError:
+            raise
+        except CosimError as error:
+            return Outcome({}, one_line(error))
+        # Without a bag nothing reads the activations, which are most of what a run leaves.
+        unwanted = {LOCK_FILE} if job.bag else {LOCK_FILE, ACTIVATIONS_FILE}
+        return Outcome(
+            {
+                str(path.relative_to(output)): path.read_bytes()
+                for path in sorted(output.rglob("*"))
+                if path.is_file() and path.name not in unwanted
+            }
+        )
