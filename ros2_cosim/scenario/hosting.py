@@ -57,6 +57,7 @@ def needs_thread(declaration: Declaration) -> str:
         ("mode: autonomous", settings.mode == "autonomous"),
         ("'coupling' or 'overrun'", settings.coupling is not None or settings.overrun is not None),
         ("services or calls", bool(settings.services or settings.calls)),
+        ("an input with 'estimate'", any(p.estimate is not None for p in settings.inputs.values())),
         ("a service", any(port.service for port in settings.inputs.values())),
         ("a call", any(port.call for port in settings.outputs.values())),
         ("a foreign program", declaration.traits.foreign),
