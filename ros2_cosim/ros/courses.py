@@ -81,6 +81,11 @@ def run_together(
             except Cancelled as error:
                 for one in going:
                     one.pending = error
+            woke = timer()
+            if not any(one.is_due(woke) for one in going):
+                # A service, a handler that is done, or a wake: whom it concerns is not known.
+                for one in going:
+                    one.due = woke
 
 
 class _Going:

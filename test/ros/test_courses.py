@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -130,6 +131,23 @@ def test_one_that_is_asked_to_end_does_so(process: Session) -> None:
         except Cancelled:
             return True
         return False
+
+    assert together(process, one=(session, wait())) == [("one", True, "")]
+
+
+def test_a_wake_lets_each_look(process: Session) -> None:
+    session = member(process, "one")
+    rung: list[str] = []
+
+    def ring() -> None:
+        rung.append("bell")
+        session.wake()
+
+    def wait() -> Generator[float, None, bool]:
+        Thread(target=ring).start()
+        while not rung:
+            yield LONG_S
+        return True
 
     assert together(process, one=(session, wait())) == [("one", True, "")]
 
