@@ -68,8 +68,9 @@ FOREIGN_VARIABLES = (
 # Run by the environment's own interpreter: the middleware and the compiled messages load.
 IMPORT_CHECK = """
 import pathlib, sys
-import rclpy, ros2_cosim, ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.msg
-for module in (ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.msg):
+import rclpy, ros2_cosim, ros2_cosim.msg, ros2_cosim.srv
+import tf2_msgs.action, tf2_msgs.msg, tf2_msgs.srv
+for module in (ros2_cosim.msg, ros2_cosim.srv, tf2_msgs.action, tf2_msgs.msg, tf2_msgs.srv):
     for name, kind in list(vars(module).items()):
         if isinstance(kind, type):
             kind.__class__.__import_type_support__()
@@ -129,6 +130,8 @@ def package_fingerprint() -> str:
         ROOT / name for name in ("CMakeLists.txt", "package.xml", "pyproject.toml", "setup.py")
     ]
     paths += [ROOT / "ros2_cosim" / "__init__.py"]
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("compilation.py")
+    paths += (ROOT / "ros2_cosim" / "interfaces").glob("*.cmake")
     paths += [*(ROOT / "msg").glob("*.msg"), *(ROOT / "srv").glob("*.srv")]
     paths += [
         path

@@ -1,140 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start the platoon, or any other scenario: ``ros2 launch ros2_cosim platoon.launch.py``.
+"""Run the platoon: ``ros2 launch ros2_cosim platoon.launch.py``; see ``scenario.launch.py``."""
 
-The processes are those of the bring-up plan that ``cosim run`` executes, too. Launch ends with
-the run: when the clock is done, or when a process ends that the run cannot do without.
-"""
-
-import sys
 from pathlib import Path
 
-from launch import LaunchContext, LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    EmitEvent,
-    ExecuteProcess,
-    LogInfo,
-    OpaqueFunction,
-    RegisterEventHandler,
-    TimerAction,
-)
-from launch.event_handlers import OnProcessExit, OnProcessIO
-from launch.events import Shutdown
-from launch.events.process import ProcessExited, ProcessIO
-from launch.logging import get_logger
-from launch_ros.actions import Node
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
 
-from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.run.launch_request import (
-    LaunchRequest,
-    check_names,
-    launch_arguments,
-    prepare_launch,
-)
-from ros2_cosim.run.processes import command_of
-from ros2_cosim.run.watch import EARLY_S, GATHER_S
-from ros2_cosim.scenario.plan import Process
-
-# Launch turns an exception into one line and an exit code other than 0.
+from ros2_cosim.documents.installed import share_file
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; everything else depends on their values."""
-    arguments = [
-        DeclareLaunchArgument(a.name, default_value=a.default, description=a.description)
-        for a in launch_arguments()
-    ]
-    return LaunchDescription([*arguments, OpaqueFunction(function=bring_up)])
-
-
-def bring_up(context: LaunchContext) -> list:
-    """Prepare the run that the arguments ask for, and start its processes."""
-    if any(Path(argument).name == Path(__file__).name for argument in sys.argv):
-        # Started directly: no other launch file takes the arguments that this one does not know.
-        names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
-        check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
-    values = {a.name: context.launch_configurations[a.name] for a in launch_arguments()}
-    request = prepare_launch(values)
-    run = Run(request)
-    clock = get_logger("clock")
-    request.on_progress = lambda progress: clock.info(f"time {progress.time_ns / 1e9:.0f} s")
-    commands = request.prepared.commands_by_hand()
-    actions = [LogInfo(msg=f"start {name} with: {command}") for name, command in commands]
-    for process in request.plan:
-        action = start_action(process, request)
-        actions += [*run.handlers(process, action), action]
-    return actions
-
-
-def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
-    """Translate one process of the plan; a ``Node`` is an ``ExecuteProcess``, too."""
-    common = {"output": "screen", "additional_env": request.environment}
-    if not process.is_ros:
-        return ExecuteProcess(name=process.name, cmd=command_of(process), **common)
-    if process.package:
-        program = {"package": process.package, "executable": process.executable}
-    else:
-        program = {"executable": sys.executable, "arguments": [process.executable]}
-    return Node(
-        name=process.name,
-        exec_name=process.name,
-        parameters=[request.parameter_file],
-        **program,
-        **common,
-    )
-
-
-class Run:
-    """Watches the processes of one run and ends launch with it."""
-
-    def __init__(self, request: LaunchRequest) -> None:
-        self._request = request
-        self._watch = request.watch
-        self._waiting = False
-        self._patience = int(EARLY_S / GATHER_S)
-
-    def handlers(self, process: Process, action: ExecuteProcess) -> list[RegisterEventHandler]:
-        """Make the event handlers for one process."""
-
-        def listen(event: ProcessIO) -> None:
-            for line in event.text.decode(errors="replace").splitlines():
-                if line.strip():
-                    self._watch.printed(process.name, line.strip())
-
-        def exited(event: ProcessExited, context: LaunchContext) -> list:
-            self._request.ended(process.name, event.returncode)
-            return [] if context.is_shutdown else self._after_exit()
-
-        return [
-            RegisterEventHandler(
-                OnProcessIO(target_action=action, on_stdout=listen, on_stderr=listen)
+    """Include the general launch file, with the platoon as default."""
+    general = PythonLaunchDescriptionSource(str(Path(__file__).with_name("scenario.launch.py")))
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "scenario",
+                default_value=str(share_file("config/platoon.yaml")),
+                description="Scenario file (YAML or JSON).",
             ),
-            RegisterEventHandler(OnProcessExit(target_action=action, on_exit=exited)),
+            IncludeLaunchDescription(
+                general, launch_arguments=[("scenario", LaunchConfiguration("scenario"))]
+            ),
         ]
-
-    def _after_exit(self) -> list:
-        if self._watch.some_failed:
-            return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
-        if self._watch.complete:
-            return [OpaqueFunction(function=self._conclude)]
-        if self._watch.some_ended and not self._waiting:
-            self._waiting = True
-            return [TimerAction(period=EARLY_S, actions=[OpaqueFunction(function=self._fail)])]
-        return []
-
-    def _fail(self, context: LaunchContext) -> list:
-        if context.is_shutdown:
-            return []
-        if self._watch.some_failed and not self._watch.cause_known and self._patience > 0:
-            # A node that fails tells the clock first and ends last.
-            self._patience -= 1
-            return [TimerAction(period=GATHER_S, actions=[OpaqueFunction(function=self._fail)])]
-        reason = self._watch.failure() or self._watch.early()
-        if reason is not None:
-            raise RunError(reason)
-        # A node that has not received the clock's last message does not hold up the end.
-        return self._conclude(context) if self._watch.clock_done else []
-
-    def _conclude(self, context: LaunchContext) -> list:
-        messages = [LogInfo(msg=line) for line in self._request.conclusion()]
-        return [*messages, EmitEvent(event=Shutdown(reason="the run is complete"))]
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 from ros2_cosim.carla_bridge.parameters import check_size
@@ -50,17 +51,18 @@ class SceneRun:
         """One step; ``steer`` of a command is for vehicles whose ``steering`` is ``command``."""
         self._scene.step(
             {
-                name: None
-                if command is None
-                else VehicleCommand(
-                    command.throttle,
-                    command.brake,
-                    command.steer if name in self._steered else None,
-                )
+                name: None if command is None else self._command(name, command)
                 for name, command in commands.items()
             }
         )
         self._events.extend(found.event for found in self._scene.collisions())
+
+    def _command(self, name: str, command: ControlCommand) -> VehicleCommand:
+        """The pedals, those for its acceleration if it has none; the steering where it counts."""
+        throttle, brake = command.throttle, command.brake
+        if isnan(throttle) and isnan(brake):
+            throttle, brake = self._scene.pedals(name, command.acceleration)
+        return VehicleCommand(throttle, brake, command.steer if name in self._steered else None)
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
         """Output port -> record of the present state; at most one collision at a time."""

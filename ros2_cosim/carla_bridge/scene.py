@@ -133,6 +133,19 @@ class Scene:
             raise RunError("the scene is not initialised")
         return self._readings
 
+    def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
+        """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.
+
+        :raises RunError: the acceleration is not a finite number
+        """
+        if not isfinite(acceleration):
+            raise RunError(
+                f"vehicle '{name}': found the acceleration {acceleration} in a command without "
+                "pedals; allowed is a finite number"
+            )
+        dynamics = VEHICLES[self._vehicles[name].spec.dynamics]
+        return pedals_for(dynamics, acceleration, self._readings[name].odometry.vx)
+
     def dimensions(self) -> Mapping[str, tuple[float, float, float]]:
         """Length, width and height of every vehicle [m]."""
         return {

@@ -192,9 +192,10 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     """Treat these signals like Ctrl-C: what has been started is ended before this process."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # Once is enough; a second one must not cut the tidying up short.
+        # Once is enough; a second one must not cut the tidying up short. With SIG_IGN Python would
+        # complain of one that has arrived already.
         for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
+            signal.signal(each, _nothing)
         raise KeyboardInterrupt(signal.Signals(number))
 
     former = {number: signal.signal(number, interrupt) for number in numbers}
@@ -203,6 +204,10 @@ def ending_in_order(*numbers: signal.Signals) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _nothing(number: int, frame: object) -> None:
+    """Handler of a signal that comes after the first one."""
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from ros2_cosim.cli.dashboard import add_dashboard_command
 from ros2_cosim.cli.dcp import make_app as make_dcp_app
 from ros2_cosim.cli.diff import diff
 from ros2_cosim.cli.fmu import app as fmu_app
+from ros2_cosim.cli.messages import app as messages_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.new import new
 from ros2_cosim.cli.profile import profile
@@ -142,6 +143,8 @@ def run(
             repeat=repeat,
         )
         with bring_up(request) as prepared:
+            for note in prepared.notes():
+                print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
             summary = _start(prepared)
@@ -301,6 +304,7 @@ add_dashboard_command(app)
 app.add_typer(study_app)
 app.add_typer(vds_app)
 app.add_typer(fmu_app)
+app.add_typer(messages_app)
 
 
 def main() -> None:

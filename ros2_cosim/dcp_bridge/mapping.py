@@ -40,7 +40,7 @@ class Source:
         """The value with factor and offset, arrays element by element."""
         if self.factor is None and self.offset is None:
             return value
-        if isinstance(value, tuple):
+        if isinstance(value, tuple | memoryview):
             return tuple(self.scaled(item) for item in value)
         if self.factor is not None:
             value = self.factor * value

@@ -330,10 +330,8 @@ def port_mapping(
 
 
 def _record(message_type: str | None) -> type | None:
-    """The record class of the messages that come in, None where there is none."""
-    return (
-        CATALOGUE.record(message_type) if message_type and message_type in set(CATALOGUE) else None
-    )
+    """The record class of the messages that come in, None where nothing comes in."""
+    return CATALOGUE.record(message_type) if message_type else None
 
 
 def _check_shape(context: ModelContext, parameters: MasterParameters) -> None:

@@ -7,16 +7,21 @@ inlined, and two functions between a record and the flat values of its bound fie
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from ros2_cosim.interfaces.definitions import PRIMITIVES, SCALAR, SEQUENCE, Field
 from ros2_cosim.kernel.errors import ConfigurationError
 
 Lookup = Callable[[str], tuple[Field, ...]]
 MAX_FIXED_ARRAY = 4096
+
+BUFFER: Final = "buffer"
+"""Marks a record field, as in ``Annotated[tuple[float, ...], BUFFER]``: its numbers are read as a
+``memoryview`` of the message, not as Python objects, and written from any sequence or buffer."""
 
 
 class Scalar(NamedTuple):
@@ -31,16 +36,46 @@ class Text(NamedTuple):
 
     path: str
     bound: bool
+    limit: int = 0
 
 
 class Repeated(NamedTuple):
-    """A sequence of structures; unbound ones are sent empty and skipped when read."""
+    """Structures one after the other; unbound ones are sent empty and skipped when read.
+
+    ``length`` is that of a fixed array, or ``SEQUENCE``, of at most ``limit`` elements (0: any).
+    """
 
     element: Structure
     bound: bool
+    length: int = SEQUENCE
+    limit: int = 0
 
 
-Item = Scalar | Text | Repeated
+class Block(NamedTuple):
+    """Primitives one after the other, which the record holds as a buffer; always bound."""
+
+    code: str
+    length: int = SEQUENCE
+    limit: int = 0
+
+    @property
+    def bound(self) -> bool:
+        """Whether a record field is bound to it."""
+        return True
+
+
+def record_name(field_name: str) -> str:
+    """The name that a field of a message has in a record."""
+    return f"{field_name}_" if keyword.iskeyword(field_name) else field_name
+
+
+def field_name(record_name: str) -> str:
+    """The field of a message that a record calls so."""
+    name = record_name.removesuffix("_")
+    return name if keyword.iskeyword(name) else record_name
+
+
+Item = Scalar | Text | Repeated | Block
 
 
 @dataclass
@@ -78,7 +113,8 @@ def bind(
 
     :param lookup: full type name -> its fields
     :param paths: record field -> dotted path in the message; message fields that no record
-        field is mapped to are sent as zero. Without it every field must have its namesake.
+        field is mapped to are sent as zero. Without it every field must have its namesake
+        (``class_`` is that of ``class``, a word of Python).
     :param skip: so many leading fields of the message are left to the caller
     :raises ConfigurationError: record and message do not fit
     """
@@ -94,10 +130,11 @@ class _Binder:
         self, type_name: str, record: type, paths: Mapping[str, str] | None = None, skip: int = 0
     ) -> Structure:
         names = _record_fields(record, self._root)
-        mapping = {path: name for name, path in (paths or {n: n for n in names}).items()}
+        mapping = {path: n for n, path in (paths or {n: field_name(n) for n in names}).items()}
         if sorted(mapping.values()) != sorted(names):
             self._fail(f"the mapping names {sorted(mapping.values())}, {record} has {names}")
-        scope = _Scope(record, mapping, get_type_hints(record), strict=paths is None)
+        hints = get_type_hints(record, include_extras=True)
+        scope = _Scope(record, mapping, hints, strict=paths is None)
         walk = _Walk(self, scope)
         walk.message(self._lookup(type_name)[skip:], "")
         missing = [path for path in mapping if mapping[path] not in walk.getters]
@@ -110,7 +147,7 @@ class _Binder:
         if wire.type in PRIMITIVES:
             return Structure([Scalar(PRIMITIVES[wire.type], True)])
         if wire.type == "string":
-            return Structure([Text(path, True)])
+            return Structure([Text(path, True, wire.text_limit)])
         return self.structure(wire.type, hint)
 
     def unbound(self, wire: Field, path: str) -> list[Item]:
@@ -164,17 +201,24 @@ class _Walk:
 
     def _bound(self, wire: Field, path: str, name: str) -> None:
         hint = self._scope.hints[name]
+        if get_origin(hint) is Annotated:
+            if BUFFER in get_args(hint) and wire.type in PRIMITIVES and wire.length != SCALAR:
+                block = Block(PRIMITIVES[wire.type], wire.length, wire.limit)
+                self._place(name, [block], None, None)
+                return
+            hint = get_args(hint)[0]
         if wire.length != SCALAR:
             if get_origin(hint) is not tuple or not get_args(hint):
                 self._binder.fail(f"{path} is an array, its record field must be a tuple[...]")
             hint = get_args(hint)[0]
         inner = self._binder.sub_structure(wire, hint, path)
         if wire.length == SEQUENCE:
-            self._place(name, [Repeated(inner, True)], None, None)
+            self._place(name, [Repeated(inner, True, limit=wire.limit)], None, None)
         elif wire.length != SCALAR:
-            if len(inner.items) != 1 or not isinstance(inner.items[0], Scalar):
-                self._binder.fail(f"{path}: fixed arrays of {wire.type} are not supported")
-            self._place(name, inner.items * wire.length, _exactly(wire.length, path), tuple)
+            if wire.type not in PRIMITIVES:
+                self._place(name, [Repeated(inner, True, wire.length)], None, None)
+            else:
+                self._place(name, inner.items * wire.length, _exactly(wire.length, path), tuple)
         elif "/" in wire.type:
             self._place(name, inner.items, inner.flatten, inner.build)
         else:

@@ -4,7 +4,8 @@ r"""The catalogue: ROS message type <-> record class, definition text and codec.
 >>> codec = catalogue.codec("nav_msgs/msg/Odometry", frame_id="map", child_frame_id="a/base_link")
 >>> stamp_ns, seq, record = codec.decode(codec.encode(10_000_000, 0, record))
 
-A user's own type is added once, before the scenario is loaded::
+Every type that is installed, or of which a scenario names the definition, has a record class made
+from its definition. A class of one's own is tied to a type once, before the scenario is loaded::
 
     class Hit(NamedTuple):
         range: float
@@ -16,19 +17,23 @@ A user's own type is added once, before the scenario is loaded::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces import protocol, records
 from ros2_cosim.interfaces.binding import bind
 from ros2_cosim.interfaces.cdr import Codec, WireCodec
 from ros2_cosim.interfaces.definitions import (
+    EMPTY,
     SCALAR,
     Field,
     find_definition,
+    parse_constants,
     parse_definition,
 )
+from ros2_cosim.interfaces.generated import make_record
 from ros2_cosim.interfaces.layout import Layout
+from ros2_cosim.interfaces.packages import how_to_install
 from ros2_cosim.interfaces.raw import CarrierCodec, RawCodec
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.membership import Presence
@@ -49,6 +54,9 @@ class Catalogue:
         self._reading: set[str] = set()
         self._records: dict[str, type] = {}
         self._names: dict[type, str] = {}
+        self._offered: dict[str, str] = {}
+        self._made: dict[str, type] = {}
+        self._parts: dict[str, type] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
         self._codecs: dict[tuple[str, str, tuple[tuple[str, str], ...]], Codec] = {}
 
@@ -66,6 +74,20 @@ class Catalogue:
         if self._known(type_name) not in (None, fields):
             raise ConfigurationError(f"message type {type_name} is already defined differently")
         self._add(type_name, text, fields)
+
+    def offer(self, texts: Mapping[str, str]) -> None:
+        """Make message types known by their definitions; each is read when it is first asked for.
+
+        They may be built of each other, and of types that are installed.
+
+        :param texts: full type name -> definition
+        :raises ConfigurationError: a type is known already, by another definition
+        """
+        for type_name, text in texts.items():
+            read = self._texts.get(type_name, text)
+            if read != text and parse_definition(type_name, text) != self._fields[type_name]:
+                raise ConfigurationError(f"message type {type_name} is already defined differently")
+        self._offered.update(texts)
 
     def register(
         self,
@@ -103,22 +125,44 @@ class Catalogue:
         """
         found = self._known(type_name)
         if found is None:
-            known = sorted(self._fields.keys() | self._records)
             raise ConfigurationError(
-                f"message type {type_name} is not known: neither installed nor one of "
-                f"{', '.join(known)}"
+                f"message type {type_name} is not known; {how_to_install(type_name)}, or name its "
+                "definitions by 'messages' in the scenario"
             )
         return found
 
     def record(self, type_name: str) -> type:
-        """The record class of a type.
+        """The record class of a type: the one tied to it, or one made from its definition.
 
-        :raises ConfigurationError: no record is tied to it
+        The class is a NamedTuple with the fields of the message, all of which have the default
+        that ROS gives them; see :mod:`ros2_cosim.interfaces.generated`. Stamp and sequence
+        number are not in it, see :meth:`register`.
+
+        :raises ConfigurationError: the type is not known
         """
-        self.fields(type_name)
-        if type_name not in self._records:
-            raise ConfigurationError(f"no record is tied to message type {type_name}")
-        return self._records[type_name]
+        fields = self.fields(type_name)
+        tied = self._records.get(type_name)
+        if tied is not None:
+            return tied
+        if type_name not in self._made:
+            skip = self._lead(type_name)[2]
+            self._made[type_name] = (
+                self._make_record(type_name, fields[skip:]) if skip else self.part(type_name)
+            )
+        return self._made[type_name]
+
+    def part(self, type_name: str) -> type:
+        """The record class of a message within another: as :meth:`record`, its header included.
+
+        :raises ConfigurationError: the type is not known
+        """
+        if type_name not in self._parts:
+            self._parts[type_name] = self._make_record(type_name, self.fields(type_name))
+        return self._parts[type_name]
+
+    def _make_record(self, type_name: str, fields: Sequence[Field]) -> type:
+        constants = parse_constants(type_name, self._texts[type_name])
+        return make_record(type_name, fields, constants, self.part)
 
     def type_name(self, record: type) -> str:
         """The message type of a record class.
@@ -131,7 +175,7 @@ class Catalogue:
             raise ConfigurationError(f"no message type is tied to {record}") from None
 
     def __iter__(self) -> Iterator[str]:
-        """Names of all types that have a record, sorted."""
+        """Names of all types that a record is tied to, sorted."""
         return iter(sorted(self._records))
 
     def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> Codec:
@@ -150,7 +194,8 @@ class Catalogue:
     def _make_codec(self, type_name: str, frame_id: str, constants: Mapping[str, str]) -> Codec:
         record = self.record(type_name)
         has_header, has_seq, skip = self._lead(type_name)
-        structure = bind(type_name, record, self.fields, paths=self._paths[type_name], skip=skip)
+        paths = self._paths.get(type_name)
+        structure = bind(type_name, record, self.fields, paths=paths, skip=skip)
         given = {name.replace("__", "."): value for name, value in constants.items()}
         texts = {getattr(item, "path", None) for item in structure.items if not item.bound}
         for path in given:
@@ -164,6 +209,19 @@ class Catalogue:
             has_seq=has_seq,
             frame_id=frame_id if has_header else None,
             constants=given,
+            encode_raw=lambda stamp_ns, seq, message: self._raw(type_name).encode(
+                stamp_ns, seq, message
+            ),
+        )
+
+    def _raw(self, type_name: str, **constants: str) -> RawCodec:
+        """The codec of whole messages of a type."""
+        _, has_seq, lead = self._lead(type_name)
+        return RawCodec(
+            Layout(type_name, self.fields),
+            has_stamp=lead > 0,
+            has_seq=has_seq,
+            record_codec=self.codec(type_name, **constants),
         )
 
     def wire_codec(
@@ -178,16 +236,12 @@ class Catalogue:
         :param constants: see :meth:`codec`; unused where messages pass through whole
         :raises ConfigurationError: the type is not known, or cannot be read
         """
-        _, has_seq, lead = self._lead(type_name)
-        record_codec = None
-        if type_name in self._records:
-            record_codec = self.codec(type_name, **constants)
-        if record_codec is not None and not whole:
-            codec: WireCodec = record_codec
+        codec: WireCodec
+        if type_name in self._records and not whole:
+            codec = self.codec(type_name, **constants)
         else:
-            layout = Layout(type_name, self.fields)
-            codec = RawCodec(layout, has_stamp=lead > 0, has_seq=has_seq, record_codec=record_codec)
-        carried = not codec.has_stamp or (numbered and not has_seq)
+            codec = self._raw(type_name, **constants)
+        carried = not codec.has_stamp or (numbered and not codec.has_seq)
         return CarrierCodec(codec) if carried else codec
 
     def definitions(self, type_name: str) -> dict[str, str]:
@@ -206,7 +260,7 @@ class Catalogue:
     def _known(self, type_name: str) -> tuple[Field, ...] | None:
         """The fields of a type, read now if it is installed; None: it is not known."""
         if type_name not in self._fields and type_name not in self._reading:
-            text = find_definition(type_name)
+            text = self._find_text(type_name)
             if text is not None:
                 self._reading.add(type_name)  # it is no part of itself
                 try:
@@ -214,6 +268,21 @@ class Catalogue:
                 finally:
                     self._reading.discard(type_name)
         return self._fields.get(type_name)
+
+    def _find_text(self, type_name: str) -> str | None:
+        """The definition that was offered, or the one that is installed."""
+        there = find_definition(type_name)
+        offered = self._offered.get(type_name)
+        if offered is None:
+            return there
+        text = offered if parse_definition(type_name, offered) else EMPTY
+        fields = parse_definition(type_name, text)
+        if there is not None and parse_definition(type_name, there) != fields:
+            raise ConfigurationError(
+                f"message type {type_name} differs from the installed one; build package "
+                f"{type_name.partition('/')[0]} again: cosim messages build"
+            )
+        return text
 
     def _add(self, type_name: str, text: str, fields: tuple[Field, ...]) -> None:
         for field in fields:
@@ -294,6 +363,8 @@ DEFAULT = _standard()
 codec = DEFAULT.codec
 define = DEFAULT.define
 definitions = DEFAULT.definitions
+offer = DEFAULT.offer
+part = DEFAULT.part
 record = DEFAULT.record
 register = DEFAULT.register
 type_name = DEFAULT.type_name

@@ -18,11 +18,12 @@ Why no library does this:
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ros2_cosim.interfaces.binding import Scalar, Structure, Text
-from ros2_cosim.interfaces.cdr_parts import Data, make_pieces, read_text, run_struct, text_block
+from ros2_cosim.interfaces.cdr_parts import Data, make_pieces, run_struct, skip_text, text_block
+from ros2_cosim.interfaces.whole import RawMessage
 from ros2_cosim.kernel.errors import ProtocolError
 
 ENCAPSULATION = b"\0\1\0\0"
@@ -33,6 +34,10 @@ MAX_TRAILING: Final = 64
 ``serialize_message`` rounds up its size by up to 8 bytes for each empty sequence."""
 
 NS_PER_S: Final = 1_000_000_000
+#: What values raise that do not fit their fields.
+_UNFIT: Final = (
+    struct.error, TypeError, ValueError, AttributeError, IndexError, OverflowError,
+)  # fmt: skip
 _STAMP = (Scalar("i", True), Scalar("I", True))
 _SEQ = Scalar("Q", True)
 
@@ -62,6 +67,14 @@ class WireCodec:
         stamp, seq, value, _ = self.decode_measured(data)
         return stamp, seq, value
 
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """What the readers of a message see; the value itself where that is the same.
+
+        :param value: as the model gave it
+        :param data: as :meth:`encode` made it of the value
+        """
+        return value
+
     def plain(self, data: bytes) -> bytes:
         """The message that observers see; the same one, unless it needs a carrier."""
         return data
@@ -78,6 +91,7 @@ class Codec(WireCodec):
     :ivar record: the record class
     :ivar has_stamp: the message starts with a header (or a time): the stamp travels in it
     :ivar has_seq: the message carries the sequence number behind its header
+    :param encode_raw: encodes a raw message of the type
     """
 
     def __init__(
@@ -90,7 +104,9 @@ class Codec(WireCodec):
         has_seq: bool,
         frame_id: str | None,
         constants: Mapping[str, str],
+        encode_raw: Callable[[int, int, RawMessage], bytes],
     ) -> None:
+        self._encode_raw = encode_raw
         self.type_name = type_name
         self.record = record
         self.has_stamp = has_stamp
@@ -151,9 +167,15 @@ class Codec(WireCodec):
             offset = len(data) - 4
             for piece in self._pieces:
                 offset = piece.write(parts, offset, values)
-        except (struct.error, TypeError, AttributeError, IndexError) as error:
+        except _UNFIT as error:
+            if isinstance(record, RawMessage):  # looked for here: such values are rare
+                return self._encode_raw(stamp_ns, seq, record)
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
+
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """The value; the record of a raw message."""
+        return self.decode(data)[2] if isinstance(value, RawMessage) else value
 
     def decode(self, data: Data) -> tuple[int, int | None, Any]:
         """Stamp, sequence number and record of a message.
@@ -206,7 +228,7 @@ class Codec(WireCodec):
             values.extend(struct.unpack_from("<iI", body))
             offset = 8
         for _ in range(self._text_count):
-            offset = read_text(body, offset)[1]
+            offset = skip_text(body, offset)
         reader = run_struct(self._fixed_scalars, offset & 7)
         values.extend(reader.unpack_from(body, offset))
         return values, 4 + offset + reader.size

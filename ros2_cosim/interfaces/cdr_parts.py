@@ -10,12 +10,14 @@ both return the offset behind the piece (counted in the body, ``data`` being the
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final, Protocol
 
-from ros2_cosim.interfaces.binding import Item, Repeated, Scalar, Structure, Text
+from ros2_cosim.interfaces.binding import Block, Item, Repeated, Scalar, Structure, Text
+from ros2_cosim.interfaces.definitions import SEQUENCE
 from ros2_cosim.kernel.errors import ProtocolError
 
 _LENGTH = struct.Struct("<I")
@@ -76,6 +78,19 @@ def read_text(data: Data, offset: int) -> tuple[str, int]:
         raise ProtocolError("string is not valid UTF-8") from None
 
 
+def skip_text(data: Data, offset: int) -> int:
+    """The offset behind a string that nothing is read from; it may be in any encoding.
+
+    :raises ProtocolError: it ends behind the message
+    """
+    start = offset + (-offset & 3)
+    (length,) = _LENGTH.unpack_from(data, start)
+    stop: int = start + 4 + length
+    if stop > len(data):
+        raise ProtocolError(f"string of {length} bytes exceeds the message of {len(data)} bytes")
+    return stop
+
+
 class Run:
     """Consecutive primitives, packed in one go."""
 
@@ -102,11 +117,17 @@ class BoundText:
 
     min_size = 4
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, limit: int = 0) -> None:
         self._index = index
+        self._limit = limit
 
     def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
-        block = text_block(values[self._index])
+        text = values[self._index]
+        if self._limit and len(text) > self._limit:
+            raise ProtocolError(
+                f"text of {len(text)} characters where at most {self._limit} are allowed"
+            )
+        block = text_block(text)
         pad = _PADDING[offset & 3]
         parts.append(pad + block)
         return offset + len(pad) + len(block)
@@ -131,30 +152,115 @@ class ConstantText:
         return offset + len(pad) + len(self._block)
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
-        return read_text(data, offset)[1]
+        return skip_text(data, offset)
+
+
+class _Length:
+    """How many elements there are: the prefix of a sequence, or the length of a fixed array."""
+
+    def __init__(self, count: int, limit: int) -> None:
+        self._count = count
+        self._limit = limit
+
+    def write(self, parts: list[bytes], offset: int, count: int) -> int:
+        if self._count != SEQUENCE:
+            if count != self._count:
+                raise ProtocolError(f"array of {self._count} elements got {count}")
+            return offset
+        if self._limit and count > self._limit:
+            raise ProtocolError(f"{count} elements where at most {self._limit} are allowed")
+        pad = _PADDING[offset & 3]
+        parts.append(pad + _LENGTH.pack(count))
+        return offset + len(pad) + 4
+
+    def read(self, data: Data, offset: int, min_size: int) -> tuple[int, int]:
+        if self._count != SEQUENCE:
+            return self._count, offset
+        start = offset + (-offset & 3)
+        (count,) = _LENGTH.unpack_from(data, start)
+        if count * min_size > len(data) - start - 4:
+            raise ProtocolError(f"sequence of {count} elements exceeds {len(data)} bytes")
+        if self._limit and count > self._limit:
+            raise ProtocolError(f"{count} elements where at most {self._limit} are allowed")
+        return count, start + 4
+
+
+class NumberBlock:
+    """Primitives in a buffer: copied once when written, not at all when read.
+
+    What is read is a ``memoryview`` of the message, which cannot be written.
+    """
+
+    def __init__(self, item: Block, index: int) -> None:
+        self._index = index
+        self._code: Any = item.code
+        self._size = struct.calcsize(item.code)
+        self._length = _Length(item.length, item.limit)
+        self.min_size = 4 if item.length == SEQUENCE else item.length * self._size
+
+    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+        block = number_bytes(self._code, values[self._index])
+        offset = self._length.write(parts, offset, len(block) // self._size)
+        if not len(block):
+            return offset
+        pad = -offset % self._size
+        if pad:
+            parts.append(b"\0" * pad)
+        parts.append(block)
+        return offset + pad + len(block)
+
+    def read(self, data: Data, offset: int, out: list[Any]) -> int:
+        count, offset = self._length.read(data, offset, self._size)
+        start = offset + (-offset % self._size if count else 0)
+        stop = start + count * self._size
+        if stop > len(data):
+            raise ProtocolError(f"array of {count} elements exceeds {len(data)} bytes")
+        view = memoryview(data)[start:stop]
+        if not view.readonly:
+            view = memoryview(bytes(view))  # what holds the message may be written again
+        out.append(view.cast(self._code))
+        return stop
+
+
+#: Letters of the same kind of number; those of one size are one type on the wire.
+_KINDS: Final = ("bhilqn", "BHILQN", "fd", "?")
+
+
+def number_bytes(code: str, values: Any) -> bytes:
+    """The bytes of numbers as they are on the wire, without a copy where they are that already.
+
+    :param code: of :mod:`struct`
+    :param values: a sequence, or a buffer such as an ``array``, a ``memoryview`` or a NumPy array
+    :raises TypeError: a value is not such a number
+    :raises OverflowError: a value does not fit
+    """
+    if isinstance(values, str):
+        raise TypeError(f"found the text {values!r} in the place of numbers")
+    try:
+        view = memoryview(values)
+    except TypeError:  # no buffer: a sequence of numbers
+        return bytes(map(bool, values)) if code == "?" else array(code, values).tobytes()
+    found = view.format.lstrip("@=<")
+    kind = next(kind for kind in _KINDS if code in kind)
+    if found in kind and view.itemsize == struct.calcsize(code) and view.c_contiguous:
+        flat: Any = view.cast("B")  # joined with the rest as it is
+        return flat
+    if code == "b" and isinstance(values, bytes | bytearray):
+        return bytes(values)
+    letter: Any = found
+    return number_bytes(code, memoryview(view.tobytes()).cast(letter).tolist())
 
 
 class _List:
-    """Base of the sequences: the length prefix."""
-
-    min_size = 4
+    """Base of the lists of structures."""
 
     def __init__(self, item: Repeated, index: int) -> None:
         self._bound = item.bound
         self._index = index
         self._element = item.element
+        self._length = _Length(item.length, item.limit)
 
-    def _write_length(self, parts: list[bytes], offset: int, count: int) -> int:
-        pad = _PADDING[offset & 3]
-        parts.append(pad + _LENGTH.pack(count))
-        return offset + len(pad) + 4
-
-    def _read_length(self, data: Data, offset: int, min_size: int) -> tuple[int, int]:
-        start = offset + (-offset & 3)
-        (count,) = _LENGTH.unpack_from(data, start)
-        if count * min_size > len(data) - start - 4:
-            raise ProtocolError(f"sequence of {count} elements exceeds {len(data)} bytes")
-        return count, start + 4
+        self.min_size = 4 if item.length == SEQUENCE else 0
 
 
 class FlatList(_List):
@@ -178,10 +284,10 @@ class FlatList(_List):
 
     def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
         if not self._bound:
-            return self._write_length(parts, offset, 0)
+            return self._length.write(parts, offset, 0)
         elements = values[self._index]
         count = len(elements)
-        offset = self._write_length(parts, offset, count)
+        offset = self._length.write(parts, offset, count)
         if self._single:
             if 0 < count <= _CHUNK:
                 packer = self._packer(offset, count)
@@ -203,7 +309,7 @@ class FlatList(_List):
         return offset
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
-        count, offset = self._read_length(data, offset, self._size)
+        count, offset = self._length.read(data, offset, self._size)
         flat: list[Any] = []
         while count > 0:
             packer = self._packer(offset, min(count, _CHUNK))
@@ -230,7 +336,7 @@ class MixedList(_List):
 
     def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
         elements = values[self._index] if self._bound else ()
-        offset = self._write_length(parts, offset, len(elements))
+        offset = self._length.write(parts, offset, len(elements))
         for element in elements:
             flat = (element,) if self._single else self._element.flatten(element)
             for piece in self._pieces:
@@ -238,7 +344,7 @@ class MixedList(_List):
         return offset
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
-        count, offset = self._read_length(data, offset, self._size)
+        count, offset = self._length.read(data, offset, self._size)
         elements: list[Any] = []
         for _ in range(count):
             flat: list[Any] = []
@@ -272,9 +378,13 @@ def make_pieces(items: Sequence[Item], constants: dict[str, str], *, first: int 
     return pieces
 
 
-def _single_piece(item: Text | Repeated, index: int, constants: dict[str, str]) -> Piece:
+def _single_piece(item: Text | Repeated | Block, index: int, constants: dict[str, str]) -> Piece:
+    if isinstance(item, Block):
+        return NumberBlock(item, index)
     if isinstance(item, Text):
-        return BoundText(index) if item.bound else ConstantText(constants.get(item.path, ""))
+        if item.bound:
+            return BoundText(index, item.limit)
+        return ConstantText(constants.get(item.path, ""))
     if all(isinstance(part, Scalar) for part in item.element.items):
         return FlatList(item, index)
     return MixedList(item, index, constants)

@@ -41,7 +41,7 @@ SCALAR = 0
 SEQUENCE = -1
 
 #: What the wire carries for a message without fields.
-_EMPTY = "uint8 structure_needs_at_least_one_member\n"
+EMPTY = "uint8 structure_needs_at_least_one_member\n"
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Z][A-Za-z0-9]*")
 
 
@@ -49,12 +49,15 @@ class Field(NamedTuple):
     """One field of a message.
 
     ``type`` is a primitive, ``string`` or a full type name; ``length`` is that of a
-    fixed array, ``SCALAR`` or ``SEQUENCE``.
+    fixed array, ``SCALAR`` or ``SEQUENCE``. ``limit`` bounds the elements of a sequence and
+    ``text_limit`` the characters of a string, 0 meaning that nothing does.
     """
 
     name: str
     type: str
     length: int
+    limit: int = 0
+    text_limit: int = 0
 
 
 def check_type_name(name: str) -> str:
@@ -79,7 +82,7 @@ def find_definition(type_name: str) -> str | None:
     text = _own_text(name) if package == PACKAGE else _installed_text(package, name)
     if text is None:
         text = _jazzy_text(type_name)
-    return text if text is None or parse_definition(type_name, text) else _EMPTY
+    return text if text is None or parse_definition(type_name, text) else EMPTY
 
 
 def _own_text(name: str) -> str | None:
@@ -122,24 +125,49 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     for field in fields:
         if names.count(field.name) > 1:
             raise ConfigurationError(f"{type_name}: there is a second field {field.name!r}")
+        if field.type.endswith("/wstring"):
+            raise ConfigurationError(
+                f"{type_name}: field {field.name!r} is a wstring, which is not supported; "
+                "allowed is string"
+            )
         if field.type not in PRIMITIVES and field.type != "string":
             check_type_name(field.type)
     return fields
 
 
+def used_packages(type_name: str, text: str) -> set[str]:
+    """Names of the packages whose types a definition names, possibly its own.
+
+    :raises ConfigurationError: a line is not understood (names type and line number)
+    """
+    check_type_name(type_name)
+    try:
+        _, described = get_types_from_msg(text, type_name)[type_name]
+    except TypesysError:
+        raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
+    kinds = [read_field(name, description).type for name, description in described]
+    return {kind.partition("/")[0] for kind in kinds if "/" in kind}
+
+
+def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:
+    """The constants of a definition that :func:`parse_definition` has read: name -> value."""
+    constants, _ = get_types_from_msg(text, type_name)[type_name]
+    return {name: value for name, _, value in constants}
+
+
 def read_field(name: str, description: FieldDesc) -> Field:
     """A field from what ``rosbags`` says of it."""
-    length = SCALAR
+    length, limit = SCALAR, 0
     if description[0] == Nodetype.ARRAY:
         length = description[1][1]
         description = description[1][0]
     elif description[0] == Nodetype.SEQUENCE:
-        length = SEQUENCE
+        length, limit = SEQUENCE, description[1][1]
         description = description[1][0]
     if description[0] == Nodetype.BASE:
-        return Field(name, description[1][0], length)
+        return Field(name, description[1][0], length, limit, description[1][1])
     assert description[0] == Nodetype.NAME
-    return Field(name, description[1], length)
+    return Field(name, description[1], length, limit)
 
 
 def _wrong_line(text: str, type_name: str) -> str:

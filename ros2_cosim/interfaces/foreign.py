@@ -98,6 +98,16 @@ class ForeignSettings(Section):
         description="how it is known that a callback has returned: the node's parameter "
         "service, or not at all",
     )
+    lifecycle: Literal["manage", "own"] = Field(
+        "manage",
+        description="a lifecycle node: whether it is configured and activated here, or by itself "
+        "or another program",
+    )
+    threads: Literal["watch", "accept"] = Field(
+        "watch",
+        description="whether a node that runs callbacks in several threads makes the run not "
+        "repeatable, or its threads change no result",
+    )
     acknowledge: bool = Field(False, description="whether the middleware must confirm each sample")
     use_sim_time: bool = Field(
         False, description="whether the node runs on a clock that is set to the activation time"

@@ -15,9 +15,20 @@ from ros2_cosim.interfaces.definitions import PRIMITIVES, SCALAR, SEQUENCE, Fiel
 from ros2_cosim.kernel.errors import ProtocolError
 
 Lookup = Callable[[str], tuple[Field, ...]]
-Walk = Callable[[bytearray, int], int]
+Walk = Callable[["_Body", int], int]
 
 _LENGTH = struct.Struct("<I")
+
+
+class _Body:
+    """The bytes behind the encapsulation, and the gaps among them that are not zero."""
+
+    __slots__ = ("data", "gaps", "size")
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.size = len(data)
+        self.gaps: list[tuple[int, int]] = []
 
 
 class Layout:
@@ -38,7 +49,7 @@ class Layout:
 
         :raises ProtocolError: the bytes are not such a message
         """
-        if bytes(data[:2]) != ENCAPSULATION[:2]:
+        if data[:2] != ENCAPSULATION[:2]:
             found = bytes(data[:4]).hex(" ") or "nothing"
             raise ProtocolError(
                 f"{self.type_name}: starts with {found}; only little-endian CDR (00 01) is read"
@@ -47,22 +58,31 @@ class Layout:
             raise ProtocolError(
                 f"{self.type_name}: message of {len(data)} bytes, at most {MAX_BYTES} are read"
             )
-        body = bytearray(data[4:])
+        body = _Body(memoryview(data)[4:])
         offset = 0
         try:
             for walk in self._walks:
                 offset = walk(body, offset)
         except (struct.error, IndexError):
-            offset = len(body) + 1
-        if offset > len(body):
+            offset = body.size + 1
+        if offset > body.size:
             raise ProtocolError(
                 f"{self.type_name}: message of {len(data)} bytes is cut short"
             ) from None
-        if len(body) - offset > MAX_TRAILING:
+        if body.size - offset > MAX_TRAILING:
             raise ProtocolError(
                 f"{self.type_name}: {len(data)} bytes where {offset + 4} are needed"
             )
-        return ENCAPSULATION + bytes(body[:offset])
+        end = offset + 4
+        if not body.gaps and data[:4] == ENCAPSULATION:
+            if type(data) is bytes and len(data) == end:
+                return data  # the messages of our own writers are never copied
+            return bytes(memoryview(data)[:end])
+        zeroed = bytearray(memoryview(data)[:end])
+        zeroed[:4] = ENCAPSULATION
+        for start, stop in body.gaps:
+            zeroed[start + 4 : stop + 4] = bytes(stop - start)
+        return bytes(zeroed)
 
     def _structure(self, type_name: str) -> tuple[Walk, ...]:
         walks = self._known.get(type_name)
@@ -83,38 +103,39 @@ class Layout:
         return _repeated(element, field.length or 1) if field.length != SCALAR else _one(element)
 
 
-def _align(body: bytearray, offset: int, size: int) -> int:
+def _align(body: _Body, offset: int, size: int) -> int:
     pad = -offset % size
     if pad:
-        if offset + pad > len(body):
+        if offset + pad > body.size:
             raise IndexError
-        body[offset : offset + pad] = bytes(pad)
+        if any(body.data[offset : offset + pad]):
+            body.gaps.append((offset, offset + pad))
     return offset + pad
 
 
-def _count(body: bytearray, offset: int, smallest: int) -> tuple[int, int]:
+def _count(body: _Body, offset: int, smallest: int) -> tuple[int, int]:
     """Read a length; ``smallest`` is the least size of an element, so that lies end soon."""
     offset = _align(body, offset, 4)
-    (count,) = _LENGTH.unpack_from(body, offset)
-    if count * smallest > len(body) - offset - 4:
+    (count,) = _LENGTH.unpack_from(body.data, offset)
+    if count * smallest > body.size - offset - 4:
         raise IndexError
     return count, offset + 4
 
 
-def _text(body: bytearray, offset: int) -> int:
+def _text(body: _Body, offset: int) -> int:
     count, offset = _count(body, offset, 1)
     return offset + count
 
 
 def _fixed(size: int, count: int) -> Walk:
-    def walk(body: bytearray, offset: int) -> int:
+    def walk(body: _Body, offset: int) -> int:
         return _align(body, offset, size) + size * count
 
     return walk
 
 
 def _primitives(size: int) -> Walk:
-    def walk(body: bytearray, offset: int) -> int:
+    def walk(body: _Body, offset: int) -> int:
         count, offset = _count(body, offset, size)
         return _align(body, offset, size) + size * count if count else offset
 
@@ -122,7 +143,7 @@ def _primitives(size: int) -> Walk:
 
 
 def _one(element: tuple[Walk, ...]) -> Walk:
-    def walk(body: bytearray, offset: int) -> int:
+    def walk(body: _Body, offset: int) -> int:
         for part in element:
             offset = part(body, offset)
         return offset
@@ -131,7 +152,7 @@ def _one(element: tuple[Walk, ...]) -> Walk:
 
 
 def _repeated(element: tuple[Walk, ...], count: int) -> Walk:
-    def walk(body: bytearray, offset: int) -> int:
+    def walk(body: _Body, offset: int) -> int:
         for _ in range(count):
             for part in element:
                 offset = part(body, offset)
@@ -141,13 +162,13 @@ def _repeated(element: tuple[Walk, ...], count: int) -> Walk:
 
 
 def _sequence(element: tuple[Walk, ...]) -> Walk:
-    def walk(body: bytearray, offset: int) -> int:
+    def walk(body: _Body, offset: int) -> int:
         # Every element of a structure has at least one byte.
         count, offset = _count(body, offset, 1)
         for _ in range(count):
             for part in element:
                 offset = part(body, offset)
-                if offset > len(body):
+                if offset > body.size:
                     raise IndexError
         return offset
 

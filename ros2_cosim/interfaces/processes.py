@@ -47,6 +47,32 @@ def set_adopts_orphans(wanted: bool) -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
+def ignore_interrupts() -> None:
+    """SIGINT has no effect any more: this process has done its work and is about to end.
+
+    Python would otherwise give the signal its default meaning while it tidies up, and a process
+    that ended in order would seem to have been killed.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def ending_quietly() -> Iterator[None]:
+    """Within the body of a program SIGINT ends it with code 0, however often it comes.
+
+    Handlers that the body sets for a while come first.
+    """
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        ignore_interrupts()
+
+
 @contextmanager
 def settled_memory() -> Iterator[None]:
     """What is there at the beginning stays to the end: the garbage collector passes over it.

@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, NS_PER_S, Codec, WireCodec
 from ros2_cosim.interfaces.cdr_parts import Data, read_text, text_block
 from ros2_cosim.interfaces.layout import Layout
+from ros2_cosim.interfaces.whole import RawMessage as RawMessage
+from ros2_cosim.interfaces.whole import carrying, kept_whole
 from ros2_cosim.kernel.errors import ProtocolError
 
 CARRIER_TYPE = "ros2_cosim/msg/StampedData"
@@ -26,53 +28,42 @@ _CARRIER_HEAD = struct.Struct("<4siII4xQ")
 _TYPE_AT = _CARRIER_HEAD.size - 4
 
 
-class RawMessage(NamedTuple):
-    """A message of a type that no record is tied to: its canonical CDR bytes."""
-
-    type_name: str
-    wire: bytes
-
-
 class RawCodec(WireCodec):
     """A message as it came: only stamp and sequence number are written.
 
-    Where a record is tied to the type, decoded values are such records that also carry the
-    whole message as the attribute ``wire``; otherwise they are :class:`RawMessage`.
+    Decoded values are records that also carry the whole message
+    (:class:`~ros2_cosim.interfaces.whole.Carried`).
 
     :param layout: the message's shape
     :param has_stamp: it starts with a ``std_msgs/Header``
     :param has_seq: a ``uint64 seq`` follows the header
-    :param record_codec: codec of its record, if there is one
+    :param record_codec: codec of its record
     """
 
     def __init__(
-        self, layout: Layout, *, has_stamp: bool, has_seq: bool, record_codec: Codec | None
+        self, layout: Layout, *, has_stamp: bool, has_seq: bool, record_codec: Codec
     ) -> None:
         self.type_name = layout.type_name
         self.has_stamp = has_stamp
         self.has_seq = has_seq
         self._layout = layout
         self._record_codec = record_codec
-        self._carrying = None
-        if record_codec is not None:
-            record = record_codec.record
-            # A subclass with room for one more attribute: readers see the record itself.
-            self._carrying = type(record.__name__, (record,), {"__doc__": record.__doc__})
+        self._carrying = carrying(record_codec.record, layout.type_name)
 
     def encode(self, stamp_ns: int, seq: int, record: Any) -> bytes:
         """Bytes of the message with this stamp and sequence number.
 
         :raises ProtocolError: the value is not a message of this type
         """
-        wire = getattr(record, "wire", None)
-        if wire is None:
-            if self._record_codec is None:
-                raise ProtocolError(f"{self.type_name}: cannot encode {record!r}")
+        raw = isinstance(record, RawMessage)
+        kept = (record.type_name, record.wire) if raw else kept_whole(record)
+        if kept is None:
             return self._record_codec.encode(stamp_ns, seq, record)
-        if getattr(record, "type_name", self.type_name) != self.type_name:
-            raise ProtocolError(f"{self.type_name}: found a message of type {record.type_name}")
+        if kept[0] != self.type_name:
+            raise ProtocolError(f"{self.type_name}: found a message of type {kept[0]}")
+        wire = self._layout.canonical(kept[1]) if raw else kept[1]
         if not self.has_stamp:
-            return bytes(wire)
+            return wire
         data = bytearray(wire)
         _STAMP.pack_into(data, 4, *divmod(stamp_ns, NS_PER_S))
         if self.has_seq:
@@ -87,22 +78,12 @@ class RawCodec(WireCodec):
         :raises ProtocolError: the bytes are not such a message
         """
         wire = self._layout.canonical(data)
-        stamp, seq = 0, None
-        if self.has_stamp:
-            sec, nanosec = _STAMP.unpack_from(wire, 4)
-            if nanosec >= NS_PER_S:
-                raise ProtocolError(f"{self.type_name}: stamp has {nanosec} nanoseconds")
-            stamp = sec * NS_PER_S + nanosec
-        if self._record_codec is None or self._carrying is None:
-            if self.has_seq:
-                (length,) = _LENGTH.unpack_from(wire, 12)
-                end = 12 + length
-                (seq,) = _SEQ.unpack_from(wire, 4 + end + (-end & 7))
-            return stamp, seq, RawMessage(self.type_name, wire), len(wire)
-        _, seq, record = self._record_codec.decode(wire)
-        value: Any = tuple.__new__(self._carrying, record)
-        value.wire = wire
-        return stamp, seq, value, len(wire)
+        stamp, seq, record = self._record_codec.decode(wire)
+        return stamp, seq, self._carrying(record, wire), len(wire)
+
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """The value as it is on the wire, so that it is the same in every shape."""
+        return self.decode_measured(data)[2]
 
 
 class CarrierCodec(WireCodec):
@@ -142,6 +123,10 @@ class CarrierCodec(WireCodec):
         plain, length = self._inside(data)
         return sec * NS_PER_S + nanosec, seq, self.inner.decode(plain)[2], length
 
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """The value as readers in other processes see it."""
+        return self.inner.delivered(value, self._inside(data)[0])
+
     def plain(self, data: Data) -> bytes:
         """The message inside a carrier.
 
@@ -156,7 +141,7 @@ class CarrierCodec(WireCodec):
 
     def _inside(self, data: Data) -> tuple[bytes, int]:
         """The inner message, and the length of the carrier."""
-        body = bytes(data[4:])
+        body = memoryview(data)[4:]
         name, offset = read_text(body, _TYPE_AT)
         if name != self.inner.type_name:
             raise ProtocolError(f"found a message of type {name}, not of {self.inner.type_name}")
@@ -168,7 +153,7 @@ class CarrierCodec(WireCodec):
         if length > len(body) - offset - 4:
             raise ProtocolError(f"{self.type_name}: message of {len(data)} bytes is cut short")
         end = offset + 4 + length
-        return body[offset + 4 : end], end + 4
+        return bytes(body[offset + 4 : end]), end + 4
 
     def _head(self, data: Data) -> tuple[int, int, int]:
         try:

@@ -23,6 +23,9 @@ class Codec(Protocol):
     def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
         """Encode one message."""
 
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """What the readers of a message see, of which ``data`` are the encoded bytes."""
+
 
 class TextCodec:
     """The codec of ports that never leave the process: Python's exact text form."""
@@ -30,6 +33,10 @@ class TextCodec:
     def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
         """Encode stamp, sequence number and ``repr`` of the value (exact for floats)."""
         return f"{stamp_ns} {seq} {value!r}".encode()
+
+    def delivered(self, value: Any, data: bytes) -> Any:
+        """The value itself."""
+        return value
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,16 @@ class LatchedChannel:
 class _Sender:
     """Sequence numbers and stamps of one output port."""
 
-    __slots__ = ("encode", "latency_draw", "latency_ns", "name", "schedule", "seq", "stamp")
+    __slots__ = (
+        "delivered",
+        "encode",
+        "latency_draw",
+        "latency_ns",
+        "name",
+        "schedule",
+        "seq",
+        "stamp",
+    )
 
     def __init__(self, port: OutputPort) -> None:
         self.name = port.name
@@ -64,6 +73,7 @@ class _Sender:
         self.latency_ns = port.latency.minimum_ns
         self.latency_draw = port.latency.draw
         self.encode = port.codec.encode
+        self.delivered = port.codec.delivered
         self.seq = 0
         self.stamp = NEVER
 
@@ -413,7 +423,7 @@ class ParticipantRuntime:
                 failure.__cause__ = error
                 raise failure from error
             self.trace.output(index, stamp, seq, data)
-            outputs.append((index, Sample(stamp, seq, value), data))
+            outputs.append((index, Sample(stamp, seq, sender.delivered(value, data)), data))
             sender.seq = seq + 1
         return outputs
 

@@ -62,7 +62,11 @@ class ParticipantTrace:
     def output(self, port: int, stamp: int, seq: int, data: bytes) -> None:
         """Record a message sent by the latest activation: its port index and its bytes."""
         self._buffer += _OUTPUT.pack(b"O", port, stamp, seq, len(data))
-        self._buffer += data
+        if len(data) > _FLUSH_BYTES:  # an image is hashed where it lies
+            self._flush()
+            self._hash.update(data)
+        else:
+            self._buffer += data
 
     def hexdigest(self) -> str:
         """The hash so far."""

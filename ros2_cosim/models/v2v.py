@@ -149,7 +149,9 @@ class V2VChannel(Model):
             braking = acceleration < -BRAKE_LIGHT_DECELERATION
         else:
             commanded = control.value.acceleration
-            braking = control.value.brake > 0.0
+            brake = control.value.brake
+            # Without pedals the world finds them: it brakes for what is below coasting.
+            braking = brake > 0.0 or (brake != brake and commanded < -BRAKE_LIGHT_DECELERATION)
         state = odometry.value
         return V2VMessage(
             info.id, step.time, state.x, state.y, state.vx, acceleration, commanded,

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
@@ -44,6 +47,10 @@ from ros2_cosim.scenario.system import bare_model, build_graph, with_adapters
 #: Exit codes: an own failure, and the end of a run that another process caused.
 EXIT_FAILED = 1
 EXIT_ABORTED = 3
+#: Of an interrupt of all processes: from the first one that it reaches to the last one [s]. The
+#: end of a failed run takes this much longer.
+INTERRUPT_WAIT_S = 0.3
+_POLL_S = 0.01
 
 
 class ReportedError(RunError):
@@ -112,6 +119,7 @@ def _run_once(
             session.repetition = repetition
             code = _outcome(session, body, starters, awaits)
             if code is not None:
+                ignore_interrupts()
                 session.ends_with(code)
             return code
     except (Cancelled, KeyboardInterrupt):
@@ -152,12 +160,29 @@ def _outcome(
     except (Cancelled, KeyboardInterrupt):
         return 0
     except ReportedError:
-        return EXIT_FAILED
+        return 0 if _asked_to_end(session) else EXIT_FAILED
     except (CosimError, OSError, MemoryError) as error:
+        if session.stop_signal is not None:
+            # What fails after the request follows from it: other processes are ending, too.
+            return 0
         if not reported_elsewhere(error):
             starter = starters[0] if starters else Starter(name)
             starter.failed(f"{name}: {_in_words(error)}")
+        if _asked_to_end(session):
+            return 0
         return EXIT_ABORTED if begun_elsewhere(error) else EXIT_FAILED
+
+
+def _asked_to_end(session: Session) -> bool:
+    """Whether the end of the run comes from an interrupt that has not reached this process yet.
+
+    ``ros2 launch`` interrupts one process after the other: others may notice the end of the first
+    ones before it is their turn.
+    """
+    deadline = time.monotonic() + INTERRUPT_WAIT_S
+    while session.stop_signal is None and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return session.stop_signal == signal.SIGINT
 
 
 def _in_words(error: BaseException) -> str:

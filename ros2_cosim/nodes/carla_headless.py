@@ -5,6 +5,7 @@ The options are those of ``cosim carla-headless``.
 """
 
 from ros2_cosim.carla_headless.__main__ import run
+from ros2_cosim.interfaces.processes import ending_quietly
 from ros2_cosim.run.channel import Starter
 
 #: Its name in the plan of a run.
@@ -13,8 +14,9 @@ NAME = "simulator"
 
 def main() -> None:
     """Run the server; ends the process with its exit code."""
-    starter = Starter(NAME)
-    run(on_ready=starter.ready, on_error=lambda text: starter.failed(f"{NAME}: {text}"))
+    with ending_quietly():
+        starter = Starter(NAME)
+        run(on_ready=starter.ready, on_error=lambda text: starter.failed(f"{NAME}: {text}"))
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.serve import serve_world
 from ros2_cosim.carla_bridge.world import simulator_context
+from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.simulator import Simulator
@@ -23,6 +25,8 @@ from ros2_cosim.scenario.schema import SimulatorSettings
 
 #: Of a report: the clock and the recorder.
 _READERS = 2
+#: So often the node looks for requests of tools [ns of wall time]; nothing of the run waits for it.
+_TOOLS_NS = 100_000_000
 #: If the server fails instead, the starter of the run notices it at once.
 _SERVER_WAIT_S = 60.0
 
@@ -45,7 +49,19 @@ def _serve(started: Started) -> None:
     def made() -> Simulator:
         return _client(simulator) if named is None else named.make(simulator_context(context))
 
-    serve_world(context, parameters, made, stopped=_reporter(session, name))
+    serve_world(
+        context,
+        parameters,
+        made,
+        stopped=_reporter(session, name),
+        on_ready=lambda server: _answer_tools(session, server),
+    )
+
+
+def _answer_tools(session: Session, server: SlaveServer) -> None:
+    """Let the node answer the tools of ROS now and then, between the messages of the master."""
+    session.wait(0.0)
+    server.reactor.call_later(_TOOLS_NS, partial(_answer_tools, session, server))
 
 
 def _client(simulator: SimulatorSettings) -> ClientWorld:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.session import Session
@@ -16,12 +17,13 @@ _WAIT_S = 0.5
 def main() -> int:
     """Run until interrupted; 0, or 2 and one line when a parameter is wrong."""
     try:
-        with Session("visualisation", sys.argv, standard=True) as session:
+        with Session("visualisation", sys.argv) as session:
             try:
                 Visualisation(session.node, RoadNetwork.from_file)
                 while True:
                     session.wait(_WAIT_S)
             except (Cancelled, KeyboardInterrupt):
+                ignore_interrupts()
                 session.ends_with(0)
         return 0
     except (Cancelled, KeyboardInterrupt):

@@ -27,6 +27,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.documents.files import cause_of, write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.kernel.errors import CausalityError, ConfigurationError, StorageError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.record.mcap import Channel, McapWriter, Schema
@@ -42,9 +43,9 @@ _FOREVER = {"sec": 9223372036, "nsec": 854775807}
 
 
 class Qos(NamedTuple):
-    """The offered quality of service that a bag states for a topic."""
+    """The offered quality of service that a bag states for a topic; by default that of a run."""
 
-    depth: int = 10
+    depth: int = HISTORY_DEPTH
     reliable: bool = True
     transient_local: bool = False
 

@@ -155,7 +155,7 @@ class MessageFields:
         return read
 
     def _leaves(self, type_name: str, above: tuple[tuple[str, bool], ...]) -> Iterator[Leaf]:
-        for name, kind, length in self.fields_of(type_name):
+        for name, kind, length, *_ in self.fields_of(type_name):
             if length == SEQUENCE:
                 yield Leaf((*above, (name, False), (SIZE, False)), True)
             path = (*above, (name, length != SCALAR))

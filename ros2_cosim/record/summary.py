@@ -215,20 +215,26 @@ def read_summary(run_dir: Path) -> Summary:
     return read_section(Summary, data, origin=f"{path} is not a run summary")
 
 
-def print_summary(summary: Summary) -> None:
-    """Print times, verdicts, trace and repeatability of a run."""
-    print(f"{summary.scenario}: {_times(summary, startup=True)}: {summary.end_reason}")
+def summary_lines(summary: Summary) -> list[str]:
+    """Times, verdicts, trace and repeatability of a run."""
+    lines = [f"{summary.scenario}: {_times(summary, startup=True)}: {summary.end_reason}"]
     for verdict in summary.verdicts:
         mark = "passed" if verdict.passed else "FAILED"
-        print(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
-    print(f"  trace {summary.trace_sha256}")
+        lines.append(f"  {verdict.name}: {verdict.value} (limit {verdict.limit}) {mark}")
+    lines.append(f"  trace {summary.trace_sha256}")
     if summary.realtime is not None:
-        for line in summary.realtime.lines():
-            print(f"  {line}")
+        lines += [f"  {line}" for line in summary.realtime.lines()]
     if not summary.repeatable:
         since = summary.not_repeatable_since_s
         begin = "" if since is None else f" from {since:g} s on"
-        print(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+        lines.append(f"  not repeatable{begin}: {summary.not_repeatable_reason}")
+    return lines
+
+
+def print_summary(summary: Summary) -> None:
+    """Print what :func:`summary_lines` gives."""
+    for line in summary_lines(summary):
+        print(line)
 
 
 def print_repetitions(first: Summary, directories: Iterable[Path]) -> None:

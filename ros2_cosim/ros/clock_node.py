@@ -260,6 +260,8 @@ class ClockNode:
             self._report_progress()
             time = self._coordinator.time
             resting = self._control.resting or self._any_paused
+            if resting:
+                self._time.repeat_clock()
             if time > last_time or time >= self._time.horizon or resting:
                 # At the horizon of a paced run all participants wait. During a pause one may
                 # stand in a debugger.

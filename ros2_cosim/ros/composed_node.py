@@ -25,6 +25,7 @@ from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.time_topics import StandingTime
 from ros2_cosim.ros.writers import ClockWriter
 
 #: ``/clock`` moves at least so often [ns of simulated time].
@@ -68,6 +69,7 @@ class ComposedNode:
         )
         ControlServices(session, control, time=self._time, state=self._state, timer=timer)
         self._clock = ClockWriter(session.node)
+        self._standing = StandingTime(self._clock, timer)
         self._writers = {
             name: OutputTopics(session, wiring, name, timer, for_onlookers=True).writers
             for name in graph.participants
@@ -116,6 +118,8 @@ class ComposedNode:
                 self._clock.show(run.reached)
             elif run.has_finished():
                 break
+            else:
+                self._standing.poll(run.reached)
             self._tell(run)
             progress(run.reached)
             self._session.wait(0.0 if advanced else 0.05)

@@ -99,8 +99,9 @@ class ForeignNode(Model):
         self._node.finish()
 
     def report(self) -> Report:
-        """The wall time that was spent on the node."""
-        return Report(transport_ns=self._node.transport_ns)
+        """The wall time that was spent on the node, and whether its threads make runs differ."""
+        node = self._node
+        return Report(not_repeatable=node.not_repeatable(), transport_ns=node.transport_ns)
 
     def close(self) -> None:
         """End the foreign process and leave the ROS graph."""

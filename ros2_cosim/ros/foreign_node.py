@@ -9,34 +9,33 @@ meanwhile is what the activation sends.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from types import FrameType
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.cdr import WireCodec
 from ros2_cosim.interfaces.foreign import (
-    ForeignOutput,
     ForeignSettings,
-    HeaderDelay,
 )
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.wiring import wire_codec
-from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError, ProtocolError
-from ros2_cosim.kernel.graph import Graph, OutputPort
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
-from ros2_cosim.kernel.time import NEVER, format_ns
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.ros.foreign_lifecycle import ForeignLifecycle
+from ros2_cosim.ros.foreign_output import Output
+from ros2_cosim.ros.foreign_patience import Patience
 from ros2_cosim.ros.foreign_process import (
     ForeignProcess,
     foreign_command,
     foreign_environment,
     ros_arguments,
 )
+from ros2_cosim.ros.foreign_threads import ThreadWatch, processes_of_session
 from ros2_cosim.ros.foreign_topics import (
     ForeignTopics,
-    Received,
     clock_topic,
     input_topic,
     output_topic,
@@ -95,7 +94,7 @@ class ForeignNodeAdapter:
         self._barrier = settings.barrier == "parameters"
         base = settings.node_name or f"{name}_node"
         self._node_name = base if base.startswith("/") else f"/{base}"
-        self._patience = _Patience(name, patience_s)
+        self._patience = Patience(name, patience_s)
         outputs = {port.name: wire_codec(port) for port in spec.outputs}
         once = {port.name: port.schedule == "once" for port in spec.outputs}
         self._topics = ForeignTopics(
@@ -108,10 +107,20 @@ class ForeignNodeAdapter:
             check=self._patience.check,
         )
         self._outputs = [
-            _Output(port, settings.outputs[port.name], self._topics.received[port.name],
+            Output(port, settings.outputs[port.name], self._topics.received[port.name],
                     self._patience)
             for port in spec.outputs
         ]  # fmt: skip
+        self._lifecycle = ForeignLifecycle(
+            self._topics.node,
+            self._node_name,
+            settings.lifecycle,
+            self._patience,
+            self._topics.wait_until,
+        )
+        self._watch: ThreadWatch | None = None
+        #: When it was seen, and at which port, that the barrier does not hold.
+        self._late: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
         where = f"participants.{name}.parameters"
         if settings.attach:
@@ -139,13 +148,12 @@ class ForeignNodeAdapter:
         self._patience.seconds = seconds
 
     def connect(self) -> None:
-        """Wait until the node is there and reads and writes what is declared.
+        """Wait until the node is there, is active, and reads and writes what is declared.
 
         :raises ParticipantError: it does not appear, or it reads what it is not given
         """
         topics, settings, patience = self._topics, self._settings, self._patience
-        patience.begin(lambda: ", ".join(topics.missing()) or self._node_name)
-        topics.wait_until(lambda: not topics.missing())
+        self._appear()
         patience.begin(lambda: f"an answer of {self._node_name}/get_parameters")
         topics.greet()
         for port in self._outputs:
@@ -157,6 +165,8 @@ class ForeignNodeAdapter:
         # Discovery of the node's readers may be late: give it a while here, and look once more
         # when the run is over.
         time.sleep(_DISCOVERY_S)
+        if self._lifecycle.found and not self._lifecycle.state:
+            self._appear()
         self._refuse_undeclared()
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
@@ -168,6 +178,29 @@ class ForeignNodeAdapter:
             self._show_time(self._first_clock)
         for port in self._outputs:
             port.begin()
+        self._watch = ThreadWatch(self._pids())
+
+    def _appear(self) -> None:
+        """Wait for the node's topics and services; a lifecycle node has all when it is active."""
+        topics, life = self._topics, self._lifecycle
+
+        def missing() -> str:
+            state = f"; the lifecycle node is {life.state}" if life.state else ""
+            return (", ".join(topics.missing()) or self._node_name) + state
+
+        self._patience.begin(missing)
+        topics.wait_until(lambda: life.found or not topics.missing())
+        if life.found:
+            life.bring_up()
+            self._patience.begin(missing)
+            topics.wait_until(lambda: not topics.missing())
+
+    def _pids(self) -> list[int]:
+        """The processes whose threads are watched; empty: they cannot be seen."""
+        if self._process is not None:
+            return processes_of_session(self._process.pid)
+        found = self._topics.process()
+        return [] if found is None else [found]
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Hand the samples over and collect what the node publishes.
@@ -177,6 +210,8 @@ class ForeignNodeAdapter:
         started = time.perf_counter_ns()
         self._patience.hint = ""
         self._patience.place = f"activation at {format_ns(step.time)}"
+        assert self._watch is not None
+        self._watch.begin()
         window = time.time_ns()
         # Latched inputs first: timers that the new time makes due already see them.
         self._hand_over(self._fresh(step))
@@ -192,7 +227,12 @@ class ForeignNodeAdapter:
                 self._topics.wait_until(port.is_complete)
         # A node of its own clockwork may have published before this process asked it to.
         earliest = None if self._process is None else window
-        values = {port.name: port.take(step.time, earliest) for port in self._outputs}
+        answered = self._topics.answered_ns
+        values = {port.name: port.take(step.time, earliest, answered) for port in self._outputs}
+        late = [port.name for port in self._outputs if port.came_late]
+        if late and self._late is None:
+            self._late = step.time, late[0]
+        self._watch.end(step.time)
         self.transport_ns += time.perf_counter_ns() - started
         return values
 
@@ -202,6 +242,26 @@ class ForeignNodeAdapter:
         :raises ParticipantError: it did
         """
         self._refuse_undeclared()
+        if self._settings.attach:
+            self._lifecycle.bring_down()
+
+    def not_repeatable(self) -> tuple[int, str] | None:
+        """Since when [ns of simulated time] and why another run may differ; None: it does not."""
+        if self._settings.threads == "accept" or self._watch is None:
+            return None
+        node = f"the node {self._node_name}"
+        since = self._watch.several_since()
+        if since is not None:
+            return since, f"{node} runs callbacks in several threads"
+        if self._late is not None:
+            time_ns, port = self._late
+            return time_ns, (
+                f"{node} published '{port}' after it had answered that its callbacks were done: "
+                "it runs them in several threads, or they wait for something"
+            )
+        if not self._watch.sees:
+            return 0, f"the threads of {node} cannot be watched from this machine"
+        return None
 
     def _refuse_undeclared(self) -> None:
         undeclared = self._topics.undeclared(self._settings.allow_topics)
@@ -274,201 +334,6 @@ class ForeignNodeAdapter:
     def _pass_barrier(self) -> None:
         self._patience.begin(lambda: f"an answer of {self._node_name}/get_parameters (is it busy?)")
         self._topics.barrier()
-
-
-class _Patience:
-    """What the adapter does while it waits: notices signals, a dead process and a silent node.
-
-    From its construction to :meth:`close` it has the signals of the process, for the node may
-    keep the adapter waiting inside an activation.
-
-    :param name: the participant
-    :param seconds: wall time after which a silent node ends the run
-    """
-
-    def __init__(self, name: str, seconds: float) -> None:
-        self.seconds = seconds
-        #: The foreign process, if the adapter has started it.
-        self.process: ForeignProcess | None = None
-        #: Where in the run the adapter is, for error messages.
-        self.place = "at the start"
-        #: What a user can do about a node that does not appear.
-        self.hint = ""
-        self._name = name
-        self._deadline = NEVER
-        self._waits_for: Callable[[], str] = lambda: "nothing"
-        self._interrupted = False
-        self._previous = {
-            number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
-
-    def begin(self, waits_for: Callable[[], str]) -> None:
-        """Begin to wait for something new.
-
-        :param waits_for: gives what is missing, for error messages
-        """
-        self._waits_for = waits_for
-        self._deadline = time.monotonic_ns() + int(self.seconds * 1e9)
-
-    def check(self) -> None:
-        """Called while waiting.
-
-        :raises ParticipantError: there is nothing to wait for any more, or it takes too long
-        :raises KeyboardInterrupt: a signal asked the process to end
-        """
-        if self._interrupted:
-            raise KeyboardInterrupt
-        if self.process is not None:
-            ended = self.process.ended()
-            if ended is not None:
-                self.fail(f"the foreign process {ended}. Missing: {self._waits_for()}")
-        if time.monotonic_ns() > self._deadline:
-            self.fail(
-                f"the foreign node keeps the run waiting for {self.seconds:g} s. Missing: "
-                f"{self._waits_for()}{self.hint}"
-            )
-
-    def fail(self, text: str) -> NoReturn:
-        """End the run.
-
-        :raises ParticipantError: always; it names the participant and the place
-        """
-        raise ParticipantError(f"participant '{self._name}', {self.place}: {text}")
-
-    def close(self) -> None:
-        """Give the signals back."""
-        for number, handler in self._previous.items():
-            if signal.getsignal(number) == self._on_signal:
-                signal.signal(number, handler)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._interrupted = True
-        previous = self._previous.get(signal.Signals(number))
-        if callable(previous):
-            previous(number, frame)
-
-
-class _Output:
-    """An output port: what the node has published on it, checked against what is declared.
-
-    :param port: the port
-    :param settings: what is expected on it
-    :param received: the messages that have come since the last activation; filled elsewhere
-    """
-
-    def __init__(
-        self,
-        port: OutputPort,
-        settings: ForeignOutput,
-        received: list[Received],
-        patience: _Patience,
-    ) -> None:
-        self.name = port.name
-        self.settings = settings
-        self._codec = wire_codec(port)
-        self._once = port.schedule == "once"
-        self._least_ns = port.latency.minimum_ns
-        self._delay = port.latency.draw if isinstance(port.latency.draw, HeaderDelay) else None
-        self._received = received
-        self._patience = patience
-        self._sent = False
-        self._number = 0
-        self._stamp = NEVER
-
-    def begin(self) -> None:
-        """Drop what the node published while it started: it belongs to no activation.
-
-        A message of a port that sends once is kept.
-        """
-        if self._received:
-            self._number = self._received[-1].number
-        if not self._once:
-            self._received.clear()
-
-    def is_complete(self) -> bool:
-        """Whether nothing has to be waited for in this activation."""
-        expected = self.settings.expect
-        return expected == "any" or self._is_spent or len(self._received) >= expected
-
-    @property
-    def _is_spent(self) -> bool:
-        return self._once and self._sent
-
-    def missing(self) -> str:
-        """What is not there yet."""
-        return (
-            f"output '{self.name}': {len(self._received)} of {self.settings.expect} messages came "
-            f"on {self.settings.topic}"
-        )
-
-    def take(self, time_ns: int, earliest: int | None) -> Any:
-        """The value that an activation sends, None if it sends none.
-
-        :param time_ns: of the activation
-        :param earliest: messages published before this wall time [ns] belong to no activation;
-            None: the wall clock of the node may be another one
-        :raises ParticipantError: something else came than what is declared
-        """
-        taken = self._received[:]
-        self._received.clear()
-        for message in taken:
-            self._check(message, earliest)
-        found, allowed = len(taken), self.settings.expect
-        wrong = found > 1 and self.settings.take == "only"
-        if wrong or (allowed != "any" and found != allowed and not self._is_spent):
-            self._patience.fail(
-                f"{found} messages came on {self._place}; expected "
-                f"{'is at most one' if allowed == 'any' else f'are {allowed}'}"
-            )
-        if not taken:
-            return None
-        if self._is_spent:
-            self._patience.fail(
-                f"a second message came on {self._place}, which is declared to be sent once"
-            )
-        self._sent = True
-        try:
-            value = self._codec.value(taken[-1].data)
-        except ProtocolError as error:
-            self._patience.fail(f"on {self._place} came: {error}")
-        if self._delay is not None:
-            self._delay.delay_ns = self._header_delay(taken[-1], time_ns)
-        return value
-
-    def _check(self, message: Received, earliest: int | None) -> None:
-        if self._number and message.number > self._number + 1:
-            self._patience.fail(
-                f"on {self._place} came the node's message number {message.number} after number "
-                f"{self._number}: messages are lost"
-            )
-        self._number = message.number
-        if earliest is not None and message.published_ns < earliest and not self._once:
-            self._patience.fail(
-                f"a message on {self._place} was published before this activation began: the node "
-                "publishes on its own account, or from several threads"
-            )
-
-    def _header_delay(self, message: Received, time_ns: int) -> int:
-        stamp = self._codec.decode(message.data)[0]
-        least = time_ns + self._least_ns
-        most = least + self.settings.window
-        if not least <= stamp <= most or stamp < self._stamp:
-            allowed = format_ns(least)
-            if most != least:
-                allowed += f" to {format_ns(most)}"
-            if stamp < self._stamp:
-                allowed += f", and not before the last one ({format_ns(self._stamp)})"
-            self._patience.fail(
-                f"output '{self.name}': the node stamped its message {format_ns(stamp)}; allowed "
-                f"is {allowed}"
-            )
-        self._stamp = stamp
-        return stamp - time_ns
-
-    @property
-    def _place(self) -> str:
-        return f"{self.settings.topic} (port '{self.name}')"
 
 
 class _Handed(NamedTuple):

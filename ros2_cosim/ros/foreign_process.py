@@ -51,6 +51,11 @@ class ForeignProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self) -> int:
+        """The process, which leads a session of its own."""
+        return self._popen.pid
+
     def ended(self) -> str | None:
         """How the process ended and what it printed last; None while it runs."""
         code = self._popen.poll()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import rclpy
@@ -19,6 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
+from ros2_cosim.ros.foreign_threads import process_of_endpoint
 from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class
 
 _POLL_S = 0.1
@@ -92,6 +93,8 @@ class ForeignTopics:
 
             self._request = GetParameters.Request()
             self._client = self.node.create_client(GetParameters, f"{node_name}/get_parameters")
+        #: Wall time [ns] at which the last answer to the barrier was here; 0: there was none.
+        self.answered_ns = 0
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
 
@@ -117,13 +120,12 @@ class ForeignTopics:
         """First barrier: repeated until answered, for the answer may get lost at the start."""
         if self._client is None:
             # There is no service to ask; let both sides find each other. A loss is detected.
-            self.wait_until(_after(time.monotonic() + _REPEAT_S))
+            self.wait_until(_never, _REPEAT_S)
             return
         answered = False
         while not answered:
             future = self._client.call_async(self._request)
-            late = _after(time.monotonic() + _REPEAT_S)
-            self.wait_until(partial(_either, future.done, late))
+            self.wait_until(future.done, _REPEAT_S)
             answered = future.done()
             if not answered:
                 self._client.remove_pending_request(future)
@@ -133,6 +135,29 @@ class ForeignTopics:
     def publishers(self, port: str) -> int:
         """How many publishers write to an output port."""
         return int(self.node.count_publishers(output_topic(self._name, port)))
+
+    def process(self) -> int | None:
+        """The process that the node is in; None: it cannot be seen from here."""
+        mine = [
+            info.endpoint_gid
+            for port in self.received
+            for info in self.node.get_subscriptions_info_by_topic(output_topic(self._name, port))
+            if info.node_name == self.node.get_name()
+        ] + [
+            info.endpoint_gid
+            for port in self._writers
+            for info in self.node.get_publishers_info_by_topic(input_topic(self._name, port))
+        ]
+        theirs = [
+            info.endpoint_gid
+            for port in self.received
+            for info in self.node.get_publishers_info_by_topic(output_topic(self._name, port))
+        ] + [
+            info.endpoint_gid
+            for port in self._writers
+            for info in self.node.get_subscriptions_info_by_topic(input_topic(self._name, port))
+        ]
+        return process_of_endpoint(bytes(theirs[0]), bytes(mine[0])) if theirs and mine else None
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""
@@ -170,10 +195,15 @@ class ForeignTopics:
         future = self._client.call_async(self._request)
         self.wait_until(future.done)
         future.result()
+        self.answered_ns = time.time_ns()
 
-    def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Handle what arrives until the condition holds; ``check`` may end the waiting."""
-        while not condition():
+    def wait_until(self, condition: Callable[[], bool], seconds: float = inf) -> None:
+        """Handle what arrives until the condition holds; ``check`` may end the waiting.
+
+        :param seconds: for so long at most
+        """
+        deadline = time.monotonic() + seconds
+        while not condition() and time.monotonic() < deadline:
             self._check()
             try:
                 self._executor.spin_once(timeout_sec=_POLL_S)
@@ -211,9 +241,5 @@ def clock_topic(participant: str) -> str:
     return f"/gate/{participant}/clock"
 
 
-def _either(one: Callable[[], bool], other: Callable[[], bool]) -> bool:
-    return one() or other()
-
-
-def _after(deadline: float) -> Callable[[], bool]:
-    return lambda: time.monotonic() >= deadline
+def _never() -> bool:
+    return False

@@ -34,6 +34,9 @@ _NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
 TEARDOWN_LIMIT_S = 20.0
 #: One that ends has said everything and written everything: nothing is lost if it is cut short.
 LAST_TEARDOWN_LIMIT_S = 2.0
+#: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
+#: has sent to all processes already, and is itself as slow as the machine is busy.
+SAME_INTERRUPT_S = 5.0
 #: Exit code of a process that hung while it had to go on.
 EXIT_HUNG = 4
 
@@ -111,14 +114,21 @@ class Ros:
     def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
         """Begin in this process.
 
-        A second SIGINT ends it as usual; a second SIGTERM does not, for Linux may send it several
-        times when the process dies that started this one.
+        A SIGINT some seconds after the first one ends it as usual: one key in a terminal may send
+        two, its own and that of the launcher. A second SIGTERM does not, for Linux may send it
+        several times when the process dies that started this one.
         """
+        asked_at: float | None = None
 
         def handle(number: int, frame: FrameType | None) -> None:
-            on_signal(number)
+            nonlocal asked_at
             if number == signal.SIGINT:
-                signal.signal(number, signal.SIG_DFL)
+                now = time.monotonic()
+                asked_at = now if asked_at is None else asked_at
+                if now - asked_at > SAME_INTERRUPT_S:
+                    signal.signal(number, signal.SIG_DFL)
+                    signal.raise_signal(number)
+            on_signal(number)
 
         # rclpy's own handlers would tear the context down under a node that is closing.
         rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)

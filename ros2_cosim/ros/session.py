@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, ParamSpec
 
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -30,6 +31,7 @@ from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
+from ros2_cosim.ros.node_parameters import DESCRIPTIONS
 from ros2_cosim.ros.short_forms import ShortForm
 from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
 
@@ -75,8 +77,8 @@ class Session:
     """One ROS node with its executor; use as a context manager.
 
     Signals are turned into ``Cancelled`` at the next :meth:`wait`, so that a node closes
-    its files in order. A second SIGINT ends the process as usual; a second SIGTERM does not,
-    for Linux may send it several times when the process dies that started this one.
+    its files in order. A SIGINT some seconds later ends the process as usual; a second SIGTERM
+    does not, for Linux may send it several times when the process dies that started this one.
 
     :param name: of the node, if the arguments give it no other one
     :param arguments: of the process
@@ -166,8 +168,12 @@ class Session:
         return "dds" if self._lane is None else "lane"
 
     def parameter(self, name: str, default: Any) -> Any:
-        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``)."""
-        value: Parameter = self.node.declare_parameter(name, default)
+        """Declare a ROS parameter and give its value (``--ros-args -p name:=value``).
+
+        It cannot be changed later: all of a process depends on it from its start.
+        """
+        descriptor = ParameterDescriptor(description=DESCRIPTIONS.get(name, ""), read_only=True)
+        value: Parameter = self.node.declare_parameter(name, default, descriptor)
         return value.value
 
     def writer(
@@ -341,8 +347,6 @@ class Session:
             namespace=self.node.get_namespace(),
             # The name given on the command line is that of the first one.
             use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
         )
         self._take_in(node)
         return node

@@ -15,6 +15,9 @@ from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.writers import ClockWriter, data_qos
 
+#: Time that stands is told so often [ns of wall time].
+_REPEAT_NS = 1_000_000_000
+
 
 def check_run(horizon: Horizon, run_id: str) -> None:
     """See whether a horizon is one of this run.
@@ -24,6 +27,26 @@ def check_run(horizon: Horizon, run_id: str) -> None:
     """
     if run_id and horizon.run_id != run_id:
         raise ForeignMessageError(f"found a horizon of run '{horizon.run_id}', not '{run_id}'")
+
+
+class StandingTime:
+    """Publishes ``/clock`` now and then while time stands, for readers that come late.
+
+    :param clock: its writer
+    :param timer: monotonic wall clock [ns]
+    """
+
+    def __init__(self, clock: ClockWriter, timer: Callable[[], int]) -> None:
+        self._clock = clock
+        self._timer = timer
+        self._told = timer()
+
+    def poll(self, time_ns: int) -> None:
+        """Publish the time [ns] again, if it is some time since."""
+        now = self._timer()
+        if now - self._told >= _REPEAT_NS:
+            self._told = now
+            self._clock.show(time_ns)
 
 
 class TimeTopics:
@@ -60,6 +83,7 @@ class TimeTopics:
         self._end = NEVER
         self._shown = NEVER
         self._clock = ClockWriter(session.node)
+        self._standing = StandingTime(self._clock, timer)
         self._writer = session.writer(
             topics.HORIZON, topics.HORIZON_TYPE, data_qos(latched=True), short_horizon(run_id)
         )
@@ -70,6 +94,10 @@ class TimeTopics:
         if time > self._shown and time >= 0:
             self._shown = time
             self._clock.show(time)
+
+    def repeat_clock(self) -> None:
+        """Publish the time again, now and then, while it stands."""
+        self._standing.poll(max(self._shown, 0))
 
     def report(self) -> None:
         """Report the time, and whether the run stands because that was asked for."""

@@ -18,6 +18,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point as PointMessage
 from geometry_msgs.msg import TransformStamped
 from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
@@ -34,6 +35,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
+from ros2_cosim.ros.node_parameters import DRAWING
 from ros2_cosim.ros.road_markers import Roads, road_markers
 from ros2_cosim.ros.session import until_shut_down, wall_timer
 from ros2_cosim.ros.writers import message_class
@@ -132,14 +134,17 @@ class Visualisation:
         self._status: PlatoonStatus | None = None
         self._shown: dict[tuple[str, int], str] = {}
         self._fresh = False
+        self._begins = True
         self._refused: set[str] = set()
 
-        self._scene = node.create_publisher(MarkerArray, SCENE_TOPIC, 10)
+        # A run may stand for long: what comes late is shown all that is known.
+        late = PublisherEventCallbacks(matched=self._on_match)
+        self._scene = node.create_publisher(MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
         self._obstacles = node.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
         self._road = node.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
-        self._transforms = node.create_publisher(TFMessage, "/tf", 100)
+        self._transforms = node.create_publisher(TFMessage, "/tf", 100, event_callbacks=late)
         if road_file:
-            self._road.publish(_array(road_markers(load_roads(Path(road_file))), 0))
+            self._road.publish(_whole(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()
         # Wall time on purpose: pictures are for a person, whose time is not simulated.
         wall_timer(node, 1.0 / rate, self.draw)
@@ -151,6 +156,10 @@ class Visualisation:
         self._fresh = False
         scene = self.scene()
         array = _array(scene, self._stamp)
+        if self._begins:
+            # What a former run has left in a viewer that stays open.
+            array.markers.insert(0, _delete_all())
+            self._begins = False
         for namespace, number in markers.vanished(self._shown, scene):
             gone = Marker(ns=namespace, id=number, action=Marker.DELETE)
             gone.header.frame_id = "map"
@@ -165,6 +174,9 @@ class Visualisation:
                 ]
             )
         )
+
+    def _on_match(self, status: Any) -> None:
+        self._fresh = self._fresh or (status.current_count_change > 0 and bool(self._poses))
 
     def scene(self) -> list[MarkerData]:
         """Everything that moves, as known now."""
@@ -226,12 +238,14 @@ class Visualisation:
         self._status = status
 
     def _take_objects(self, objects: StaticObjects) -> None:
-        self._obstacles.publish(_array(markers.obstacle_markers(objects), self._stamp))
+        self._obstacles.publish(_whole(markers.obstacle_markers(objects), self._stamp))
 
     def _parameter(self, name: str, default: Any) -> Any:
-        # Any type is let in, so that 10 passes for 10.0 and errors are ours.
-        anything = ParameterDescriptor(dynamic_typing=True)
-        return self._node.declare_parameter(name, default, anything).value
+        # Any type is let in, so that 10 passes for 10.0 and errors are ours. All is read once.
+        descriptor = ParameterDescriptor(
+            description=DRAWING[name], dynamic_typing=True, read_only=True
+        )
+        return self._node.declare_parameter(name, default, descriptor).value
 
     def _text(self, name: str, default: str) -> str:
         value = self._parameter(name, default)
@@ -267,5 +281,18 @@ def _is_positive(value: Any) -> bool:
     return number and math.isfinite(value) and value > 0.0
 
 
+def _delete_all() -> Any:
+    marker = Marker(action=Marker.DELETEALL)
+    marker.header.frame_id = "map"
+    return marker
+
+
 def _array(data: Sequence[MarkerData], stamp_ns: int) -> Any:
     return MarkerArray(markers=[marker_message(marker, stamp_ns) for marker in data])
+
+
+def _whole(data: Sequence[MarkerData], stamp_ns: int) -> Any:
+    """All markers of a topic: those that are there go first."""
+    array = _array(data, stamp_ns)
+    array.markers.insert(0, _delete_all())
+    return array

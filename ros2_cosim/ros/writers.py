@@ -22,6 +22,7 @@ from rclpy.qos import (
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
+from ros2_cosim.interfaces.packages import how_to_install
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.interfaces.seal import Sealer
@@ -60,7 +61,7 @@ def message_class(type_name: str) -> Any:
         return getattr(importlib.import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(
-            f"message type {type_name} is not installed ({error}); source its workspace"
+            f"message type {type_name} cannot be used ({error}); {how_to_install(type_name)}"
         ) from None
 
 

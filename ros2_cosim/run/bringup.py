@@ -38,10 +38,13 @@ from ros2_cosim.scenario.plan import (
     Process,
     RunOptions,
     declared_outputs,
+    drawn_vehicles,
     hold_ports,
     make_plan,
+    undrawable,
 )
 from ros2_cosim.scenario.schema import Scenario, load_scenario, save_scenario
+from ros2_cosim.scenario.views import write_views
 from ros2_cosim.sockets.switchboard import LANE, Switchboard
 
 SHAPES = ("ros", "composed", "inproc")
@@ -116,6 +119,11 @@ class PreparedRun:
         output.mkdir()
         save_scenario(self.scenario, output / RESOLVED_SCENARIO)
         return replace(self, options=replace(self.options, output=output))
+
+    def notes(self) -> list[str]:
+        """What was asked for that this run does not do, in lines."""
+        reason = undrawable(self.scenario) if self.options.visualise else ""
+        return [f"visualise: {reason}"] if reason else []
 
     def commands_by_hand(self) -> list[tuple[str, str]]:
         """(name, command line) of the processes that the user starts."""
@@ -267,6 +275,8 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
+        if options.visualise and not undrawable(scenario):
+            write_views(options.output, drawn_vehicles(scenario))
         if plan:
             environment = loopback_environment(environment, options.output)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -63,7 +63,7 @@ class Visit:
         os.environ[RUN_SECRET] = run.secret
         from ros2_cosim.ros.session import Session
 
-        self._session = Session(f"{name}_{os.getpid()}")
+        self._session = Session(f"{name}_{os.getpid()}", standard=False)
         return self._session
 
     def leave(self, code: int | None) -> None:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from ros2_cosim.documents.files import write_atomically
-from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.record.summary import Summary, read_summary
+from ros2_cosim.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.channel import AnyMessage, Failed, Over, Progress
 from ros2_cosim.run.options import OPTIONS, read_options
@@ -27,18 +26,20 @@ PARAMETER_FILE = "parameters.yaml"
 
 
 class LaunchArgument(NamedTuple):
-    """One argument of the launch file; an empty value leaves the thing as the scenario has it."""
+    """One argument of the launch file; an empty value leaves the thing as the scenario has it.
+
+    ``default`` None: it must be given.
+    """
 
     name: str
-    default: str
+    default: str | None
     description: str
 
 
 def launch_arguments() -> list[LaunchArgument]:
-    """The arguments of ``platoon.launch.py``: the scenario and the options of a run."""
-    scenario = str(share_file("config/platoon.yaml"))
+    """The arguments of ``scenario.launch.py``: the scenario and the options of a run."""
     return [
-        LaunchArgument("scenario", scenario, "Scenario file (YAML or JSON)."),
+        LaunchArgument("scenario", None, "Scenario file (YAML or JSON)."),
         *(LaunchArgument(o.name, o.default, o.help) for o in OPTIONS.values()),
     ]
 
@@ -109,11 +110,7 @@ class LaunchRequest:
         :raises RunError: there is no summary, or a verdict is not met
         """
         summary = self._summary()
-        lines = [
-            f"{summary.scenario}: {summary.sim_time_s:.2f} s simulated in "
-            f"{summary.wall_time_s:.2f} s: {summary.end_reason}",
-            f"results in {self.output}",
-        ]
+        lines = [*summary_lines(summary), f"results in {self.output}"]
         failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
         if failed:
             raise RunError(f"verdict not met: {', '.join(failed)}; {lines[-1]}")

@@ -18,6 +18,7 @@ from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.views import FOXGLOVE_LAYOUT, RVIZ_VIEW
 
 #: File in the directory that is locked while something writes there. It stays, empty: a file that
 #: is deleted and made again could be locked twice.
@@ -39,6 +40,8 @@ _RESULTS = (
     "parameters.yaml",
     *(f"again-{'[0-9]' * digits}" for digits in range(1, 7)),
     RESOLVED_SCENARIO,
+    RVIZ_VIEW,
+    FOXGLOVE_LAYOUT,
     # A process that was killed while it wrote one of them.
     ".*.part",
     # Of earlier versions.

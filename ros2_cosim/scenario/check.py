@@ -27,8 +27,10 @@ from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.external import Seam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
+from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
 from ros2_cosim.scenario.plan import check_history
-from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, Scenario
+from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
+from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
 
@@ -68,6 +70,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         for check in (_check_parameters, _check_node, check_hosting, _check_inputs):
             found(partial(check, declaration))
         found(partial(check_shape, declaration, shape))
+        found(partial(check_seams, scenario, declaration.name))
         found(partial(_check_adapters, scenario, declaration))
     if not faults:
         for declaration in declared.values():
@@ -75,6 +78,11 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         found(lambda: _check_names(scenario, declared))
         if shape == "ros":
             found(lambda: check_history(scenario))
+        if shape in ON_TOPICS:
+            for name in declared:
+                for port, output in scenario.outputs_of(name).items():
+                    place = f"participants.{name}.outputs.{port}.type"
+                    found(partial(check_on_topics, output.type, place))
     for fault in scenario.faults if not faults else ():
         found(partial(check_fault, scenario, fault))
     for name, participant in scenario.participants.items():
@@ -218,7 +226,8 @@ def _port_faults(
         place = f"participants.{name}.{kind}"
         for port, settings_of_port in given.items():
             by_call = settings_of_port.service is not None or settings_of_port.call is not None
-            if port not in known and not ports.others and not by_call:
+            made = isinstance(settings_of_port, OutputSettings) and settings_of_port.seam
+            if port not in known and not ports.others and not by_call and not made:
                 yield f"{place}.{port}: {_unknown(port, known, model)}"
         for port in declared:
             if port.required and port.name not in given:
@@ -233,7 +242,7 @@ def _port_faults(
             source = ", ".join(settings.inputs[port.name].source) or "the topic"
             yield (
                 f"participants.{name}.inputs.{port.name}: found {source}, which carries {there}; "
-                f"allowed is {port.type}"
+                f"allowed is {port.type}{_seams_between(there, port.type)}"
             )
     for port in ports.outputs:
         output = settings.outputs.get(port.name)
@@ -248,6 +257,12 @@ def _port_faults(
                 f"{place}.schedule: found {output.schedule}; model {model} sends "
                 f"{_SENDS[port.schedule]}: allowed is {allowed}"
             )
+
+
+def _seams_between(carried: str, wanted: str) -> str:
+    """The seams that would make one type of the other, for messages."""
+    names = seams_between(carried, wanted)
+    return f", or as: {' or '.join(names)}" if names else ""
 
 
 def _service_faults(declaration: Declaration) -> Iterator[str]:

@@ -24,6 +24,7 @@ from ros2_cosim.kernel.participant import ModelContext
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.registry import NamedModel, find_model
 from ros2_cosim.scenario.schema import ParticipantSettings, Scenario
+from ros2_cosim.scenario.seams import seen_type
 
 _PACKAGE = str(Path(ros2_cosim.__file__).parent)
 
@@ -129,7 +130,7 @@ def declare(
             period_ns=settings.period,
             enters_freely=settings.enters_freely,
             output_types={port: output.type for port, output in settings.outputs.items()},
-            input_types=dict(_input_types(scenario, settings)),
+            input_types=dict(_input_types(scenario, name)),
         ),
     )
 
@@ -163,8 +164,9 @@ def repeatability_of(declared: Mapping[str, Declaration]) -> Repeatability:
     return Repeatability.weakest(each.repeatability for each in declared.values())
 
 
-def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[tuple[str, str]]:
-    """(port, message type) of the inputs whose writer says it."""
+def _input_types(scenario: Scenario, name: str) -> Iterator[tuple[str, str]]:
+    """(port, message type as the model sees it) of the inputs whose writer says it."""
+    settings = scenario.participants[name]
     for port, given in settings.inputs.items():
         if given.type is not None:
             yield port, given.type
@@ -173,7 +175,7 @@ def _input_types(scenario: Scenario, settings: ParticipantSettings) -> Iterator[
             if writer in scenario.participants:
                 output = scenario.outputs_of(writer).get(writer_port)
                 if output is not None:
-                    yield port, output.type
+                    yield port, seen_type(scenario, name, port, output.type)
                     break
 
 

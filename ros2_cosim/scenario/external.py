@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
@@ -23,6 +23,8 @@ class SeamPort:
         participant, _, self.port = port.partition(".")
         self.name, self.participant = name, participant
         self.record = CATALOGUE.record(message)
+        #: Records made from definitions have one for each field.
+        self._defaults: Mapping[str, Any] = self.record._field_defaults  # type: ignore[attr-defined]
         kinds = {f: k for f, k in get_type_hints(self.record).items() if k in PLAIN}
         for field in fields or ():
             if field not in kinds:
@@ -44,13 +46,13 @@ class SeamPort:
     def made(self, values: Sequence[Any]) -> Any:
         """A record of these values; its other fields are zero."""
         given = dict(zip(self.fields, values, strict=True))
-        hints = get_type_hints(self.record)
         return self.record(
             **{
                 field: kind(given.get(field, 0) if kind is not str else given.get(field, ""))
                 if kind in PLAIN
                 else ()
-                for field, kind in hints.items()
+                for field, kind in get_type_hints(self.record).items()
+                if field in given or field not in self._defaults
             }
         )
 

@@ -16,7 +16,7 @@ from math import degrees
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.documents.installed import PACKAGE, share_file
+from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -28,6 +28,7 @@ from ros2_cosim.scenario.ports import server_ports
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import as_declared
 from ros2_cosim.scenario.system import declared_outputs as outputs_of_model
+from ros2_cosim.scenario.views import RVIZ_VIEW
 from ros2_cosim.sockets.inherited import HeldSocket, close_all, hold
 
 #: File names below the output directory of a run.
@@ -160,12 +161,12 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     if options.shape == "ros":
         beside = {"reporters": json.dumps(_reporters(declared))}
         processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))
-    if options.visualise:
+    if options.visualise and not undrawable(scenario):
         processes.append(
             Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
         )
-    if options.rviz:
-        processes.append(_rviz())
+    if options.rviz and not undrawable(scenario):
+        processes.append(_rviz(options.output))
     if options.shape == "ros":
         processes.append(Process("clock", "clock", parameters={**common, **rate, **realtime}))
     else:
@@ -259,13 +260,13 @@ def _realtime_parameters(options: RunOptions) -> dict[str, str]:
     return found
 
 
-def _rviz() -> Process:
+def _rviz(output: Path) -> Process:
     if shutil.which("rviz2") is None:
         raise ConfigurationError(
             "rviz: the program rviz2 is not on the PATH; source a ROS installation that has it, "
             "or look at the bag and the report instead"
         )
-    arguments = ("-d", str(share_file("rviz/platoon.rviz")))
+    arguments = ("-d", str(output / RVIZ_VIEW))
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
@@ -325,10 +326,22 @@ def _reporters(declared: Mapping[str, Declaration]) -> dict[str, str]:
     }
 
 
+def undrawable(scenario: Scenario) -> str:
+    """Why the visualisation has nothing to draw; empty if it has."""
+    if drawn_vehicles(scenario):
+        return ""
+    return f"nothing is drawn: scenario '{scenario.name}' has no scene.vehicles"
+
+
+def drawn_vehicles(scenario: Scenario) -> list[str]:
+    """The vehicles that the visualisation shows, in driving order."""
+    return [str(name) for name in scenario.scene.get("platoon", scenario.scene.get("vehicles", {}))]
+
+
 def _drawing(scenario: Scenario) -> dict[str, Any]:
     """Parameters of the visualisation node: what it cannot learn from topics."""
     vehicles = scenario.scene.get("vehicles", {})
-    names = [str(name) for name in scenario.scene.get("platoon", vehicles)]
+    names = drawn_vehicles(scenario)
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]
     parameters: dict[str, Any] = {
         "road_file": str(Path(scenario.base_directory) / str(scenario.scene.get("map", ""))),

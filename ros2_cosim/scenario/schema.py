@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import plain_copy
@@ -36,6 +36,7 @@ from ros2_cosim.realtime.settings import (
 )
 from ros2_cosim.scenario.calls import CallSettings, ServiceSettings, ports_of_calls
 from ros2_cosim.scenario.composition import compose
+from ros2_cosim.scenario.messages import offer_messages
 
 #: What the coordination protocol and the middleware use themselves.
 _RESERVED_TOPICS = re.compile(r"/?(clock|rosout|parameter_events|cosim(/.*)?)")
@@ -59,6 +60,21 @@ def _topic(name: str) -> str:
 TopicName = Annotated[str, AfterValidator(_topic)]
 
 
+def _seam(value: object) -> object:
+    """A name stands for a seam without parameters."""
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, dict) and len(value) != 1:
+        raise ValueError(f"found {len(value)} names; allowed is one, or one with its parameters")
+    if isinstance(value, dict):
+        return {name: given or {} for name, given in value.items()}
+    return value
+
+
+#: Name of a seam and its parameters.
+SeamChoice = Annotated[dict[str, dict[str, Any]], BeforeValidator(_seam)]
+
+
 class InputSettings(Section):
     """One input port: ``from`` names one or several ``participant.port``."""
 
@@ -71,6 +87,8 @@ class InputSettings(Section):
     service: str | None = None
     call: str | None = None
     estimate: InputEstimateSettings | None = None
+    #: The seam that makes what the model reads of what the writer sends.
+    seam: SeamChoice | None = Field(default=None, alias="as")
     #: Its writers have been left out: nothing feeds it, which is otherwise an error.
     unfed: bool = False
     #: Topic of a node that takes no part in the simulated time; read at activations.
@@ -85,6 +103,8 @@ class InputSettings(Section):
                 "a handled input takes each message at its stamp; it cannot be delayed, estimated "
                 "or unsynchronised"
             )
+        if self.seam is not None and self.unsynchronised is not None:
+            raise ValueError("'as' goes with 'from': what is unsynchronised has no seam")
         if self.unsynchronised is None:
             if "source" not in self.model_fields_set:
                 raise ValueError("'from' is missing (or 'unsynchronised', a topic, with its type)")
@@ -104,6 +124,9 @@ class OutputSettings(Section):
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
+    #: The seam that makes its messages of those that the model sends on the ports ``of``.
+    seam: SeamChoice | None = Field(default=None, alias="as")
+    of: tuple[str, ...] = ()
     #: As for inputs: its messages answer this service, or are the requests of this call.
     service: str | None = None
     call: str | None = None
@@ -111,6 +134,12 @@ class OutputSettings(Section):
     #: declares. A resolved scenario says it, so that no process has to load all models.
     whole: bool | None = None
     header_stamped: bool | None = None
+
+    @model_validator(mode="after")
+    def _check_seam(self) -> OutputSettings:
+        if (self.seam is None) != (not self.of):
+            raise ValueError("'as', a seam, and 'of', the outputs that it is made of, go together")
+        return self
 
 
 class SubstituteSettings(Section):
@@ -247,6 +276,9 @@ class Scenario(Section):
     watchdog_warn_s: float = Field(default=10.0, gt=0)
     #: Wall-clock seconds without any progress after which a run is stopped.
     watchdog_s: float = Field(default=30.0, gt=0)
+    #: Directories with definitions of message types that are not installed: message packages, or
+    #: directories of such. Enough in one process; for ROS topics, ``cosim messages build``.
+    messages: tuple[str, ...] = ()
     simulator: SimulatorSettings = SimulatorSettings()
     scene: dict[str, Any] = Field(default_factory=dict)
     participants: dict[Name, ParticipantSettings]
@@ -341,6 +373,7 @@ def make_scenario(data: Mapping[str, Any], origin: str) -> Scenario:
         }
     scenario = read_section(Scenario, data, origin=f"scenario {origin}")
     try:
+        offer_messages(scenario.messages, Path(scenario.base_directory))
         scenario = _with_call_ports(scenario)
     except ConfigurationError as error:
         raise ConfigurationError(f"scenario {origin}: {error}") from None

@@ -29,6 +29,7 @@ from ros2_cosim.scenario.activation_language import read_activation
 from ros2_cosim.scenario.declaration import Declaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
+from ros2_cosim.scenario.seams import with_seams
 from ros2_cosim.scenario.substitution import Substituted, substituted
 
 
@@ -128,6 +129,7 @@ def with_adapters(scenario: Scenario, name: str, model: Model, realtime: Realtim
     :raises ConfigurationError: settings that do not fit the participant
     """
     try:
+        model = with_seams(scenario, name, model)
         adapted = adapt(model, adapted_participant(scenario, name), realtime)
         return with_faults(scenario, name, adapted)
     except BaseException:

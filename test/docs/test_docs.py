@@ -166,7 +166,15 @@ def test_commands_in_the_text_exist(page: Path) -> None:
     known = known.union(*map(cli_options, COMMANDS))
     for group in GROUPS:
         known = known.union(*(sub_options(group, name) for name in COMMANDS[group].commands))
-    foreign = {"--help", "--from-paths", "--ignore-src", "--nthreads", "--show-args"}
+    foreign = {
+        "--help",
+        "--from-paths",
+        "--skip-keys",
+        "--system-site-packages",
+        "--ignore-src",
+        "--nthreads",
+        "--show-args",
+    }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"
 

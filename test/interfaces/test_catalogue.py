@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.interfaces import catalogue, definitions, records
 from ros2_cosim.interfaces.catalogue import Catalogue
-from ros2_cosim.interfaces.definitions import parse_definition
+from ros2_cosim.interfaces.definitions import parse_constants, parse_definition
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -94,12 +94,13 @@ def test_definition_lines_of_every_kind_are_read() -> None:
     """
     fields = parse_definition("toy/msg/Thing", text)
     assert [tuple(field) for field in fields] == [
-        ("header", "std_msgs/msg/Header", 0),
-        ("corners", "float64", 3),
-        ("few", "int16", -1),
-        ("label", "string", 0),
-        ("others", "toy/msg/Other", -1),
+        ("header", "std_msgs/msg/Header", 0, 0, 0),
+        ("corners", "float64", 3, 0, 0),
+        ("few", "int16", -1, 5, 0),
+        ("label", "string", 0, 0, 10),
+        ("others", "toy/msg/Other", -1, 0, 0),
     ]
+    assert parse_constants("toy/msg/Thing", text) == {"MODE_A": 1, "NAME": "x"}
 
 
 def test_a_user_registers_a_type_of_his_own() -> None:
@@ -159,5 +160,4 @@ def test_types_are_refused_when_taken_or_misnamed() -> None:
         own.codec("toy/Hit")
     with pytest.raises(ConfigurationError, match="not known"):
         own.record("toy/msg/Miss")
-    with pytest.raises(ConfigurationError, match="no record is tied"):
-        own.record("std_msgs/msg/Header")
+    assert own.record("geometry_msgs/msg/Point")._fields == ("x", "y", "z")

@@ -124,6 +124,9 @@ def test_a_value_that_the_message_cannot_hold_is_named() -> None:
         def encode(self, stamp_ns: int, seq: int, value: Any) -> bytes:
             return bytes([value])
 
+        def delivered(self, value: Any, data: bytes) -> Any:
+            return value
+
     runtime = alone(Scripted(sends(out=256)), OutputPort("out", codec=Strict()))
     message = failure(runtime)
     assert message.startswith("participant 'p' sent on port 'out' at 0 ns what the message type")

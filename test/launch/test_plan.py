@@ -14,7 +14,7 @@ import pytest
 import yaml
 from support.isolation import drop_dds_settings
 
-from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.channel import CHANNEL
@@ -30,13 +30,14 @@ from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import LANE
 
-LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "platoon.launch.py"
+LAUNCH_FILE = Path(__file__).resolve().parents[2] / "launch" / "scenario.launch.py"
 
 
 @pytest.fixture
 def values(tmp_path, ros_domain) -> dict[str, str]:
-    chosen = {argument.name: argument.default for argument in launch_arguments()}
-    return {**chosen, "out": str(tmp_path / "out")}
+    chosen = {argument.name: argument.default or "" for argument in launch_arguments()}
+    scenario = str(share_file("config/platoon.yaml"))
+    return {**chosen, "scenario": scenario, "out": str(tmp_path / "out")}
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_rviz_shows_the_view_of_this_package(values, tmp_path, monkeypatch):
     request.release()
     rviz = next(process for process in request.plan if process.name == "rviz")
     program, option, view = command_of(rviz)
-    assert (program, option) == ("rviz2", "-d") and Path(view).name == "platoon.rviz"
+    assert (program, option) == ("rviz2", "-d") and Path(view) == request.output / "view.rviz"
     assert yaml.safe_load(Path(view).read_text())["Visualization Manager"]
     assert not rviz.required
     assert "visualisation" in {process.name for process in request.plan}
@@ -217,3 +218,13 @@ def test_unknown_argument_is_refused():
         check_names({"contrllers": "x"})
     with pytest.raises(ConfigurationError, match="there are scenario, shape, simulator"):
         check_names({"xyzzy": "x"})
+
+
+def test_what_cannot_be_drawn_is_said(values):
+    scenario = str(share_file("config/car_following.yaml"))
+    request = prepare_launch({**values, "scenario": scenario, "visualise": "true"})
+    request.release()
+    assert request.prepared.notes() == [
+        "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles"
+    ]
+    assert "visualisation" not in {process.name for process in request.plan}

@@ -123,3 +123,16 @@ def test_messages_survive_the_wire():
     )
     data = serialization.serialize_message(sent)
     assert serialization.deserialize_message(data, messages.Completion) == sent
+
+
+def test_tf2_msgs_has_all_that_tf2_ros_imports() -> None:
+    """The wheels lack the package; a part of it would break every tf2_ros on top of them."""
+    action = pytest.importorskip("tf2_msgs.action", reason="generated messages are not built")
+    from rclpy.type_support import check_for_type_support
+    from tf2_msgs.msg import TF2Error, TFMessage
+    from tf2_msgs.srv import FrameGraph
+
+    for kind in (action.LookupTransform, FrameGraph, TF2Error, TFMessage):
+        check_for_type_support(kind)
+    assert TF2Error.TRANSFORM_ERROR == 6
+    assert action.LookupTransform.Goal().source_time.sec == 0

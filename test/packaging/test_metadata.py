@@ -208,3 +208,44 @@ def test_command_leads_to_a_function(pyproject):
     if not path.is_file():
         pytest.skip(f"this tree has no {module}")
     assert function in defined_names(path), f"{path} has no function {function}"
+
+
+def requirements_of(pyproject: dict[str, Any]) -> list[str]:
+    return [r for r in pyproject["project"]["dependencies"] if not r.startswith("ros-")]
+
+
+def test_a_workspace_gets_the_same_python_packages(pyproject, package_xml):
+    text = (ROOT / "requirements-workspace.txt").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line[:1] != "#"] == requirements_of(pyproject)
+    bounds = {
+        re.sub("^python3-|-pip$", "", str(element.text)): element.attrib
+        for element in package_xml.findall("exec_depend")
+    }
+    for requirement in requirements_of(pyproject):
+        name, relation, version = re.fullmatch(r"([\w-]+)(==|>=)(.+)", requirement).groups()
+        key = "version_eq" if relation == "==" else "version_gte"
+        assert bounds[MODULES.get(name, name)] == {key: version}, requirement
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [("1.10.14", "found pydantic 1.10.14; needed is 2.6 or newer"), ("2.6.0", ""), ("10.0", "")],
+)
+def test_a_package_that_is_too_old_is_one_sentence(found, said, monkeypatch):
+    from ros2_cosim import requirements
+
+    monkeypatch.setattr(requirements, "version", lambda name: found)
+    assert said in requirements.fault() and bool(said) == bool(requirements.fault())
+    if said:
+        with pytest.raises(SystemExit, match="pip install -r requirements-workspace.txt"):
+            requirements.check_for_program()
+
+
+@pytest.mark.parametrize("place", ["README.md", "docker/Dockerfile", ".github/workflows/jazzy.yml"])
+def test_every_recipe_for_a_workspace_has_the_same_steps(place, package_xml):
+    text = (ROOT / place).read_text(encoding="utf-8")
+    assert "python3 -m venv --system-site-packages venv" in text
+    assert "pip install -r" in text.replace("--no-cache-dir ", "")
+    skipped = re.search(r'--skip-keys "([^"]+)"', text)
+    declared = {str(e.text) for e in package_xml.findall("exec_depend")}
+    assert skipped and set(skipped[1].split()) == {n for n in declared if n.endswith("-pip")}

@@ -23,6 +23,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from ros2_cosim.interfaces import catalogue
+from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.records import ControlCommand, Odometry, StaticObject, StaticObjects
 from ros2_cosim.kernel.errors import (
     CausalityError,
@@ -107,6 +108,7 @@ def test_rosbags_reads_back_every_message(tmp_path: Path) -> None:
         assert by_topic["/collisions"].msgcount == 0
         (profile,) = by_topic["/static_objects"].ext.offered_qos_profiles
         assert profile.durability is QosDurability.TRANSIENT_LOCAL
+        assert profile.depth == HISTORY_DEPTH  # what the writers keep
         for connection in reader.connections:  # definitions in the bag suffice to decode
             if connection.msgtype not in store.types:
                 store.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))

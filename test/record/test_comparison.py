@@ -519,7 +519,7 @@ def changed_messages(draw: st.DrawFn) -> tuple[str, bytes, bytes, str, Any, Any]
     def make(name_of_type: str, path: str) -> Any:
         values: dict[str, Any] = {}
         scalars: list[tuple[str, str]] = []
-        for name, kind, length in fields.fields_of(name_of_type):
+        for name, kind, length, *_ in fields.fields_of(name_of_type):
             count = draw(st.integers(0, 3)) if length < 0 else length
             here = f"{path}{name}"
             if "/" in kind:

@@ -72,8 +72,9 @@ def test_node_gives_what_a_model_gives_also_when_it_is_slow(run, busy):
     assert run(scenarios.relay()).trace_sha256 == expected
     busy()
     slow = {"ros_parameters": {"slowest": 0.01}}
-    assert run(scenarios.relay(**slow), "composed").trace_sha256 == expected
-    assert run(scenarios.relay(**slow)).trace_sha256 == expected
+    found = [run(scenarios.relay(**slow), "composed"), run(scenarios.relay(**slow))]
+    assert [summary.trace_sha256 for summary in found] == [expected] * 2
+    assert all(summary.repeatable for summary in found)
 
 
 @pytest.mark.parametrize("executor", ["single", "events"])
@@ -81,15 +82,17 @@ def test_ordered_hand_over_keeps_the_order_of_stamps(run, busy, executor):
     model = {"model": "support.gate_models:Fold"}
     expected = run(scenarios.fold(model), "inproc").trace_sha256
     busy()
-    found = run(scenarios.fold(arguments=[executor]), "composed").trace_sha256
-    assert found == expected
+    found = run(scenarios.fold(arguments=[executor]), "composed")
+    assert found.trace_sha256 == expected and found.repeatable
 
 
 def test_timer_of_simulated_time_fires_at_each_activation(run, busy):
     # stamp: header also checks that the node's clock shows the activation's time.
     first = run(scenarios.timer(stamp="header"))
     busy()
-    assert run(scenarios.timer(stamp="header"), "composed").trace_sha256 == first.trace_sha256
+    second = run(scenarios.timer(stamp="header"), "composed")
+    assert second.trace_sha256 == first.trace_sha256
+    assert first.repeatable and second.repeatable
 
 
 def test_node_drives_a_vehicle_of_the_platoon(run, busy):
@@ -142,3 +145,88 @@ def test_undeclared_input_is_refused(run):
 def test_shape_without_ros_is_refused(run):
     with pytest.raises(ConfigurationError, match=r"participants\.relay.*--shape ros or composed"):
         run(scenarios.relay(), "inproc")
+
+
+def test_lifecycle_node_is_active_before_the_first_activation(run, busy):
+    model = {"model": "support.gate_models:Relay"}
+    expected = run(scenarios.relay(model), "inproc")
+    first = run(scenarios.relay(script="lifecycle_node.py"))
+    assert first.trace_sha256 == expected.trace_sha256 and first.repeatable
+    busy()
+    second = run(scenarios.relay(script="lifecycle_node.py"), "composed")
+    assert second.trace_sha256 == expected.trace_sha256 and second.repeatable
+
+
+@pytest.mark.parametrize(
+    ("mode", "refuses", "said"),
+    [
+        (
+            "manage",
+            "configure",
+            "the lifecycle node /relay_node, which was unconfigured, refused to configure; it is "
+            "unconfigured now",
+        ),
+        (
+            "manage",
+            "activate",
+            "Missing: the lifecycle node /relay_node is inactive; it has been asked to activate",
+        ),
+        (
+            "own",
+            "",
+            "Missing: the lifecycle node /relay_node is unconfigured; another program is to "
+            "activate it (lifecycle: own)",
+        ),
+    ],
+)
+def test_lifecycle_node_that_does_not_become_active_is_named(run, mode, refuses, said):
+    data = scenarios.relay(
+        script="lifecycle_node.py", lifecycle=mode, ros_parameters={"refuses": refuses}
+    )
+    data["watchdog_s"] = 6.0
+    with pytest.raises(RunError) as caught:
+        run(data, "composed")
+    assert "participant 'relay', at the start: " in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"ros_parameters": {"slowest": 0.004}}, {"arguments": ["silent"], "barrier": "none"}],
+    ids=["slow", "without services"],
+)
+def test_node_with_several_threads_is_named_as_not_repeatable(run, settings):
+    summary = run(scenarios.relay(script="threads_node.py", **settings), "composed")
+    assert not summary.repeatable
+    assert summary.not_repeatable_reason == (
+        "'relay': the node /relay_node runs callbacks in several threads"
+    )
+
+
+def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
+    summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
+    assert not summary.repeatable
+    assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
+def test_threads_that_change_nothing_can_be_accepted(run):
+    data = scenarios.relay(script="threads_node.py", threads="accept")
+    assert run(data, "composed").repeatable
+
+
+def test_attached_lifecycle_node_is_left_as_it_was_found(run):
+    node = [sys.executable, str(scenarios.NODES / "lifecycle_node.py"), "--ros-args"]
+    for name, other in (("number", "in/number"), ("sum", "out/sum")):
+        node += ["-r", f"{name}:=/gate/relay/{other}"]
+    data = scenarios.relay(script="lifecycle_node.py", attach=True, node_name="/mine")
+    del data["participants"]["relay"]["parameters"]["script"]
+    expected = run(scenarios.relay({"model": "support.gate_models:Relay"}), "inproc").trace_sha256
+    with subprocess.Popen([*node, "-r", "__node:=mine"]) as process:
+        try:
+            found = [run(data, "composed"), run(data, "composed")]
+        finally:
+            process.terminate()
+    # The second run finds it unconfigured; its threads are watched in both.
+    assert [(summary.trace_sha256, summary.repeatable) for summary in found] == [
+        (expected, True)
+    ] * 2

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from support import gate_scenarios as scenarios
+from typer.testing import CliRunner
 
+from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.schema import make_scenario
@@ -65,3 +69,18 @@ def test_wrong_settings_are_named(settings, text):
 def test_order_of_several_inputs_needs_a_barrier():
     outputs = {"state": {"topic": "state", "expect": 1}}
     assert "in order" in refused(scenarios.fold(), barrier="none", outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "code", "said"),
+    [
+        ("ros", 0, "3 participants, 2 connections"),
+        ("composed", 0, "3 participants, 2 connections"),
+        ("inproc", 1, "allowed for it is --shape ros or composed"),
+    ],
+)
+def test_cosim_check_takes_a_scenario_with_a_foreign_node(tmp_path, shape, code, said):
+    file = tmp_path / "relay.json"
+    file.write_text(json.dumps(scenarios.relay()), encoding="utf-8")
+    result = CliRunner().invoke(app, ["check", str(file), "--shape", shape])
+    assert (result.exit_code, said in result.output) == (code, True), result.output

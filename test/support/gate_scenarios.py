@@ -32,7 +32,9 @@ def foreign(script: str, **settings: Any) -> Data:
     return {"model": "foreign_node", "parameters": parameters}
 
 
-def relay(node: Data | None = None, duration: str = "1s", **settings: Any) -> Data:
+def relay(
+    node: Data | None = None, duration: str = "1s", script: str = "relay_node.py", **settings: Any
+) -> Data:
     """source -> node -> sink; the node has one input and one output.
 
     :param node: model in the place of the foreign node
@@ -44,7 +46,7 @@ def relay(node: Data | None = None, duration: str = "1s", **settings: Any) -> Da
         "participants": {
             "source": source("/number", "10ms"),
             "relay": {
-                **(node or foreign("relay_node.py", **tied, **settings)),
+                **(node or foreign(script, **tied, **settings)),
                 "activation": {"any": ["number"]},
                 "inputs": {"number": "source.number"},
                 "outputs": {"sum": {"type": FLOAT, "topic": "/sum"}},

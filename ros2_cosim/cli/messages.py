@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``cosim messages build``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ros2_cosim.cli.console import clear_errors
+
+app = typer.Typer(
+    name="messages",
+    help="Message types that are not part of this environment.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _messages() -> None:
+    """Message types that are not part of this environment."""
+
+
+@app.command()
+def build(
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...",
+            help="Message packages (directories with msg/*.msg), or directories of such.",
+        ),
+    ],
+    prefix: Annotated[
+        Path | None,
+        typer.Option(
+            help="Install below this directory, not into the environment; programs then need the "
+            "variables that are printed."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compile message packages from their definitions, for ROS topics of any type.
+
+    Packages that are given together may be built of each other.
+    """
+    from ros2_cosim.interfaces.building import build_packages, environment_prefix, variables_for
+
+    with clear_errors():
+        place = (prefix or environment_prefix()).absolute()
+        built = build_packages(directories, place)
+    variables = variables_for(place) if prefix is not None else {}
+    if as_json:
+        packages = [
+            {
+                "name": package.name,
+                "version": package.version,
+                "directory": str(package.directory),
+                "types": package.types,
+            }
+            for package in built
+        ]
+        print(json.dumps({"prefix": str(place), "variables": variables, "packages": packages}))
+        return
+    for package in built:
+        print(f"{package.name} {package.version} ({package.directory})")
+        for name in package.types:
+            print(f"  {name}")
+    print(f"installed in {place}")
+    for name, value in variables.items():
+        print(f'  export {name}="{value}${{{name}:+:${name}}}"')

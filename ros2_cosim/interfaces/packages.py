@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message packages as sources: directories with definitions in ``msg/``, ``srv/``, ``action/``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ros2_cosim.documents.installed import find_share
+from ros2_cosim.documents.xml_reader import read_xml
+from ros2_cosim.kernel.errors import ConfigurationError
+
+KINDS = ("msg", "srv", "action")
+"""The directories of a package that hold definitions, which are also the ends of their names."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_DESCRIPTION = "package.xml"
+
+
+class MessagePackage(NamedTuple):
+    """A message package as it is checked out.
+
+    ``files`` are its definitions; those of one kind are ordered by name.
+    """
+
+    name: str
+    directory: Path
+    version: str
+    files: tuple[Path, ...]
+
+    @property
+    def messages(self) -> dict[str, Path]:
+        """Full type name -> definition, of messages alone."""
+        return {f"{self.name}/msg/{f.stem}": f for f in self.files if f.suffix == ".msg"}
+
+
+def find_packages(directory: Path, where: str) -> list[MessagePackage]:
+    """The message packages that a directory is or holds, at any depth.
+
+    A directory without ``package.xml`` is a package if it has a directory ``msg``; the package
+    is then called as it.
+
+    :param where: how messages call the place that names the directory
+    :raises ConfigurationError: it is not there, holds no message package, or two of one name
+    """
+    if not directory.is_dir():
+        raise ConfigurationError(f"{where}: found {directory}, which is no directory")
+    found: dict[str, MessagePackage] = {}
+    for package in _packages_in(directory.absolute()):
+        other = found.setdefault(package.name, package)
+        if other is not package:
+            raise ConfigurationError(
+                f"{where}: {other.directory} and {package.directory} are both package "
+                f"{package.name}; allowed is one of them"
+            )
+    if not found:
+        raise ConfigurationError(
+            f"{where}: {directory} holds no message package; allowed is a directory with "
+            "msg/*.msg, or one above such directories"
+        )
+    return sorted(found.values())
+
+
+def is_installed(type_name: str) -> bool:
+    """Whether the package of a message type is installed, with this message."""
+    package, _, name = type_name.partition("/msg/")
+    return any(find_share(package, f"msg/{name}{end}") for end in (".msg", ".idl"))
+
+
+def how_to_install(type_name: str) -> str:
+    """What brings the package of a message type, for messages to the user."""
+    package = type_name.partition("/")[0]
+    return (
+        f"package {package} is not installed: build it from its definitions by "
+        f"'cosim messages build DIRECTORY_OF_{package.upper()}', or source a workspace that has it"
+    )
+
+
+def _packages_in(directory: Path) -> Iterator[MessagePackage]:
+    described = directory / _DESCRIPTION
+    files = tuple(path for kind in KINDS for path in sorted((directory / kind).glob(f"*.{kind}")))
+    if files:
+        name, version = _read(described) if described.is_file() else (directory.name, "0.0.0")
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"{directory}: found the package name '{name}'; allowed are small letters, digits "
+                "and underscores"
+            )
+        yield MessagePackage(name, directory, version, files)
+    elif not described.is_file():
+        for below in sorted(directory.iterdir()):
+            if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
+                yield from _packages_in(below)
+
+
+def _read(description: Path) -> tuple[str, str]:
+    """Name and version in a ``package.xml``."""
+    root = read_xml(description.read_bytes(), str(description))
+    name = (root.findtext("name") or "").strip()
+    return name, (root.findtext("version") or "0.0.0").strip()

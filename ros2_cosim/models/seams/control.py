@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands in standard messages, at the port of a world that takes ControlCommand.
+
+None but ``carla_control`` knows pedals: the world finds those for the demanded acceleration itself
+(a ControlCommand whose pedals are not numbers). Where a message demands a speed, the acceleration
+follows from its difference to the speed that the world sent last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ros2_cosim.documents.settings import Number, Section
+from ros2_cosim.interfaces.records import ControlCommand
+from ros2_cosim.interfaces.scene import read_scene
+from ros2_cosim.interfaces.seams import InputSeam, NoParameters, SeamPlace
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import atan
+from ros2_cosim.models.message_types import ACCELERATION, CONTROL
+from ros2_cosim.models.vehicle import VEHICLES, VehicleParameters
+
+_Positive = Annotated[Number, Field(gt=0)]
+#: Slower than this, a yaw rate says nothing about the wheels [m/s].
+_STEERING_SPEED = 0.5
+
+
+class SpeedParameters(Section):
+    """How a demanded speed becomes an acceleration."""
+
+    gain: _Positive = Field(
+        default=1.0, description="acceleration per difference of speed [m/s^2 per m/s]"
+    )
+    max_acceleration: _Positive = Field(default=3.0, description="largest demand [m/s^2]")
+    max_deceleration: _Positive = Field(default=6.0, description="largest demand to brake [m/s^2]")
+
+
+class _Command(InputSeam):
+    """What the seams of this module share: a vehicle, named by the port behind the slash."""
+
+    target_type = CONTROL
+
+    def __init__(self, place: SeamPlace, parameters: Any) -> None:
+        self._source = place.source
+        self._odometry = f"odometry/{place.port.partition('/')[2]}"
+        self._vehicle = _dynamics(place)
+        if self.looks_at_outputs and self._odometry not in place.outputs:
+            raise ConfigurationError(
+                f"{place.where}: a demanded speed needs the vehicle's own; the participant has no "
+                f"output '{self._odometry}'"
+            )
+
+    def _demand(self, acceleration: float, angle: float = 0.0) -> ControlCommand:
+        """A command by acceleration [m/s^2] and angle of the front wheels [rad]."""
+        share = angle / self._vehicle.max_steer_angle
+        return ControlCommand(acceleration, math.nan, math.nan, min(max(share, -1.0), 1.0))
+
+    def _speed(self, sent: Mapping[str, Any]) -> float | None:
+        """The vehicle's speed when the participant sent it last [m/s]."""
+        odometry = sent.get(self._odometry)
+        return None if odometry is None else float(odometry.vx)
+
+
+class FromAcceleration(_Command):
+    """Plain acceleration along the vehicle."""
+
+    Parameters = NoParameters
+    source_types = (ACCELERATION, "geometry_msgs/msg/Accel")
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand:
+        """Demand ``linear.x``."""
+        return self._demand(record.ax if self._source == ACCELERATION else record.linear.x)
+
+
+class FromTwist(_Command):
+    """Speed ``linear.x`` and yaw rate ``angular.z``."""
+
+    Parameters = SpeedParameters
+    source_types = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/Twist")
+    looks_at_outputs = True
+
+    def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
+        super().__init__(place, parameters)
+        self._parameters = parameters
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
+        """Follow the speed, and the yaw rate by the bicycle model without slip."""
+        speed = self._speed(sent)
+        if speed is None:
+            return None
+        twist = record.twist if self._source.endswith("Stamped") else record
+        demand = _follow(self._parameters, twist.linear.x, speed)
+        angle = 0.0
+        if abs(speed) >= _STEERING_SPEED:
+            angle = atan(self._vehicle.wheelbase * twist.angular.z / speed)
+        return self._demand(demand, angle)
+
+
+class FromAckermann(_Command):
+    """Speed and steering angle; a non-zero ``acceleration`` bounds how the speed is followed."""
+
+    Parameters = SpeedParameters
+    source_types = ("ackermann_msgs/msg/AckermannDriveStamped", "ackermann_msgs/msg/AckermannDrive")
+    looks_at_outputs = True
+
+    def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
+        super().__init__(place, parameters)
+        self._parameters = parameters
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
+        """Follow the speed."""
+        speed = self._speed(sent)
+        if speed is None:
+            return None
+        drive = record.drive if self._source.endswith("Stamped") else record
+        demand = _follow(self._parameters, drive.speed, speed)
+        bound = abs(drive.acceleration)
+        if bound > 0.0:
+            demand = min(max(demand, -bound), bound)
+        return self._demand(demand, drive.steering_angle)
+
+
+class FromAutoware(_Command):
+    """Autoware's command: its acceleration if that is defined, else its speed."""
+
+    Parameters = SpeedParameters
+    source_types = ("autoware_control_msgs/msg/Control",)
+    looks_at_outputs = True
+
+    def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
+        super().__init__(place, parameters)
+        self._parameters = parameters
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
+        """Demand the acceleration, or follow the speed."""
+        wanted = record.longitudinal
+        demand = wanted.acceleration
+        if not wanted.is_defined_acceleration:
+            speed = self._speed(sent)
+            if speed is None:
+                return None
+            demand = _follow(self._parameters, wanted.velocity, speed)
+        return self._demand(demand, record.lateral.steering_tire_angle)
+
+
+class FromCarla(_Command):
+    """Pedals and steering as CARLA's client has them; reverse gear is refused."""
+
+    source_types = ("carla_msgs/msg/CarlaEgoVehicleControl",)
+
+    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand:
+        """Take the pedals over; CARLA steers to the right, this project to the left."""
+        if record.reverse:
+            raise ValueError("reverse: found true; the vehicles of a scene drive forward only")
+        brake = 1.0 if record.hand_brake else record.brake
+        return ControlCommand(0.0, record.throttle, brake, 0.0 - record.steer)
+
+
+def _dynamics(place: SeamPlace) -> VehicleParameters:
+    """The dynamics of the vehicle that a port belongs to; a sedan where the scene has none."""
+    vehicles = read_scene(place.scene).vehicles
+    settings = vehicles.get(place.port.partition("/")[2])
+    return VEHICLES[(settings.dynamics if settings else None) or "sedan"]
+
+
+def _follow(parameters: SpeedParameters, wanted: float, speed: float) -> float:
+    demand = parameters.gain * (wanted - speed)
+    return min(max(demand, -parameters.max_deceleration), parameters.max_acceleration)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether Python packages are there that this one needs, in versions that it can use.
+
+In a ROS workspace they come from the distribution: Ubuntu 24.04 has a pydantic that is too old.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+#: What fails at once where it is too old; all requirements are in ``requirements-workspace.txt``.
+LEAST = {"pydantic": (2, 6)}
+_ADVICE = (
+    "in a virtual environment on top of the distribution: python3 -m venv --system-site-packages "
+    "venv && venv/bin/pip install -r requirements-workspace.txt (see the README)"
+)
+
+
+def fault() -> str:
+    """One sentence about a package that is missing or too old; empty: all are there."""
+    for name, least in LEAST.items():
+        needed = ".".join(map(str, least))
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            return f"ros2_cosim: {name} is missing; needed is {needed} or newer, {_ADVICE}"
+        if tuple(int(part) for part in found.split(".")[:2]) < least:
+            return f"ros2_cosim: found {name} {found}; needed is {needed} or newer, {_ADVICE}"
+    return ""
+
+
+def check() -> None:
+    """See whether all are there.
+
+    :raises ImportError: one is not
+    """
+    sentence = fault()
+    if sentence:
+        raise ImportError(sentence)
+
+
+def check_for_program() -> None:
+    """The same for a program, which ends: a traceback would hide the sentence."""
+    sentence = fault()
+    if sentence:
+        raise SystemExit(sentence)

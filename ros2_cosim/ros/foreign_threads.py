@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a foreign node runs callbacks in several threads, seen from outside.
+
+The barrier shows that the callbacks of one thread have returned. Of a node with a multi-threaded
+executor, or with threads of its own, it shows nothing, and the node need not say what it is. The
+system counts for each thread how often it has been given a processor: of a node that runs its
+callbacks one after the other one thread runs during an activation, and those of the middleware.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_PROC = Path("/proc")
+#: Fast DDS names its threads, with this in front; those of another middleware count as the node's.
+_MIDDLEWARE = "dds."
+#: So many activations are looked at from the first one on, later each of so many: a look takes
+#: some tenths of a millisecond.
+_FIRST_LOOKS = 20
+_LATER_LOOKS = 10
+#: A thread of the middleware that has no name follows changes of the ROS graph: it may run in a
+#: few activations, least of all in half of them.
+_LEAST_LOOKS = 3
+
+
+class ThreadWatch:
+    """Counts the activations in which a process ran several threads that are its own.
+
+    :param pids: the processes of the node; empty: they cannot be seen
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._pids = tuple(pids)
+        self._activations = 0
+        self._looks = 0
+        self._several = 0
+        self._first_ns: int | None = None
+        self._before: dict[tuple[int, str], int] | None = None
+
+    @property
+    def sees(self) -> bool:
+        """Whether there is a process to look at."""
+        return bool(self._pids)
+
+    def begin(self) -> None:
+        """An activation begins."""
+        self._activations += 1
+        if self._activations <= _FIRST_LOOKS or self._activations % _LATER_LOOKS == 0:
+            self._before = self._turns()
+
+    def end(self, time_ns: int) -> None:
+        """The activation that has begun ends.
+
+        :param time_ns: its simulated time
+        """
+        before, self._before = self._before, None
+        if before is None:
+            return
+        after = self._turns()
+        ran = [pid for (pid, thread), turns in after.items() if turns != before.get((pid, thread))]
+        if not ran:
+            return
+        self._looks += 1
+        if len(ran) > len(set(ran)):
+            self._several += 1
+            self._first_ns = time_ns if self._first_ns is None else self._first_ns
+
+    def several_since(self) -> int | None:
+        """The simulated time [ns] of the first activation in several threads; None: in one."""
+        enough = self._several >= _LEAST_LOOKS and 2 * self._several >= self._looks
+        return self._first_ns if enough else None
+
+    def _turns(self) -> dict[tuple[int, str], int]:
+        """(process, thread) -> how often it has been given a processor."""
+        return {
+            (pid, thread): _switches(pid, thread)
+            for pid in self._pids
+            for thread in _own_threads(pid)
+        }
+
+
+def processes_of_session(leader: int) -> list[int]:
+    """The processes of the session that a process has begun: itself, and what it has started."""
+    found = []
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit():
+            try:
+                session = os.getsid(int(entry.name))
+            except OSError:
+                continue
+            if session == leader:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def process_of_endpoint(gid: bytes, own_gid: bytes) -> int | None:
+    """The process of this machine that has made a DDS endpoint; None: it cannot be told.
+
+    :param gid: of the endpoint; Fast DDS begins it with two bytes of its vendor, two of the
+        machine and the lower two of the process id
+    :param own_gid: of an endpoint of this process
+    """
+    if gid[:4] != own_gid[:4]:
+        return None
+    low = int.from_bytes(gid[4:6], "little")
+    pids = [int(e.name) for e in _PROC.iterdir() if e.name.isdigit()]
+    found = [pid for pid in pids if pid & 0xFFFF == low and _has_middleware(pid)]
+    return found[0] if len(found) == 1 else None
+
+
+def _has_middleware(pid: int) -> bool:
+    return any(_name(pid, thread).startswith(_MIDDLEWARE) for thread in _threads(pid))
+
+
+def _own_threads(pid: int) -> list[str]:
+    """The threads of a process that the middleware has not made."""
+    return [t for t in _threads(pid) if not _name(pid, t).startswith(_MIDDLEWARE)]
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(_PROC / str(pid) / "task")
+    except OSError:
+        return []  # it has ended
+
+
+def _name(pid: int, thread: str) -> str:
+    try:
+        return (_PROC / str(pid) / "task" / thread / "comm").read_text()
+    except OSError:
+        return ""
+
+
+def _switches(pid: int, thread: str) -> int:
+    """How often a thread has given its processor away, by itself or not."""
+    try:
+        text = (_PROC / str(pid) / "task" / thread / "status").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in text.splitlines() if "ctxt_switches:" in line)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message packages as sources: found, offered to the catalogue, refused with a clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ros2_cosim.interfaces.building import build_packages, needed_packages
+from ros2_cosim.interfaces.catalogue import Catalogue
+from ros2_cosim.interfaces.packages import find_packages
+from ros2_cosim.kernel.errors import ConfigurationError
+
+
+def write(directory: Path, name: str, definitions: dict[str, str], described: str = "") -> Path:
+    package = directory / name
+    for path, text in definitions.items():
+        file = package / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    if described:
+        (package / "package.xml").write_text(
+            f"<package><name>{described}</name><version>1.2.0</version></package>"
+        )
+    return package
+
+
+def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
+    write(tmp_path / "deep" / "er", "checkout", {"msg/A.msg": "int8 a"}, described="a_msgs")
+    write(tmp_path, "b_msgs", {"msg/B.msg": "a_msgs/A a", "srv/S.srv": "---\nc_msgs/C[] c"})
+    write(tmp_path, "no_messages", {"src/main.py": ""})
+    a, b = find_packages(tmp_path, "here")
+    assert (a.name, a.version, list(a.messages)) == ("a_msgs", "1.2.0", ["a_msgs/msg/A"])
+    assert (b.name, b.version, [f.name for f in b.files]) == ("b_msgs", "0.0.0", ["B.msg", "S.srv"])
+    assert needed_packages(a) == set() and needed_packages(b) == {"a_msgs", "c_msgs"}
+
+
+def test_packages_that_are_wrong_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="here: found .*/none, which is no directory"):
+        find_packages(tmp_path / "none", "here")
+    with pytest.raises(ConfigurationError, match="holds no message package; allowed is"):
+        find_packages(tmp_path, "here")
+    write(tmp_path, "one", {"msg/A.msg": "int8 a"}, described="a_msgs")
+    write(tmp_path, "two", {"msg/A.msg": "int8 a"}, described="a_msgs")
+    with pytest.raises(ConfigurationError, match="are both package a_msgs"):
+        find_packages(tmp_path, "here")
+    write(tmp_path, "Three", {"msg/A.msg": "int8 a"})
+    with pytest.raises(ConfigurationError, match="found the package name 'Three'; allowed are"):
+        find_packages(tmp_path / "Three", "here")
+
+
+def test_what_cannot_be_built_is_named_before_anything_is(tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    needy = write(tmp_path, "needy_msgs", {"msg/A.msg": "radar_msgs/Return[] returns"})
+    with pytest.raises(
+        ConfigurationError,
+        match="package needy_msgs needs package radar_msgs, which is not installed.*"
+        "cosim messages build ... DIRECTORY_OF_RADAR_MSGS",
+    ):
+        build_packages([needy], prefix)
+    one = write(tmp_path, "one_msgs", {"msg/A.msg": "two_msgs/B b"})
+    two = write(tmp_path, "two_msgs", {"msg/B.msg": "one_msgs/A[] a"})
+    with pytest.raises(ConfigurationError, match="packages need each other"):
+        build_packages([one, two], prefix)
+    wrong = write(tmp_path, "wrong_msgs", {"msg/A.msg": "int8 a\nnonsense"})
+    with pytest.raises(ConfigurationError, match="A.msg: wrong_msgs/msg/A, line 2: 'nonsense'"):
+        build_packages([wrong], prefix)
+    wrong = write(tmp_path, "wrong_msgs", {"msg/A.msg": "int8 a\nint8 b many words"})
+    with pytest.raises(ConfigurationError, match="A.msg: .*'many words'.* can not be converted"):
+        build_packages([wrong], prefix)
+    assert not prefix.exists()
+
+
+def test_offered_types_may_be_built_of_each_other() -> None:
+    catalogue = Catalogue()
+    catalogue.offer({"x_msgs/msg/Whole": "Part[] parts", "x_msgs/msg/Part": "int8 a"})
+    catalogue.offer({"x_msgs/msg/Part": "int8 a  # again"})
+    assert catalogue.record("x_msgs/msg/Whole")().parts == ()
+    with pytest.raises(ConfigurationError, match="x_msgs/msg/Part is already defined differently"):
+        catalogue.offer({"x_msgs/msg/Part": "int16 a"})
+
+
+def test_an_offered_type_is_the_installed_one() -> None:
+    catalogue = Catalogue()
+    catalogue.offer({"std_msgs/msg/Bool": "bool data", "std_msgs/msg/Int8": "int16 data"})
+    assert catalogue.record("std_msgs/msg/Bool")._fields == ("data",)
+    with pytest.raises(ConfigurationError, match="std_msgs/msg/Int8 differs from the installed"):
+        catalogue.record("std_msgs/msg/Int8")
+
+
+def test_an_unknown_type_names_its_package_and_the_command() -> None:
+    with pytest.raises(
+        ConfigurationError,
+        match="package vision_msgs is not installed: build it from its definitions by "
+        "'cosim messages build DIRECTORY_OF_VISION_MSGS'",
+    ):
+        Catalogue().record("vision_msgs/msg/Detection3DArray")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads of another process, seen from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ros2_cosim.ros.foreign_threads import (
+    ThreadWatch,
+    process_of_endpoint,
+    processes_of_session,
+)
+
+#: Answers each line, in its only thread or by another one of which it has several.
+PROGRAM = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(3)
+for line in sys.stdin:
+    if sys.argv[1] == "several":
+        pool.submit(len, line).result()
+    print("done", flush=True)
+"""
+Child = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(kind: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", PROGRAM, kind]
+        process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ask(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("line\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "done\n"
+
+
+@pytest.mark.parametrize("kind", ["one", "several"])
+def test_several_threads_are_seen(child: Child, kind: str) -> None:
+    process = child(kind)
+    ask(process)
+    watch = ThreadWatch(processes_of_session(process.pid))
+    assert watch.sees
+    for time_ns in range(1_000, 40_000, 1_000):
+        watch.begin()
+        ask(process)
+        watch.end(time_ns)
+    since = watch.several_since()
+    assert since is None if kind == "one" else since in range(1_000, 40_000, 1_000)
+
+
+def test_a_process_that_has_ended_is_no_error(child: Child) -> None:
+    process = child("one")
+    watch = ThreadWatch(processes_of_session(process.pid))
+    watch.begin()
+    process.kill()
+    process.wait()
+    watch.end(0)
+    assert watch.several_since() is None
+
+
+def test_nothing_is_said_of_processes_that_cannot_be_seen() -> None:
+    own = bytes([1, 15, 7, 7, *os.getpid().to_bytes(4, "little")[:2], 0, 0])
+    assert process_of_endpoint(bytes([1, 15, 8, 8]) + own[4:], own) is None  # another machine
+    free = next(n for n in range(0xFFFF, 0, -1) if not os.path.exists(f"/proc/{n}"))
+    assert process_of_endpoint(own[:4] + free.to_bytes(2, "little"), own) is None
+    assert not ThreadWatch([]).sees

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario with message types of its own: built for ROS, and with one trace in every shape."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from runs.cosim_process import HANG_S, ROOT, cosim, user_environment
+
+from ros2_cosim.record.bag_reader import read_bag
+from ros2_cosim.record.summary import read_summary
+
+SUPPORT = ROOT / "test" / "support"
+SCENARIO = SUPPORT / "own_types.yaml"
+PACKAGES = SUPPORT / "message_packages"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What ``cosim messages build --json`` answers."""
+    prefix = tmp_path_factory.mktemp("prefix")
+    command = [sys.executable, "-m", "ros2_cosim.cli.main", "messages", "build", str(PACKAGES)]
+    result = subprocess.run(
+        [*command, "--prefix", str(prefix), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert result.returncode == 0, result
+    answer: dict[str, object] = json.loads(result.stdout)
+    return answer
+
+
+@pytest.fixture
+def environment(built: dict[str, object], tmp_path: Path) -> Iterator[dict[str, str]]:
+    """That of a user who has set the variables that the command names."""
+    with user_environment(tmp_path / "logs") as found:
+        variables = built["variables"]
+        assert isinstance(variables, dict)
+        for name, value in variables.items():
+            found[name] = os.pathsep.join(filter(None, [value, found.get(name, "")]))
+        yield found
+
+
+def test_the_built_types_are_listed(built: dict[str, object]) -> None:
+    (package,) = built["packages"]  # type: ignore[misc]
+    assert (package["name"], package["version"]) == ("survey_msgs", "0.4.0")
+    assert package["types"] == [f"survey_msgs/msg/{n}" for n in ("Corner", "Survey", "Total")]
+
+
+def test_one_trace_and_one_bag_in_every_shape(environment: dict[str, str], tmp_path: Path) -> None:
+    traces, bags = {}, {}
+    for shape in ("inproc", "composed", "ros"):
+        out = tmp_path / shape
+        result = cosim(environment, SCENARIO, "--shape", shape, "--out", out)
+        assert result.code == 0, result
+        traces[shape] = read_summary(out).trace_sha256
+        bags[shape] = (out / "bag" / "bag_0.mcap").read_bytes()
+    assert len(set(traces.values())) == 1, traces
+    assert bags["ros"] == bags["composed"]
+    counts = dict.fromkeys(("/survey", "/cloud", "/total"), 0)
+    for message in read_bag(tmp_path / "ros" / "bag"):
+        if message.topic in counts:
+            counts[message.topic] += 1
+    assert counts == {"/survey": 11, "/cloud": 11, "/total": 11}
+
+
+def test_types_that_are_not_built_are_refused_with_the_command(tmp_path: Path) -> None:
+    with user_environment(tmp_path / "logs") as environment:
+        result = cosim(environment, SCENARIO, "--shape", "composed", "--out", tmp_path / "out")
+    assert result.code == 1
+    assert (
+        "participants.surveyor.outputs.survey.type: found survey_msgs/msg/Survey" in result.stderr
+    )
+    assert "cosim messages build DIRECTORY_OF_SURVEY_MSGS" in result.stderr

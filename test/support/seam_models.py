@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers that know standard messages only, and the definitions of those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ros2_cosim.interfaces import catalogue
+from ros2_cosim.kernel.participant import ModelContext, Step
+
+#: The fields of message types that are not installed here, by package and name.
+DEFINITIONS = {
+    "ackermann_msgs": {
+        "AckermannDrive": "float32 steering_angle\nfloat32 steering_angle_velocity\n"
+        "float32 speed\nfloat32 acceleration\nfloat32 jerk",
+        "AckermannDriveStamped": "std_msgs/Header header\nAckermannDrive drive",
+    },
+    "autoware_control_msgs": {
+        "Lateral": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "float32 steering_tire_angle\nfloat32 steering_tire_rotation_rate\n"
+        "bool is_defined_steering_tire_rotation_rate",
+        "Longitudinal": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "float32 velocity\nfloat32 acceleration\nfloat32 jerk\n"
+        "bool is_defined_acceleration\nbool is_defined_jerk",
+        "Control": "builtin_interfaces/Time stamp\nbuiltin_interfaces/Time control_time\n"
+        "Lateral lateral\nLongitudinal longitudinal",
+    },
+    "autoware_perception_msgs": {
+        "ObjectClassification": "uint8 UNKNOWN=0\nuint8 CAR=1\nuint8 TRUCK=2\nuint8 HAZARD=9\n"
+        "uint8 label\nfloat32 probability",
+        "DetectedObjectKinematics": "uint8 UNAVAILABLE=0\n"
+        "geometry_msgs/PoseWithCovariance pose_with_covariance\nbool has_position_covariance\n"
+        "uint8 orientation_availability\n"
+        "geometry_msgs/TwistWithCovariance twist_with_covariance\nbool has_twist\n"
+        "bool has_twist_covariance",
+        "Shape": "uint8 BOUNDING_BOX=0\nuint8 type\ngeometry_msgs/Polygon footprint\n"
+        "geometry_msgs/Vector3 dimensions",
+        "DetectedObject": "float32 existence_probability\nObjectClassification[] classification\n"
+        "DetectedObjectKinematics kinematics\nShape shape",
+        "DetectedObjects": "std_msgs/Header header\nDetectedObject[] objects",
+    },
+    "carla_msgs": {
+        "CarlaEgoVehicleControl": "std_msgs/Header header\nfloat32 throttle\nfloat32 steer\n"
+        "float32 brake\nbool hand_brake\nbool reverse\nint32 gear\nbool manual_gear_shift",
+    },
+    "derived_object_msgs": {
+        "Object": "std_msgs/Header header\nuint32 id\nuint8 detection_level\n"
+        "uint8 OBJECT_DETECTED=0\nbool object_classified\ngeometry_msgs/Pose pose\n"
+        "geometry_msgs/Twist twist\ngeometry_msgs/Accel accel\ngeometry_msgs/Polygon polygon\n"
+        "shape_msgs/SolidPrimitive shape\nuint8 classification\n"
+        "uint8 CLASSIFICATION_UNKNOWN=0\nuint8 CLASSIFICATION_CAR=6\n"
+        "uint8 CLASSIFICATION_TRUCK=7\nuint8 CLASSIFICATION_BARRIER=10\n"
+        "uint8 classification_certainty\nuint32 classification_age",
+        "ObjectArray": "std_msgs/Header header\nObject[] objects",
+    },
+    "vision_msgs": {
+        "ObjectHypothesis": "string class_id\nfloat64 score",
+        "ObjectHypothesisWithPose": "ObjectHypothesis hypothesis\n"
+        "geometry_msgs/PoseWithCovariance pose",
+        "BoundingBox3D": "geometry_msgs/Pose center\ngeometry_msgs/Vector3 size",
+        "Detection3D": "std_msgs/Header header\nObjectHypothesisWithPose[] results\n"
+        "BoundingBox3D bbox\nstring id",
+        "Detection3DArray": "std_msgs/Header header\nDetection3D[] detections",
+    },
+}
+
+
+def write_definitions(directory: Path) -> Path:
+    """Write the definitions as message packages below a directory."""
+    for package, messages in DEFINITIONS.items():
+        for name, text in messages.items():
+            path = directory / package / "msg" / f"{name}.msg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n")
+    return directory
+
+
+class Demand:
+    """Sends one message over and over: ``fields`` of a message ``type``, nested by mappings."""
+
+    def __init__(self, context: ModelContext) -> None:
+        kind = context.output_types["demand"]
+        self._message = _filled(catalogue.record(kind), context.parameters["fields"])
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Demand the same as before."""
+        return {"demand": self._message}
+
+
+def _filled(record: Any, fields: Mapping[str, Any]) -> Any:
+    # Records of this project have no defaults: their fields are numbers.
+    made = record(*([0.0] * (len(record._fields) - len(record._field_defaults))))
+    values = made._asdict()
+    changes = {
+        name: _filled(type(values[name]), value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+    }
+    return made._replace(**changes)
