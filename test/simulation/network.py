@@ -308,7 +308,7 @@ class SimulatedNode:
         """As that of rclpy's clock."""
         return _Time(self.network.world.now)
 
-    def declare_parameter(self, name: str, default: Any) -> _Parameter:
+    def declare_parameter(self, name: str, default: Any, descriptor: Any = None) -> _Parameter:
         """As rclpy's."""
         return _Parameter(self.network.parameters.get((self.process.name, name), default))
 
