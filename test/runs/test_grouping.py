@@ -56,7 +56,8 @@ def test_the_trace_is_the_same_grouped_and_not_on_the_lane_and_in_dds(tmp_path: 
         for number, ((how, transport), processes) in enumerate(cases.items()):
             output = tmp_path / f"out{number}"
             words = ("--processes", how, "--transport", transport, "--out", output)
-            result = cosim(environment, file, *words)
+            # The first one is profiled: that changes nothing of what it leaves otherwise.
+            result = cosim(environment, file, *words, *("--profile",) * (number == 0))
             assert result.code == 0, result
             found = read_summary(output)
             assert found.trace_sha256 == expected.trace_sha256
@@ -66,6 +67,11 @@ def test_the_trace_is_the_same_grouped_and_not_on_the_lane_and_in_dds(tmp_path: 
         assert left_processes(environment) == []
     bags = {(tmp_path / f"out{n}" / "bag" / "bag_0.mcap").read_bytes() for n in range(len(cases))}
     assert len(bags) == 1
+    profile = json.loads((tmp_path / "out0" / "profile.json").read_text())
+    assert {n: p["activations"] for n, p in profile["participants"].items()} == counts
+    assert set(profile["processes"]) == {"group1", "recorder", "clock"}
+    assert sum(part["share"] for part in profile["critical_path"]) == pytest.approx(1.0, abs=0.01)
+    assert "Critical path of a step" in (tmp_path / "out0" / "report.html").read_text()
 
 
 def test_a_run_is_repeated_in_the_same_group(tmp_path: Path) -> None:
