@@ -151,5 +151,12 @@ class Run:
         return self._conclude(context) if self._watch.clock_done else []
 
     def _conclude(self, context: LaunchContext) -> list:
-        messages = [LogInfo(msg=line) for line in self._request.conclusion()]
-        return [*messages, EmitEvent(event=Shutdown(reason="the run is complete"))]
+        lines, failure = self._request.conclusion()
+
+        def end(context: LaunchContext) -> list:
+            if failure:
+                raise RunError(failure)
+            return [EmitEvent(event=Shutdown(reason="the run is complete"))]
+
+        # The lines are told before launch ends, also with an error.
+        return [*(LogInfo(msg=line) for line in lines), OpaqueFunction(function=end)]

@@ -20,10 +20,6 @@ from ros2_cosim.carla_headless.wire_types import (
     WalkerControl,
 )
 
-SENSOR_COLLISION: Final = 0
-SENSOR_GNSS: Final = 4
-SENSOR_IMU: Final = 5
-SENSOR_OBSTACLE: Final = 7
 SENSOR_WORLD: Final = 17
 
 WORLD_STREAM: Final = 1

@@ -2,9 +2,10 @@
 """The streaming port: subscribers per stream, length-prefixed messages, slow readers.
 
 A client connects, sends the stream id (u32) and from then on only receives. A subscriber
-whose backlog exceeds ``CONGESTED_BYTES`` is *congested*: in synchronous mode the server holds
-the next tick until it has caught up (or is dropped after ``PATIENCE_S`` without any progress),
-in asynchronous mode it misses messages.
+whose backlog exceeds ``CONGESTED_BYTES`` is *congested*. In synchronous mode the server holds
+the next tick for it as long as it reads: one that has taken nothing for ``GRACE_S`` holds
+nothing up, its messages are kept. It is dropped when it has taken nothing for ``PATIENCE_S``, or
+leaves more than ``MOST_KEPT_BYTES`` unread. In asynchronous mode a congested one misses messages.
 
 A client asks for a stream's token before it connects. From then until its connection has
 arrived the subscription is *announced*; synchronous ticks wait for that as well (at most
@@ -23,7 +24,9 @@ from ros2_cosim.sockets.endpoints import Listener, TcpConnection
 from ros2_cosim.sockets.reactor import Reactor
 
 CONGESTED_BYTES = 4 * 1024 * 1024
+GRACE_S = 0.25
 PATIENCE_S = 10.0
+MOST_KEPT_BYTES = 128 * 1024 * 1024
 ANNOUNCED_NS = 2_000_000_000
 
 _LENGTH = struct.Struct("<I")
@@ -37,9 +40,31 @@ class _Subscriber:
         self._server = server
         self._received = b""
         self.stream_id: int | None = None
-        self.congested_since: float | None = None
-        self.unread_then = 0
-        self.connection = TcpConnection(reactor, sock, self._data, self._closed, self._drained)
+        self._published = 0
+        self._taken = 0
+        self._took_at = monotonic()
+        self.connection = TcpConnection(
+            reactor, sock, self._data, self._closed, self._drained, MOST_KEPT_BYTES
+        )
+
+    @property
+    def congested(self) -> bool:
+        """Whether it has much to read."""
+        return self.connection.backlog > CONGESTED_BYTES
+
+    def send(self, message: bytes) -> None:
+        """Send a message, or keep it until the subscriber takes it."""
+        self._published += len(message)
+        self.connection.send(message)
+
+    def idle_s(self) -> float:
+        """Seconds for which it has taken nothing of what waits for it, as far as was looked."""
+        # The kernel takes from the backlog in large pieces: a slow reader's progress shows only
+        # together with what waits in there.
+        now, taken = monotonic(), self._published - self.connection.unread
+        if taken != self._taken:
+            self._taken, self._took_at = taken, now
+        return now - self._took_at
 
     def _data(self, data: bytes) -> None:
         self._received += data
@@ -72,6 +97,7 @@ class StreamServer:
         self.subscribers: dict[int, list[_Subscriber]] = {}
         self._connections: dict[_Subscriber, None] = {}
         self._announced: list[tuple[int, int]] = []  # stream, latest time of arrival [ns]
+        self._looks_again = False
         self.on_relief: Callable[[], None] = lambda: None
 
     def wanted(self, stream_id: int) -> bool:
@@ -85,8 +111,8 @@ class StreamServer:
             return
         framed = _LENGTH.pack(len(message)) + message
         for subscriber in tuple(subscribers):
-            if wait or subscriber.connection.backlog <= CONGESTED_BYTES:
-                subscriber.connection.send(framed)
+            if wait or not subscriber.congested:
+                subscriber.send(framed)
 
     def announce(self, stream_id: int) -> None:
         """A client is about to subscribe to the stream."""
@@ -105,31 +131,31 @@ class StreamServer:
 
     def must_wait(self) -> bool:
         """True while a client would miss a synchronous tick."""
-        return bool(self._announced) or self.congested()
+        return bool(self._announced) or self._held()
 
-    def congested(self) -> bool:
-        """True while a subscriber has more than ``CONGESTED_BYTES`` to read."""
-        return any(s.connection.backlog > CONGESTED_BYTES for s in self._connections)
+    def _held(self) -> bool:
+        """True while a congested subscriber reads; looks again when it may have stopped."""
+        left = [GRACE_S - s.idle_s() for s in self._connections if s.congested]
+        held = max(left, default=0.0)
+        if held > 0.0 and not self._looks_again:
+            self._looks_again = True
+            self._reactor.call_later(int(held * 1e9) + 1, self._look_again)
+        return held > 0.0
+
+    def _look_again(self) -> None:
+        self._looks_again = False
+        self.drained()
 
     def drop_stuck(self) -> None:
-        """Drop congested subscribers that have read nothing for ``PATIENCE_S``."""
-        now = monotonic()
+        """Drop congested subscribers that have taken nothing for ``PATIENCE_S``."""
         for subscriber in tuple(self._connections):
-            # The kernel takes from the backlog in large pieces: a slow reader's progress
-            # shows only together with what waits in there.
-            unread = subscriber.connection.unread
-            if subscriber.connection.backlog <= CONGESTED_BYTES:
-                subscriber.congested_since = None
-            elif subscriber.congested_since is None or unread != subscriber.unread_then:
-                subscriber.congested_since = now
-            elif now - subscriber.congested_since > PATIENCE_S:
+            if subscriber.congested and subscriber.idle_s() > PATIENCE_S:
                 _logger.warning(
                     "stream %s: subscriber dropped, it has read nothing for %.0f s",
                     subscriber.stream_id,
                     PATIENCE_S,
                 )
                 subscriber.connection.close()
-            subscriber.unread_then = unread
         self.drained()
 
     def drained(self) -> None:

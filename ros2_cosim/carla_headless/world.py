@@ -15,7 +15,7 @@ from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
 from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
-from ros2_cosim.carla_headless.contact import OrientedBox, contact
+from ros2_cosim.carla_headless.contact import contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.skeleton import BonePose
 from ros2_cosim.carla_headless.snapshot import ActorState
@@ -420,11 +420,6 @@ class World:
             return None
         z = self.network.pose(place.road_id, place.s, place.t)[2]
         return Vector(start.x, start.y, z) if 0.0 <= start.z - z <= distance else None
-
-    def box_in_carla(self, actor: Actor) -> OrientedBox:
-        """The box of a collidable actor in CARLA's frame."""
-        x, y, z, length, width, height, cos, sin = actor.box()
-        return OrientedBox(*frames.vector_to_carla(x, y, z), length, width, height, cos, -sin)
 
     # Internals ---------------------------------------------------------------------------
 

@@ -36,6 +36,13 @@ class LaunchArgument(NamedTuple):
     description: str
 
 
+class Conclusion(NamedTuple):
+    """What a complete run says of itself, in lines, and why it failed; empty: it did not."""
+
+    lines: list[str]
+    failure: str
+
+
 def launch_arguments() -> list[LaunchArgument]:
     """The arguments of ``scenario.launch.py``: the scenario and the options of a run."""
     return [
@@ -104,17 +111,15 @@ class LaunchRequest:
         finally:
             self._release()
 
-    def conclusion(self) -> list[str]:
-        """What the complete run says of itself, in lines.
+    def conclusion(self) -> Conclusion:
+        """What the complete run says of itself.
 
-        :raises RunError: there is no summary, or a verdict is not met
+        :raises RunError: there is no summary
         """
         summary = self._summary()
         lines = [*summary_lines(summary), f"results in {self.output}"]
         failed = [verdict.name for verdict in summary.verdicts if not verdict.passed]
-        if failed:
-            raise RunError(f"verdict not met: {', '.join(failed)}; {lines[-1]}")
-        return lines
+        return Conclusion(lines, f"verdict not met: {', '.join(failed)}" if failed else "")
 
     def _summary(self) -> Summary:
         try:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from support.headless_process import HIGHWAY
 from support.sensor_bench import CAR, HEADER, Bench
 
+from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import own_maps
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.light import Light
-from ros2_cosim.carla_headless.sensing.mesh import BUILDINGS, ROAD_LINES, ROADS, TERRAIN
+from ros2_cosim.carla_headless.sensing.mesh import BUILDINGS, ROAD_LINES, ROADS, TERRAIN, cross
 from ros2_cosim.carla_headless.sensing.raster import Lens, depths, pixel_centres, render
 from ros2_cosim.carla_headless.sensing.rays import cast, nearby
 from ros2_cosim.carla_headless.sensing.scene import SceneBuilder
+from ros2_cosim.carla_headless.sensing.shapes import shape_of
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, Weather
 from ros2_cosim.carla_headless.world import CallError, World
 
@@ -200,6 +202,8 @@ def test_wrong_sizes_are_refused_at_the_spawn() -> None:
     bench = Bench()
     with pytest.raises(CallError, match=r"'image_size_x' .* found 0; allowed is 1 to 4096"):
         bench.sensor("sensor.camera.rgb", Transform(), image_size_x=0)
+    with pytest.raises(CallError, match=r"found 4096 x 4096; allowed are 9437184 pixels"):
+        bench.sensor("sensor.camera.rgb", Transform(), image_size_x=4096, image_size_y=4096)
     with pytest.raises(CallError, match=r"'fov' .* found 180; allowed is 1 to 170"):
         bench.sensor("sensor.camera.depth", Transform(), fov=180)
 
@@ -244,3 +248,25 @@ def test_things_of_the_map_are_seen() -> None:
     before = SceneBuilder().scene(World(HIGHWAY.read_text(encoding="utf-8"), 0.05)).map
     bars = np.count_nonzero(mesh.tags == ROAD_LINES) - np.count_nonzero(before.tags == ROAD_LINES)
     assert bars == 2 * 8  # eight bars of half a metre on eight metres
+
+
+def test_every_actor_is_seen_where_its_box_is() -> None:
+    world = World(HIGHWAY.read_text(encoding="utf-8"), 0.05)
+    seen = 0
+    for blueprint in LIBRARY.values():
+        if blueprint.extent.x <= 0.0:
+            continue
+        actor = world.spawn(blueprint.id, Transform(Vector(20.0 + 15.0 * seen, 5.25, 1.0)))
+        shape = shape_of(actor)
+        assert shape is not None, blueprint.id
+        box = actor.bounding_box
+        low, high = shape.points.min(axis=(0, 1)), shape.points.max(axis=(0, 1))
+        assert low == pytest.approx(np.array(box.location) - box.extent), blueprint.id
+        assert high == pytest.approx(np.array(box.location) + box.extent), blueprint.id
+        a, b, c = (shape.points[:, i] for i in range(3))
+        outwards = cross(b - a, c - a)
+        away = shape.points.mean(axis=1) - box.location
+        assert ((outwards * away).sum(axis=1) > 0.0).all(), blueprint.id
+        assert set(shape.tags) == {blueprint.semantic_tag}
+        seen += 1
+    assert seen > 60

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support.sensor_bench import CAR, HEADER, Bench
 
 from ros2_cosim.carla_headless.maps import own_maps
+from ros2_cosim.carla_headless.sensing import lidar
 from ros2_cosim.carla_headless.sensing.axes import axes_of
 from ros2_cosim.carla_headless.sensing.exact_arrays import exp, sincos
 from ros2_cosim.carla_headless.sensing.mesh import ROADS, TERRAIN
@@ -113,6 +114,17 @@ def test_a_lidar_turns_on_from_frame_to_frame() -> None:
         sectors.append((round(float(angles.min())), round(float(angles.max()))))
     assert sectors[:5] == [(-180, -108), (-108, -36), (-36, 36), (36, 108), (108, 180)]
     assert sectors[5:] == sectors[:5]
+
+
+def test_the_rays_of_a_message_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lidar, "_MOST_RAYS", 4001)
+    bench = Bench(1.0)
+    sensor = bench.sensor(
+        "sensor.lidar.ray_cast_semantic", Transform(Vector(100.0, 5.25, 2.0)), range=50,
+        points_per_second=20_000_000, sensor_tick=100, channels=2, upper_fov=-10, lower_fov=-20,
+    )  # fmt: skip
+    bench.run(1)
+    assert struct.unpack_from("<2I", bench.messages[sensor][0], HEADER + 8) == (2000, 2000)
 
 
 def _ray_cast(**attributes: float) -> list[np.ndarray]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that do not read: synchronous ticks wait for them for a limited time; others go on."""
+"""Readers that do not read: synchronous ticks wait while they read; others go on."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _frames(stream: socket.socket, last: int) -> list[int]:
     return found
 
 
-def test_ticks_wait_until_a_slow_reader_has_caught_up(server: Server) -> None:
+def test_a_slow_reader_misses_no_frame(server: Server) -> None:
     caller, other = _Caller(server.port), _Caller(server.port)
     first = caller.call("set_episode_settings", _SYNCHRONOUS)
     stream = _subscribe(caller)
@@ -93,6 +93,19 @@ def test_ticks_wait_until_a_slow_reader_has_caught_up(server: Server) -> None:
     frames = _frames(stream, first + 400)
     assert frames == list(range(first + 1, first + 401))
     assert [caller.answer() for _ in range(400)] == frames
+
+
+def test_a_reader_that_never_reads_holds_nothing_up(server: Server) -> None:
+    caller = _Caller(server.port)
+    first = caller.call("set_episode_settings", _SYNCHRONOUS)
+    stream = _subscribe(caller)
+    # 28 MB; patience would end after two minutes, more than the sockets here wait.
+    for _ in range(800):
+        caller.send("tick_cue")
+    assert [caller.answer() for _ in range(800)] == list(range(first + 1, first + 801))
+    # What it has left unread is kept.
+    assert _frames(stream, first + 800) == list(range(first + 1, first + 801))
+    stream.close()
 
 
 def test_a_stuck_reader_is_dropped(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,45 +9,42 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.isolation import drop_dds_settings
-from support.launched_run import Launched, launched_platoon
+from support.launched_run import Launched, launched
 
 from ros2_cosim.record.bag_reader import is_complete
 
 pytest.importorskip("rclpy")
 
 
-@pytest.fixture
-def launched(
-    ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Launched]:
+@pytest.fixture(autouse=True)
+def dds_as_in_a_run(ros_domain: int, nothing_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launched run takes DDS settings of its own."""
     drop_dds_settings(monkeypatch)
-    with launched_platoon(tmp_path, rate="1") as running:
+
+
+def ended_quietly(running: Launched, directory: Path) -> None:
+    assert set(running.codes().values()) == {0}
+    assert running.log.read_text() == ""
+    assert is_complete(directory / "out" / "bag")
+
+
+def test_interrupt_by_terminal_and_launch_ends_all_quietly(tmp_path: Path) -> None:
+    with launched(tmp_path, "car_following", rate="1") as running:
         running.wait_until_it_runs()
-        yield running
+        os.killpg(running.group, signal.SIGINT)  # as a terminal does, to launch as well
+        for process in reversed(running.processes.values()):  # which then does this
+            process.send_signal(signal.SIGINT)
+        ended_quietly(running, tmp_path)
 
 
-def test_interrupt_by_terminal_and_launch_ends_all_quietly(
-    launched: Launched, tmp_path: Path
-) -> None:
-    os.killpg(launched.group, signal.SIGINT)  # as a terminal does, to launch as well
-    for process in reversed(launched.processes.values()):  # which then does this
-        process.send_signal(signal.SIGINT)
-    assert set(launched.codes().values()) == {0}
-    assert launched.log.read_text() == ""
-    assert is_complete(tmp_path / "out" / "bag")
-
-
-def test_interrupt_of_one_process_after_the_other_ends_all_quietly(
-    launched: Launched, tmp_path: Path
-) -> None:
-    for process in reversed(launched.processes.values()):  # the clock first, as launch does
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.01)
-    assert set(launched.codes().values()) == {0}
-    assert launched.log.read_text() == ""
-    assert is_complete(tmp_path / "out" / "bag")
+def test_interrupt_of_one_process_after_the_other_ends_all_quietly(tmp_path: Path) -> None:
+    with launched(tmp_path, rate="1") as running:
+        running.wait_until_it_runs()
+        for process in reversed(running.processes.values()):  # the clock first, as launch does
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        ended_quietly(running, tmp_path)

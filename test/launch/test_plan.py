@@ -17,8 +17,10 @@ from support.isolation import drop_dds_settings
 from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.record.summary import write_summary
 from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
+from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
     check_names,
@@ -228,3 +230,16 @@ def test_what_cannot_be_drawn_is_said(values):
         "visualise: nothing is drawn: scenario 'car_following' has no scene.vehicles"
     ]
     assert "visualisation" not in {process.name for process in request.plan}
+
+
+def test_conclusion_has_verdicts_and_trace_also_of_a_run_that_failed(request_, tmp_path):
+    scenario = load_scenario(share_file("config/platoon.yaml"), ["duration=1s"])
+    (tmp_path / "inproc").mkdir()
+    summary = run_inproc(scenario, tmp_path / "inproc", record=False)
+    write_summary(request_.output, summary)
+    lines, failure = request_.conclusion()
+    assert "  no_collision: 0 (limit 0) passed" in lines
+    assert any(line.startswith("  stands_still_by_s: ") and "FAILED" in line for line in lines)
+    assert f"  trace {summary.trace_sha256}" in lines
+    assert lines[-1] == f"results in {request_.output}"
+    assert failure == "verdict not met: stands_before_obstacle, stands_still_by_s"

@@ -147,14 +147,11 @@ def test_shape_without_ros_is_refused(run):
         run(scenarios.relay(), "inproc")
 
 
-def test_lifecycle_node_is_active_before_the_first_activation(run, busy):
+def test_lifecycle_node_is_active_before_the_first_activation(run):
     model = {"model": "support.gate_models:Relay"}
     expected = run(scenarios.relay(model), "inproc")
-    first = run(scenarios.relay(script="lifecycle_node.py"))
-    assert first.trace_sha256 == expected.trace_sha256 and first.repeatable
-    busy()
-    second = run(scenarios.relay(script="lifecycle_node.py"), "composed")
-    assert second.trace_sha256 == expected.trace_sha256 and second.repeatable
+    found = run(scenarios.relay(script="lifecycle_node.py"), "composed")
+    assert found.trace_sha256 == expected.trace_sha256 and found.repeatable
 
 
 @pytest.mark.parametrize(
@@ -190,12 +187,9 @@ def test_lifecycle_node_that_does_not_become_active_is_named(run, mode, refuses,
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"ros_parameters": {"slowest": 0.004}}, {"arguments": ["silent"], "barrier": "none"}],
-    ids=["slow", "without services"],
-)
-def test_node_with_several_threads_is_named_as_not_repeatable(run, settings):
+def test_node_with_several_threads_is_named_as_not_repeatable(run):
+    # It cooperates in nothing: without parameter services it cannot even be asked.
+    settings = {"arguments": ["silent"], "barrier": "none", "ros_parameters": {"slowest": 0.004}}
     summary = run(scenarios.relay(script="threads_node.py", **settings), "composed")
     assert not summary.repeatable
     assert summary.not_repeatable_reason == (

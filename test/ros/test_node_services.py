@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.isolation import drop_dds_settings
-from support.launched_run import Launched, launched_platoon
+from support.launched_run import Launched, launched
 
 rclpy = pytest.importorskip("rclpy")
 
@@ -78,7 +78,7 @@ def paused(
     ros_domain: int, nothing_left: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Launched]:
     drop_dds_settings(monkeypatch)
-    with launched_platoon(tmp_path, paused="true") as running:
+    with launched(tmp_path, paused="true") as running:
         for name, value in running.request.environment.items():
             if name not in (CHANNEL, RUN_SECRET, LANE):
                 monkeypatch.setenv(name, value)  # the transports of the run

@@ -66,3 +66,24 @@ def test_a_command_that_only_prints_ends_with_its_output(arguments: list[str]) -
         )
     assert ended.returncode == 1
     assert ended.stderr == "cosim: standard output: No space left on device\n"
+
+
+def test_two_signals_at_once_leave_no_complaint():
+    """Both have arrived when the first handler runs."""
+    program = """
+import os, signal, typer
+from ros2_cosim.cli.console import clear_errors, ending_in_order
+numbers = (signal.SIGINT, signal.SIGTERM)
+app = typer.Typer()
+@app.command()
+def wait():
+    with clear_errors(), ending_in_order(*numbers):
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        for number in numbers:
+            os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+        signal.pause()
+app()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "cosim: ended by SIGINT\n")

@@ -65,10 +65,13 @@ class Launched:
 
 
 @contextmanager
-def launched_platoon(directory: Path, **values: str) -> Iterator[Launched]:
-    """The platoon under way, with these launch arguments; results are in ``directory/out``."""
+def launched(directory: Path, scenario: str = "platoon", **values: str) -> Iterator[Launched]:
+    """A scenario of this package under way, with these launch arguments.
+
+    Results are in ``directory/out``.
+    """
     arguments = {argument.name: argument.default or "" for argument in launch_arguments()}
-    arguments |= {"scenario": str(share_file("config/platoon.yaml")), **values}
+    arguments |= {"scenario": str(share_file(f"config/{scenario}.yaml")), **values}
     request = prepare_launch({**arguments, "out": str(directory / "out")})
     running = Launched(request, directory / "log")
     try:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
 
 _HEAD = struct.Struct("<IIf")
-_LARGEST = 4096  # pixels
+_LARGEST = 4096  # pixels, of a side
+_MOST_PIXELS = 4096 * 2304  # about 60 bytes each while a picture is made
 _OPAQUE = 0xFF000000
 _SKY_LABEL = 11
 _FARTHEST = 1000.0  # m, where the scale of the depth camera ends
@@ -50,6 +51,11 @@ class Camera(Device):
         super().__init__(sensor)
         width = int(self.within("image_size_x", 1, _LARGEST))
         height = int(self.within("image_size_y", 1, _LARGEST))
+        if width * height > _MOST_PIXELS:
+            raise ValueError(
+                f"image size of '{sensor.blueprint.id}': found {width} x {height}; "
+                f"allowed are {_MOST_PIXELS} pixels"
+            )
         self._field = self.within("fov", 1.0, 170.0)
         focal = width / (2.0 * tan(0.5 * radians(self._field)))
         self.lens = Lens(width, height, focal)
@@ -92,18 +98,18 @@ class RgbCamera(Camera):
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         image = np.append(palette, sky).astype("<u4")
-        seen = view.seen
-        above = np.flatnonzero(seen < 0)
-        if len(above):
+        seen = view.seen.reshape(self.lens.height, self.lens.width)
+        rows = np.flatnonzero(seen.min(axis=1) < 0)
+        if len(rows):
             x, y = pixel_centres(self.lens)
-            f = self.lens.focal
-            row, column = np.divmod(above, self.lens.width)
-            dx, dy = x[column] / f, y[row] / f
+            part = slice(int(rows[0]), int(rows[-1]) + 1)
+            dx, dy = x / self.lens.focal, y[part, None] / self.lens.focal
             rise = (eye.forward.z + dx * eye.right.z) - dy * eye.up.z
-            rise = rise / np.sqrt(1.0 + dx * dx + dy * dy)
+            rise /= np.sqrt((1.0 + dx * dx) + dy * dy)
             shades = (np.clip(rise, 0.0, 1.0) * (len(sky) - 1)).astype(np.int64)
-            seen = seen.copy()
-            seen[above] = len(palette) + shades
+            shades += len(palette)
+            above = np.where(seen[part] < 0, shades, seen[part])
+            seen = np.concatenate((seen[: part.start], above, seen[part.stop :]))
         return image[seen].tobytes()
 
     def _developed(self, colours: Floats) -> Pixels:

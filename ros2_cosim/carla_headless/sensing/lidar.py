@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
 
 _MAX_CHANNELS, _MAX_POINTS = 1024, 20_000_000
+_MOST_RAYS = 2_000_000  # in a message, about 200 bytes each while it is made
 _MAX_RANGE = 10_000.0  # m
 _STEEPEST = 89.0  # deg
 
@@ -52,6 +53,7 @@ class Lidar(Device):
     def measure(self, moment: Moment) -> list[bytes]:
         """One part of the turn."""
         per_channel = int(self._rate * moment.dt / self._channels + 0.5)
+        per_channel = min(per_channel, _MOST_RAYS // self._channels)
         turn = self._frequency * self._field * moment.dt
         if per_channel == 0:
             return []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ros2_cosim.carla_headless.world import World
 
 _MAX_POINTS, _MAX_RANGE, _WIDEST = 1_000_000, 10_000.0, 179.0
+_MOST_RAYS = 200_000  # in a message
 
 
 class Radar(Device):
@@ -39,7 +40,7 @@ class Radar(Device):
 
     def measure(self, moment: Moment) -> list[bytes]:
         """The detections of a frame; a message comes also where there are none."""
-        count = int(self._rate * moment.dt + 1.0e-9)
+        count = min(int(self._rate * moment.dt + 1.0e-9), _MOST_RAYS)
         radius = self._draws.uniform(count)
         sine, cosine = sincos(TWO_PI * self._draws.uniform(count))
         directions = np.ones((count, 3))

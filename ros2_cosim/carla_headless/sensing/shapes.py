@@ -27,6 +27,7 @@ _LIGHT_SIZE = (0.4, 1.0)
 
 _GLASS: Colour = (28, 34, 40)
 _TYRE: Colour = (18, 18, 18)
+_DARKEST = 24  # of a channel: black paint shines
 _HEADLAMP: Colour = (236, 234, 214)
 _TAIL_LAMP: Colour = (176, 22, 20)
 _PAPER: Colour = (228, 228, 222)
@@ -51,6 +52,7 @@ _SIDE: tuple[Patch, ...] = (
     (-0.62, -0.08, 0.3, 0.86, _GLASS), (-0.02, 0.46, 0.3, 0.86, _GLASS),
     (-0.8, -0.5, -1.0, -0.4, _TYRE), (0.5, 0.8, -1.0, -0.4, _TYRE),
 )  # fmt: skip
+_WHEELS: tuple[Patch, ...] = ((-1.0, -0.3, -1.0, -0.35, _TYRE), (0.3, 1.0, -1.0, -0.35, _TYRE))
 _REAR: tuple[Patch, ...] = (
     (-0.74, 0.74, 0.3, 0.86, _GLASS), (-0.96, -0.66, -0.15, 0.12, _TAIL_LAMP),
     (0.66, 0.96, -0.15, 0.12, _TAIL_LAMP), (-0.28, 0.28, -0.42, -0.24, _PAPER),
@@ -144,10 +146,16 @@ def shape_of(actor: Actor) -> Shape | None:
     if min(box.extent) <= 0.0:
         return None
     pieces = _Pieces(tag)
-    if actor.blueprint.kind == "vehicle":
+    shirt = _SHIRTS[actor.id % len(_SHIRTS)]
+    if actor.blueprint.kind == "walker":
+        _paint_person(pieces, box, shirt)
+    elif actor.attribute("number_of_wheels") == "2":
+        _paint_person(pieces, box, shirt)
+        for side in (-1.0, 1.0):
+            cycle = (-0.6, 0.6, -0.6, -0.2, _colour_of(actor))
+            pieces.patches(box.location, box.extent, 1, side, (*_WHEELS, cycle))
+    elif actor.blueprint.kind == "vehicle":
         _paint_vehicle(pieces, box, _colour_of(actor))
-    elif actor.blueprint.kind == "walker":
-        _paint_walker(pieces, box, _SHIRTS[actor.id % len(_SHIRTS)])
     else:
         colour = _ORANGE if "cone" in actor.blueprint.id else _PROP
         pieces.box(box.location, box.extent, colour)
@@ -158,7 +166,7 @@ def _colour_of(actor: Actor) -> Colour:
     parts = (actor.attribute("color") or "").split(",")
     if len(parts) != 3:
         return _PAINTED
-    red, green, blue = (min(int(part), 255) for part in parts)
+    red, green, blue = (min(max(int(part), _DARKEST), 255) for part in parts)
     return red, green, blue
 
 
@@ -171,7 +179,7 @@ def _paint_vehicle(pieces: _Pieces, box: BoundingBox, colour: Colour) -> None:
         pieces.patches(centre, half, 1, side, _SIDE)
 
 
-def _paint_walker(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
+def _paint_person(pieces: _Pieces, box: BoundingBox, shirt: Colour) -> None:
     centre, half = box.location, box.extent
     pieces.box(centre, half, _TROUSERS)
     for axis in (0, 1):
