@@ -32,7 +32,8 @@ class _Bare:
     """A node with raw publishers and subscriptions on the events executor."""
 
     def __init__(self, name: str) -> None:
-        from ros2_cosim.ros.session import Session, data_qos
+        from ros2_cosim.ros.session import Session
+        from ros2_cosim.ros.writers import data_qos
 
         self.session = Session(name)
         self._qos = data_qos()

@@ -10,6 +10,7 @@ from speed_result import DOUBLES
 
 from ros2_cosim.interfaces.records import PlatoonStatus
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
@@ -28,10 +29,16 @@ def first_of(record: PlatoonStatus) -> float:
     return record.obstacle_gap
 
 
-class Plant:
+#: The models of a few microseconds declare so: they may share a process.
+_TRAITS = Traits(cost_ns=10_000)
+
+
+class Plant(Model):
     """Thirty states that follow the sum of the controls."""
 
-    def __init__(self) -> None:
+    traits = _TRAITS
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
         self._values = tuple(float(i) for i in range(DOUBLES))
 
     def activate(self, step: Step) -> Mapping[str, Any]:
@@ -44,12 +51,14 @@ class Plant:
         return {"state": as_record(self._values)}
 
 
-class Relay:
+class Relay(Model):
     """Sensor and controller: sends on what it read, changed a little."""
 
-    def __init__(self, gain: float, output: str) -> None:
-        self._gain = gain
-        self._output = output
+    traits = _TRAITS
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        self._gain = parameters["gain"]
+        self._output = parameters["output"]
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """One activation."""
@@ -59,8 +68,10 @@ class Relay:
         return {self._output: value._replace(obstacle_gap=value.obstacle_gap * self._gain)}
 
 
-class Idle:
+class Idle(Model):
     """Takes part in the time synchronisation and does nothing."""
+
+    traits = _TRAITS
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """One activation."""
@@ -72,31 +83,11 @@ def plant_step(values: tuple[float, ...], control: float) -> tuple[float, ...]:
     return tuple(x + 0.01 * (control - x) for x in values)
 
 
-def make_plant(context: ModelContext) -> Plant:
-    """Model factory."""
-    return Plant()
-
-
-def make_sensor(context: ModelContext) -> Relay:
-    """Model factory."""
-    return Relay(0.5, "seen")
-
-
-def make_controller(context: ModelContext) -> Relay:
-    """Model factory."""
-    return Relay(-0.5, "control")
-
-
-def make_idle(context: ModelContext) -> Idle:
-    """Model factory."""
-    return Idle()
-
-
 def loop_scenario(sim_s: float) -> Scenario:
     """Plant -> 2 sensors -> 2 controllers -> plant."""
     participants: dict[str, Any] = {
         "plant": {
-            "model": "speed_systems:make_plant",
+            "model": "speed_systems:Plant",
             "period": "10ms",
             "inputs": {
                 f"control{i}": {"from": f"controller{i}.control", "delayed": True} for i in (1, 2)
@@ -106,13 +97,15 @@ def loop_scenario(sim_s: float) -> Scenario:
     }
     for i in (1, 2):
         participants[f"sensor{i}"] = {
-            "model": "speed_systems:make_sensor",
+            "model": "speed_systems:Relay",
+            "parameters": {"gain": 0.5, "output": "seen"},
             "period": "40ms",
             "inputs": {"state": "plant.state"},
             "outputs": {"seen": {"type": TYPE, "topic": f"/seen{i}"}},
         }
         participants[f"controller{i}"] = {
-            "model": "speed_systems:make_controller",
+            "model": "speed_systems:Relay",
+            "parameters": {"gain": -0.5, "output": "control"},
             "activation": {"any": ["seen"]},
             "inputs": {"seen": f"sensor{i}.seen"},
             "outputs": {"control": {"type": TYPE, "topic": f"/control{i}"}},
@@ -123,7 +116,7 @@ def loop_scenario(sim_s: float) -> Scenario:
 
 def lockstep_scenario(count: int, sim_s: float) -> Scenario:
     """``count`` participants that share nothing but the time, in lockstep."""
-    idle = {"model": "speed_systems:make_idle", "period": "10ms"}
+    idle = {"model": "speed_systems:Idle", "period": "10ms"}
     data: dict[str, Any] = {
         "name": "lockstep",
         "duration": f"{sim_s}s",

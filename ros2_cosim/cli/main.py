@@ -34,6 +34,7 @@ from ros2_cosim.cli.fmu import app as fmu_app
 from ros2_cosim.cli.messages import app as messages_app
 from ros2_cosim.cli.models import models
 from ros2_cosim.cli.new import new
+from ros2_cosim.cli.profile import profile
 from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
 from ros2_cosim.cli.sweep import sweep
@@ -58,6 +59,7 @@ ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON)
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
 Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
+Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
 
 
@@ -101,6 +103,8 @@ def run(
     transport: Annotated[
         Literal["auto", "dds"], typer.Option(help=OPTIONS["transport"].help)
     ] = "auto",
+    processes: Processes = "auto",
+    profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -130,6 +134,8 @@ def run(
             without=tuple(without or ()),
             transport=transport,
             by_hand=tuple(by_hand or ()),
+            processes=processes,
+            profile=profile,
             record=bag,
             visualise=visualise,
             rviz=rviz,
@@ -221,24 +227,27 @@ def plan(
     simulator: Simulator = None,
     out: Annotated[Path, typer.Option(help="Output directory.")] = Path("out/plan"),
     settings: Settings = None,
+    processes: Processes = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, one command line each."""
+    """Print the processes that shape ros would start, who is in them, and their command lines."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.grouping import cores_for, grouped
     from ros2_cosim.scenario.plan import RunOptions, make_plan, resolve_ports
 
     with clear_errors():
         request = RunRequest(scenario, set=tuple(settings or ()), simulator=simulator)
         loaded = adjusted_scenario(request)
         check_scenario(loaded, request.shape)
-        processes = make_plan(resolve_ports(loaded), RunOptions(out))
+        loaded = grouped(loaded, cores_for(processes))
+        found = make_plan(resolve_ports(loaded), RunOptions(out))
     if as_json:
-        print(json.dumps([_described(process) for process in processes], indent=1))
+        print(json.dumps([_described(process) for process in found], indent=1))
         return
-    for process in processes:
-        print(f"{process.name}: {shlex.join(command_of(process))}")
+    for process in found:
+        print(f"{process.name}{process.note}: {shlex.join(command_of(process))}")
 
 
 def _described(process: Process) -> dict[str, object]:
@@ -286,6 +295,7 @@ def _describe_world(scenario: Path) -> SlaveDescription:
 app.command()(models)
 app.command()(new)
 app.command()(diff)
+app.command()(profile)
 app.command()(replay)
 app.command()(sweep)
 app.add_typer(make_dcp_app(_describe_world))

@@ -13,6 +13,9 @@ from ros2_cosim.kernel.runtime import ParticipantRuntime
 #: The parts of a model's report that go to the recorder as they are.
 _SAID = ("figures", "verdicts", "realtime", "not_repeatable")
 
+#: How the clock begins to say that it has waited for too long.
+NO_PROGRESS = "no progress"
+
 
 def report_of(runtime: ParticipantRuntime) -> ParticipantReport:
     """Activations, trace hash, compute time, messages sent by each port; what the model says."""

@@ -123,7 +123,9 @@ class Traits:
     :param reads_scene: it reads the section ``scene``, which is then checked
     :param law: its parameter that names a control law, which ``controllers`` replaces; the
         parameter of that name with ``_parameters`` holds the law's own
-    :param cost_ns: typical wall time of one activation [ns], for plans; None: not known
+    :param cost_ns: typical wall time of one activation [ns], for plans; None: not known. A model
+        that declares it computes and returns, without waiting for other participants: it may share
+        a thread with them
     :param saves: whether ``save_state`` and ``restore_state`` keep its state
     """
 

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from ros2_cosim.documents.files import cause_of
 from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
+from ros2_cosim.interfaces.spans import Spans
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -224,7 +226,31 @@ def realtime_maker(session: Session, *, floating: bool = False) -> Callable[[], 
     )
 
 
-def participant_node(started: Started, name: str, model: Model) -> ParticipantNode:
+@contextmanager
+def profiled(
+    started: Started, participants: Sequence[str], *, works: bool = False
+) -> Iterator[Spans | None]:
+    """Record what this process spends its time on, if the run is profiled; None: it is not.
+
+    :param participants: those whose activations are noted
+    :param works: it has none, and does its own work between its waits
+    """
+    session = started.session
+    directory = session.parameter("profile", "")
+    if session.repetition or not directory:
+        yield None
+        return
+    spans = Spans(session.node.get_name(), participants, session.timer, works=works)
+    session.watch(spans)
+    try:
+        yield spans
+    finally:
+        spans.save(Path(directory))
+
+
+def participant_node(
+    started: Started, name: str, model: Model, spans: Spans | None = None
+) -> ParticipantNode:
     """The participant named, on the node of ``started``."""
     settings = started.scenario.participants[name]
     return ParticipantNode(
@@ -242,6 +268,7 @@ def participant_node(started: Started, name: str, model: Model) -> ParticipantNo
             startup_s=started.scenario.startup_s,
         ),
         started.session.timer,
+        spans,
     )
 
 
@@ -267,7 +294,8 @@ def run_participant(default_name: str, build: Callable[[Started, str], Model] | 
 
         model = renewed(kept.pop(), name, make) if kept else make()
         model = with_adapters(scenario, name, model, realtime)
-        again = participant_node(started, name, model).run()
+        with profiled(started, [name]) as spans:
+            again = participant_node(started, name, model, spans).run()
         if again:
             kept.append(model)
         return again

@@ -18,7 +18,8 @@ from ros2_cosim.interfaces.protocol import ParticipantReport
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 from ros2_cosim.scenario.declaration import declare
 from ros2_cosim.scenario.schema import SimulatorSettings
 

@@ -7,7 +7,7 @@ from functools import partial
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.nodes._start import Started, realtime_of, run_node
+from ros2_cosim.nodes._start import Started, profiled, realtime_of, run_node
 from ros2_cosim.realtime.pacing import TimeScale
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros.clock_node import ClockNode, ClockSettings
@@ -62,7 +62,7 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         again=session.repetition + 1 < repeat,
         hard=realtime.hard,
     )
-    return ClockNode(
+    node = ClockNode(
         session,
         graph,
         coordinator,
@@ -71,7 +71,9 @@ def coordinate(controls: list[RunControl], started: Started) -> bool:
         settings,
         starter=starter,
         timer=session.timer,
-    ).run()
+    )
+    with profiled(started, (), works=True):
+        return node.run()
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import sys
 import traceback
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from ros2_cosim.interfaces.spans import Spans
+from ros2_cosim.interfaces.turns import TurnWriter
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, CosimError, begun_elsewhere
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.model import Model
@@ -15,6 +18,7 @@ from ros2_cosim.nodes._start import (
     ReportedError,
     Started,
     participant_node,
+    profiled,
     realtime_maker,
     run_node,
 )
@@ -22,7 +26,7 @@ from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
 from ros2_cosim.run.channel import Starter
-from ros2_cosim.scenario.hosting import hosted
+from ros2_cosim.scenario.hosting import hosted, sharing_thread
 from ros2_cosim.scenario.system import bare_model, with_adapters
 
 
@@ -49,8 +53,11 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
     if session.repetition:
         names = [name for name in names if name in models]
     failures = _Failures(session, started.starter)
-    members = _members(started, names, models, failures)
-    endings = run_members(session, members, failures.report, threads)
+    together = sharing_thread(scenario, names)
+    with profiled(started, sorted(together)) as spans:
+        bunches = _members(started, names, models, failures, together, spans)
+        with _noted_turns(started, bunches) as note:
+            endings = run_members(session, bunches, failures.report, threads, note)
     again = {ending.member.name for ending in endings if ending.again}
     for name in models.keys() - again:
         del models[name]
@@ -64,20 +71,31 @@ def host(models: dict[str, Model], threads: Threads, started: Started) -> bool:
 
 
 def _members(
-    started: Started, names: list[str], models: dict[str, Model], failures: _Failures
-) -> list[Member]:
+    started: Started,
+    names: list[str],
+    models: dict[str, Model],
+    failures: _Failures,
+    together: Collection[str],
+    spans: Spans | None,
+) -> list[list[Member]]:
     """Make the participants one after the other, without those that fail and can be spared.
+
+    :param together: those that share a thread
+    :param spans: take what that thread spends its time on
+    :returns: those of each thread
 
     :param models: those of the run before; then those of this one
     :raises ReportedError: one failed that the run needs; nothing is left of the others
     """
     scenario = started.scenario
     realtime = realtime_maker(started.session, floating=True)
-    members = []
+    shared: list[Member] = []
+    alone: list[list[Member]] = []
     with ExitStack() as stack:
         for name in names:
             required = partial(failures.matters, name, scenario.participants[name].is_required)
-            member = started._replace(session=Session(name, host=started.session))
+            own = Session(name, host=started.session, waits=name not in together)
+            member = started._replace(session=own)
 
             def make(name: str = name) -> Model:
                 return bare_model(scenario, name, "ros")
@@ -86,7 +104,8 @@ def _members(
                 former = models.pop(name, None)
                 model = renewed(former, name, make) if former is not None else make()
                 models[name] = with_adapters(scenario, name, model, realtime())
-                node = participant_node(member, name, models[name])
+                noted = spans if name in together else None
+                node = participant_node(member, name, models[name], noted)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is that participant's
                 member.session.close()
                 failures.report(name, required(), error)
@@ -96,9 +115,26 @@ def _members(
                 failures.check(all_of=len(names))
             else:
                 stack.push(member.session)
-                members.append(Member(name, member.session, node.run, required))
+                made = Member(name, member.session, node.course, required)
+                if name in together:
+                    shared.append(made)
+                else:
+                    alone.append([made])
         stack.pop_all()
-    return members
+    shared.sort(key=lambda member: started.graph.order.index(member.name))
+    return [bunch for bunch in (shared, *alone) if bunch]
+
+
+@contextmanager
+def _noted_turns(started: Started, bunches: list[list[Member]]) -> Iterator[Callable[[str], None]]:
+    """Gives what notes whose turn it is: of a death the starter learns only that it was one."""
+    names = [member.name for bunch in bunches if len(bunch) > 1 for member in bunch]
+    if not names:
+        yield lambda name: None
+        return
+    with TurnWriter(names) as turns:
+        started.starter.shares(turns, names)
+        yield turns.note
 
 
 class _Failures:

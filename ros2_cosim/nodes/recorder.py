@@ -6,7 +6,7 @@ import sys
 
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.kernel.model import Repeatability
-from ros2_cosim.nodes._start import Started, run_node
+from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
 from ros2_cosim.scenario.hosting import processes_of
@@ -32,7 +32,7 @@ def _record(started: Started) -> bool:
             run_id=started.run_id(),
             timer=session.timer,
         )
-        with settled_memory():
+        with profiled(started, (), works=True), settled_memory():
             recorder.record()
     finally:
         # What has been recorded stays readable, however the run ended.

@@ -15,6 +15,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
 from ros2_cosim.record.driving_measures import ratio
 from ros2_cosim.record.page import Tile, page_template
+from ros2_cosim.record.profile import path_rows
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
 from ros2_cosim.record.report_data import RunData, load_run, stamps_between
 from ros2_cosim.record.series import Series
@@ -24,6 +25,8 @@ from ros2_cosim.record.svg_plot import Bar, Chart, Line, Row, event_rows, line_c
 REPORT_FILE = "report.html"
 PARTS = ("compute", "wait", "transport")
 _ZOOM_EVENTS = 24
+#: Parts of the critical path; what follows them is small.
+_MOST_PARTS = 20
 
 
 def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
@@ -48,6 +51,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         realtime=realtime_charts(summary.realtime),
         error_rows=error_rows,
         topics=[(name, kind, events.count) for name, (kind, events) in sorted(data.topics.items())],
+        critical_path=path_rows(run_dir)[:_MOST_PARTS],
         collisions=data.collisions,
         first_collision=data.first_collision,
     )

@@ -19,6 +19,7 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantReport,
     ParticipantState,
 )
+from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.coordinator import Coordinator
 from ros2_cosim.kernel.errors import (
     Cancelled,
@@ -38,10 +39,11 @@ from ros2_cosim.ros.departures import Departures
 from ros2_cosim.ros.readiness import TO_BE_READY, TO_REPORT, TO_SHUT_DOWN, TO_STOP, Readiness
 from ros2_cosim.ros.repetition import await_departure
 from ros2_cosim.ros.run_view import RunProgress, RunView
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateTopic
 from ros2_cosim.ros.time_topics import TimeTopics
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.05
 _PACED_POLL_S = 0.005
@@ -411,7 +413,7 @@ class ClockNode:
     def _explain_standstill(self) -> str:
         silent, reasons = self._readiness.standstill()
         text = (
-            f"no progress for {self._watchdog_ns / 1e9:g} s at "
+            f"{NO_PROGRESS} for {self._watchdog_ns / 1e9:g} s at "
             f"{format_ns(max(self._coordinator.time, 0))}: "
         )
         if silent:

@@ -19,7 +19,8 @@ from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 
 class RosLifecycle(LifecycleGroup):

@@ -24,8 +24,9 @@ from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import RunProgress, RunView
-from ros2_cosim.ros.session import ClockWriter, Session
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.time_topics import StandingTime
+from ros2_cosim.ros.writers import ClockWriter
 
 #: ``/clock`` moves at least so often [ns of simulated time].
 CLOCK_STEP_NS = 10_000_000

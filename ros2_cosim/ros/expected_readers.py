@@ -17,7 +17,8 @@ from typing import NamedTuple
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.membership import MembershipView
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, Writer
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import Writer
 
 #: Readers that are no participants.
 CLOCK = "clock"

@@ -20,7 +20,7 @@ from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
 from ros2_cosim.ros.foreign_threads import process_of_endpoint
-from ros2_cosim.ros.session import ClockWriter, data_qos, message_class
+from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class
 
 _POLL_S = 0.1
 _REPEAT_S = 0.5

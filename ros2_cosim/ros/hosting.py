@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several participants in one process: each with a node of its own, in a thread of its own.
+"""Several participants in one process, in one thread or several, each with a node of its own.
 
-Each stops, leaves or fails as if it were alone, and what it had on ROS goes with it. The main
-thread has the signals and learns how each of them ended.
+Those of one thread hand messages to each other by calls (:mod:`~ros2_cosim.ros.courses`); one in a
+thread of its own stops, leaves or fails as if it were alone, and what it had on ROS goes with it.
+The main thread has the signals and learns how each of them ended.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from threading import Thread
 from typing import NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import RunError, begun_elsewhere
+from ros2_cosim.ros.courses import Course, Traveller, run_alone, run_together
 from ros2_cosim.ros.session import Session
 
 #: So long [ns] the others may take to learn from the clock that one of them has failed.
@@ -23,14 +25,14 @@ _POLL_S = 0.1
 
 
 class Member(NamedTuple):
-    """A participant of the process: ``run`` gives whether the run begins anew.
+    """A participant of the process: ``course`` makes its course.
 
     ``required`` gives whether the run ends with its failure, once there is one.
     """
 
     name: str
     session: Session
-    run: Callable[[], bool]
+    course: Callable[[], Course]
     required: Callable[[], bool]
 
 
@@ -45,11 +47,11 @@ class Ending(NamedTuple):
 class Threads(Protocol):
     """The threads of the participants of a process."""
 
-    def start(self, name: str, body: Callable[[], Ending]) -> None:
-        """Run ``body`` in a thread of its own."""
+    def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
+        """Run ``body`` in a thread of its own; it is called with what takes its endings."""
 
     def next_ending(self, seconds: float) -> Ending | None:
-        """What the next thread gives that ends; None: none does within ``seconds``."""
+        """The next ending of a participant; None: none ends within ``seconds``."""
 
 
 class SystemThreads:
@@ -58,12 +60,12 @@ class SystemThreads:
     def __init__(self) -> None:
         self._done: SimpleQueue[Ending] = SimpleQueue()
 
-    def start(self, name: str, body: Callable[[], Ending]) -> None:
+    def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
         """Run ``body``, which raises nothing, in a thread of its own."""
-        Thread(target=lambda: self._done.put(body()), name=name).start()
+        Thread(target=body, args=(self._done.put,), name=name).start()
 
     def next_ending(self, seconds: float) -> Ending | None:
-        """What the next thread gives that ends; None: none does within ``seconds``."""
+        """The next ending of a participant; None: none ends within ``seconds``."""
         try:
             return self._done.get(timeout=seconds)
         except Empty:
@@ -72,23 +74,32 @@ class SystemThreads:
 
 def run_members(
     process: Session,
-    members: Sequence[Member],
+    bunches: Sequence[Sequence[Member]],
     on_failure: Callable[[str, bool, BaseException], None],
     threads: Threads,
+    on_turn: Callable[[str], None] = lambda name: None,
 ) -> list[Ending]:
     """Run all participants of a process to their ends; each closes its session itself.
 
     Signals of the process reach all of them. When one fails that the run cannot do without, the
     clock ends the others as it ends those in other processes; if it does not, they are stopped.
 
-    :param process: the session that gets the signals
+    :param process: the session that gets the signals, and waits for a bunch of several
+    :param bunches: the participants of each thread; one of these bunches at most has several
     :param on_failure: called in this thread when a participant has failed on its own account:
         its name, whether it is required, and the error
     :param threads: in which they run
+    :param on_turn: called in a thread of several with the name of each one before it goes on, and
+        with an empty one before they wait
     :returns: how they ended, in this order
     """
-    for member in members:
-        threads.start(member.name, partial(_run, member))
+    members = [member for bunch in bunches for member in bunch]
+    for bunch in bunches:
+        if len(bunch) > 1:
+            body = partial(_run_together, process, bunch, on_turn)
+        else:
+            body = partial(_run, bunch[0])
+        threads.start(bunch[0].name, body)
     endings: list[Ending] = []
     deadline: int | None = None
     while len(endings) < len(members):
@@ -112,9 +123,29 @@ def run_members(
     return endings
 
 
-def _run(member: Member) -> Ending:
+def _run(member: Member, tell: Callable[[Ending], None]) -> None:
     try:
         with member.session:
-            return Ending(member, again=member.run())
+            ending = Ending(member, again=run_alone(member.session, member.course()))
     except BaseException as error:  # noqa: BLE001 - an error ends the participant alone
-        return Ending(member, error=error)
+        ending = Ending(member, error=error)
+    tell(ending)
+
+
+def _run_together(
+    process: Session,
+    bunch: Sequence[Member],
+    on_turn: Callable[[str], None],
+    tell: Callable[[Ending], None],
+) -> None:
+    going = {member.name: member for member in bunch}
+
+    def ended(traveller: Traveller, again: bool, error: BaseException | None) -> None:
+        tell(Ending(going.pop(traveller.name), again, error))
+
+    travellers = [Traveller(member.name, member.session, member.course()) for member in bunch]
+    try:
+        run_together(process, travellers, ended, on_turn)
+    except BaseException as error:  # noqa: BLE001 - what ends the thread ends all of it
+        for member in going.values():
+            tell(Ending(member, error=error))

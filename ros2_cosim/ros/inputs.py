@@ -22,26 +22,29 @@ from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.unsynchronised import KEPT, Inbox, received_port
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion
+from ros2_cosim.ros.writers import data_qos
 
 
 class Reading(NamedTuple):
     """What to make of a message.
 
     ``decode`` gives stamp [ns], sequence number (None: not carried) and value; ``value`` the value
-    alone, where the transport tells the others.
+    alone, where the transport tells the others. With ``as_written`` it is what the writer has
+    encoded: in its thread nothing is decoded.
     """
 
     decode: Callable[[bytes], tuple[int, int | None, Any]]
     value: Callable[[bytes], Any]
     lazy: bool = False
+    as_written: bool = False
 
 
 def as_record(codec: WireCodec) -> Reading:
     """The value of a sample is the record of the message."""
     decode = codec.decode
-    return Reading(decode, lambda data: decode(data)[2])
+    return Reading(decode, lambda data: decode(data)[2], as_written=True)
 
 
 def as_seen(codec: WireCodec) -> Reading:
@@ -86,7 +89,7 @@ def read_port(
     """
     topic = wiring.topics[source, port]
     sequence = SequenceNumbers(wiring.graph, source, port)
-    decode, value_of, lazy = reading(topic.codec)
+    decode, value_of, lazy, as_written = reading(topic.codec)
 
     def receive(data: bytes) -> None:
         try:
@@ -104,15 +107,20 @@ def read_port(
             raise ProtocolError(f"topic {topic.name}: {error}") from None
         take(Sample(stamp, seq, value))
 
+    def take_value(value: Any, stamp: int, seq: int) -> None:
+        take(Sample(stamp, seq, value))
+
+    def guard(receiver: Callable[..., None], own: SequenceNumbers | None = None) -> Any:
+        return receiver if membership is None else membership.guard(source, own, receiver)
+
     kept = membership is not None and wiring.graph.is_kept(source, port)
     session.reader(
         topics.edge(topic.name, topic.codec),
         topic.codec.type_name,
         data_qos(latched=kept),
-        receive if membership is None else membership.guard(source, sequence, receive),
-        numbered=receive_numbered
-        if membership is None
-        else membership.guard(source, None, receive_numbered),
+        guard(receive, sequence),
+        numbered=guard(receive_numbered),
+        take=guard(take_value) if as_written else None,
         lazy=lazy,
     )
 

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter_ns
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.sockets.frames import FrameLink, head_of
@@ -29,6 +29,8 @@ from ros2_cosim.sockets.switchboard import Line
 
 #: Takes a message: its bytes, stamp and sequence number.
 Receive = Callable[[bytes, int, int], None]
+#: Takes the value of a message as its writer has it, stamp and sequence number.
+Take = Callable[[Any, int, int], None]
 
 #: Frames of this number hold no message: what an end writes and reads.
 _NEWS = 0
@@ -67,24 +69,50 @@ class TopicWriter(Protocol):
     def reader_nodes(self) -> list[str]:
         """The full name of the node of each of them."""
 
-    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
-        """Send a message to all of them."""
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
+        """Send a message to all of them.
+
+        :param value: what was encoded; readers in the same process take it as it is
+        """
 
     def flush(self) -> bool:
         """Wait until all have been given what was sent; whether they have."""
 
 
-class Lane(Protocol):
-    """What a session asks of a lane; besides it waits, as an executor."""
+class Watch(Protocol):
+    """Takes what a lane spends its time on; times on its clock [ns]."""
 
-    def writer(self, topic: str, *, latched: bool) -> TopicWriter:
+    def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
+        """A wait: first it sends, then it sleeps, then it hands over what has arrived."""
+
+    def sent(self, at: int, node: str) -> None:
+        """Something leaves for the process of a node."""
+
+
+class Lane(Protocol):
+    """What sessions of one thread ask of their lane; besides it waits, as an executor.
+
+    What one session sends another session of the same lane gets at once, by a call, unless it is
+    to be handled alone.
+    """
+
+    def writer(self, topic: str, *, latched: bool, owner: str) -> TopicWriter:
         """Write a topic.
 
         :param latched: readers that come later, and ask for it, get what was sent before
+        :param owner: full name of the node that writes it
         """
 
     def reader(
-        self, topic: str, receive: Receive, *, latched: bool, lazy: bool, alone: bool
+        self,
+        topic: str,
+        receive: Receive,
+        *,
+        latched: bool,
+        lazy: bool,
+        alone: bool,
+        owner: str,
+        take: Take | None = None,
     ) -> None:
         """Call ``receive`` with each message of a topic.
 
@@ -92,6 +120,8 @@ class Lane(Protocol):
         :param lazy: no hurry
         :param alone: a wait ends after such a message, so that what follows from it is done before
             the next one
+        :param owner: full name of the node that reads it
+        :param take: is called instead where the value need not be decoded
         """
 
     def writers(self, topic: str) -> int:
@@ -103,6 +133,9 @@ class Lane(Protocol):
     @property
     def departures(self) -> int:
         """Connections that have ended."""
+
+    #: Takes what the time is spent on; None: nothing does.
+    watch: Watch | None
 
     def prefer(self, topic: str) -> None:
         """Nothing can be done before the writer of a topic has sent something.
@@ -123,49 +156,76 @@ class Lane(Protocol):
         """What was sent leaves, but for lazy readers."""
 
 
+class _Reads(NamedTuple):
+    """How a topic is read by the sessions of one lane, whose nodes are the ``owners``."""
+
+    latched: bool
+    lazy: bool
+    owners: tuple[str, ...]
+
+
+class _Own(NamedTuple):
+    """A reader in the same process as the writer."""
+
+    receive: Receive
+    take: Take | None
+    owner: str
+    alone: bool
+
+
 class _Peer:
-    """Another participant, or the clock, or the recorder, and what it has told."""
+    """Other participants, or the clock, or the recorder, and what they have told."""
 
     def __init__(self, link: FrameLink) -> None:
         self.link = link
-        #: Full name of its node.
-        self.node = ""
-        #: What it writes: number -> topic; and what is to be called.
+        #: What it writes: number -> topic, and the full name of the node; what is to be called.
         self.writes: dict[int, str] = {}
+        self.owners: dict[int, str] = {}
         self.routes: dict[int, tuple[Receive, ...]] = {}
         #: Numbers of topics whose messages are handled alone.
         self.alone: set[int] = set()
-        #: What it reads: topic -> (latched, lazy).
-        self.reads: dict[str, tuple[bool, bool]] = {}
+        #: What it reads, by topic.
+        self.reads: dict[str, _Reads] = {}
         #: What the poll waits for.
         self.mask = _READ
 
+    @property
+    def name(self) -> str:
+        """A node on the other side; empty: none is known yet."""
+        named = (*self.owners.values(), *(o for reads in self.reads.values() for o in reads.owners))
+        return next(iter(named), "")
+
 
 class _Writer:
-    def __init__(self, lane: SocketLane, topic: str, number: int, *, latched: bool) -> None:
+    def __init__(
+        self, lane: SocketLane, topic: str, number: int, owner: str, *, latched: bool
+    ) -> None:
         self._lane = lane
         self.topic = topic
         self.number = number
+        #: Full name of the node that writes.
+        self.owner = owner
         #: (head, bytes, stamp, sequence number) for readers that come later.
         self.kept: deque[tuple[bytes, bytes, int, int]] | None = (
             deque(maxlen=HISTORY_DEPTH) if latched else None
         )
         #: (reader, whether it is lazy).
         self.peers: dict[_Peer, bool] = {}
-        #: Readers in the same session.
-        self.own: tuple[Receive, ...] = ()
+        #: Readers on the same lane.
+        self.own: tuple[_Own, ...] = ()
 
     @property
     def readers(self) -> int:
         """Readers that have been found."""
-        return len(self.peers) + bool(self.own)
+        return len(self.reader_nodes)
 
     @property
     def reader_nodes(self) -> list[str]:
         """The full name of the node of each of them."""
-        return [peer.node for peer in self.peers] + [self._lane.node] * bool(self.own)
+        found = [owner for peer in self.peers for owner in peer.reads[self.topic].owners]
+        return [*found, *dict.fromkeys(reader.owner for reader in self.own)]
 
-    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         """Send a message to all of them."""
         head = head_of(self.number, stamp, seq, len(data))
         if self.kept is not None:
@@ -177,17 +237,23 @@ class _Writer:
             (lane.lazy if lazy else lane.urgent).add(peer)
             if peer.link.waiting >= SEND_AT:
                 lane.relieve(peer)
-        for receive in self.own:
-            lane.keep(receive, data, stamp, seq)
+        for receive, take, owner, alone in self.own:
+            if alone or owner == self.owner or lane.has_kept:
+                # Not in the midst of what it does; and nothing overtakes what waits already.
+                lane.keep(receive, data, stamp, seq)
+            elif take is not None and value is not None:
+                take(value, stamp, seq)
+            else:
+                receive(data, stamp, seq)
 
     def flush(self) -> bool:
         """Wait until all have been given what was sent; whether they have."""
         return self._lane.drain(self.peers)
 
-    def add(self, peer: _Peer, *, latched: bool, lazy: bool) -> None:
+    def add(self, peer: _Peer, reads: _Reads) -> None:
         """A reader is there; one that has come before asks again for what was kept."""
-        self.peers[peer] = lazy
-        if latched and self.kept is not None:
+        self.peers[peer] = reads.lazy
+        if reads.latched and self.kept is not None:
             for head, data, _, _ in self.kept:
                 peer.link.put(head, data)
             self._lane.urgent.add(peer)
@@ -197,7 +263,7 @@ class SocketLane:
     """The lane of one session; see :class:`Lane`. Use it in one thread, but for :meth:`wake`.
 
     :param line: to the switchboard of the run
-    :param node: full name of the node of this session
+    :param node: full name of the node that writes and reads where no other is given
     :param interrupted: called while a reader is waited for; what it raises ends that
     :param clock: monotonic [ns]
     """
@@ -210,8 +276,7 @@ class SocketLane:
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
         self._line: Line | None = line
-        #: Full name of the node of this session.
-        self.node = node
+        self._node = node
         self._interrupted = interrupted
         self._clock = clock
         self._poll = select.epoll()
@@ -225,12 +290,12 @@ class SocketLane:
         #: Those of which something is here that has not been handled.
         self._behind: set[_Peer] = set()
         self._writers: list[_Writer] = []
-        self._readers: dict[str, list[Receive]] = {}
-        self._reads: dict[str, tuple[bool, bool]] = {}
+        self._readers: dict[str, list[_Own]] = {}
+        self._reads: dict[str, _Reads] = {}
         self._alone: set[str] = set()
-        #: What the switchboard does not know yet.
+        #: What the switchboard, and the others, do not know yet: topics.
         self._untold: tuple[set[str], set[str]] = (set(), set())
-        #: Messages of this session to itself.
+        #: Messages of this lane to itself.
         self._own: deque[tuple[Receive, bytes, int, int]] = deque()
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._awake_since = clock()
@@ -239,6 +304,7 @@ class SocketLane:
         #: Connections that have ended.
         self.departures = 0
         #: The topic that the next wait is for, and what waits for the writers of a topic.
+        self.watch: Watch | None = None
         self._preferred = ""
         self._polls: dict[str, select.poll] = {}
         #: Why no further connections come; empty: they do.
@@ -246,17 +312,17 @@ class SocketLane:
 
     # --- topics -----------------------------------------------------------------------------
 
-    def writer(self, topic: str, *, latched: bool) -> _Writer:
+    def writer(self, topic: str, *, latched: bool, owner: str = "") -> _Writer:
         """Write a topic; see :class:`Lane`."""
-        writer = _Writer(self, topic, len(self._writers) + 1, latched=latched)
+        number = len(self._writers) + 1
+        writer = _Writer(self, topic, number, owner or self._node, latched=latched)
         self._writers.append(writer)
         writer.own = tuple(self._readers.get(topic, ()))
         self._untold[0].add(topic)
-        self._announce(writes=[(writer.number, topic)])
+        self._announce(writes=[(writer.number, topic, writer.owner)])
         for peer in self._peers.values():
             if topic in peer.reads:
-                peer_latched, lazy = peer.reads[topic]
-                writer.add(peer, latched=peer_latched, lazy=lazy)
+                writer.add(peer, peer.reads[topic])
         return writer
 
     def reader(
@@ -267,15 +333,22 @@ class SocketLane:
         latched: bool = False,
         lazy: bool = False,
         alone: bool = False,
+        owner: str = "",
+        take: Take | None = None,
     ) -> None:
         """Read a topic; see :class:`Lane`.
 
-        A second latched reader of a topic makes the first one get again what was kept.
+        A latched reader that comes later makes those before it get again what was kept.
         """
         readers = self._readers.setdefault(topic, [])
-        readers.append(receive)
-        before = self._reads.get(topic, (False, True))
-        self._reads[topic] = (latched or before[0], lazy and before[1])
+        own = _Own(receive, take, owner or self._node, alone)
+        readers.append(own)
+        before = self._reads.get(topic, _Reads(False, True, ()))
+        self._reads[topic] = _Reads(
+            latched or before.latched,
+            lazy and before.lazy,
+            tuple(dict.fromkeys((*before.owners, own.owner))),
+        )
         if alone:
             self._alone.add(topic)
         self._untold[1].add(topic)
@@ -288,7 +361,6 @@ class SocketLane:
             for number, name in peer.writes.items():
                 if name == topic:
                     self._route(peer, number, topic)
-        self._announce(reads=[(topic, *self._reads[topic])])
 
     def writers(self, topic: str) -> int:
         """Writers of a topic that are known to be there."""
@@ -299,11 +371,21 @@ class SocketLane:
 
     def writer_nodes(self, topic: str) -> set[str]:
         """The full names of the nodes of these writers."""
-        own = {self.node for writer in self._writers if writer.topic == topic}
-        return own | {peer.node for peer in self._peers.values() if topic in peer.writes.values()}
+        own = {writer.owner for writer in self._writers if writer.topic == topic}
+        return own | {
+            peer.owners[number]
+            for peer in self._peers.values()
+            for number, name in peer.writes.items()
+            if name == topic
+        }
+
+    @property
+    def has_kept(self) -> bool:
+        """Whether messages of this lane wait for readers of its own."""
+        return bool(self._own)
 
     def keep(self, receive: Receive, data: bytes, stamp: int, seq: int) -> None:
-        """Hand a message of this session to a reader of its own, at the next wait."""
+        """Hand a message of this lane to a reader of its own, at the next wait."""
         self._own.append((receive, data, stamp, seq))
 
     def prefer(self, topic: str) -> None:
@@ -325,6 +407,8 @@ class SocketLane:
     def flush(self) -> None:
         """Send what is not for lazy readers, as far as the others take it."""
         for peer in self.urgent:
+            if self.watch is not None:
+                self.watch.sent(self._clock(), peer.name)
             self._send(peer)
         self.lazy -= self.urgent
         self.urgent.clear()
@@ -375,6 +459,7 @@ class SocketLane:
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Send what waits; then handle all that is there, or arrives first within the time."""
         seconds = _LOOK_S if timeout_sec is None else timeout_sec
+        began = self._clock() if self.watch is not None else 0
         self._tell()
         if not self.lazy:
             self._lazy_since = None
@@ -383,6 +468,7 @@ class SocketLane:
         elif self._clock() - self._lazy_since >= LAZY_S * 1e9:
             self.urge()
         self.flush()
+        slept = self._awake_since
         if self._own or self._behind or not self._tasks.empty():
             events = self._poll.poll(0)
         elif self.lazy and seconds > LAZY_S:
@@ -396,7 +482,7 @@ class SocketLane:
                 self._poll_of(self._preferred).poll(PREFER_MS)
             events = self._events(seconds)
         self._preferred = ""
-        self._awake_since = self._clock()
+        woke = self._awake_since = self._clock()
         for descriptor, found in events:
             peer = self._peers.get(descriptor)
             if peer is not None:
@@ -411,6 +497,8 @@ class SocketLane:
         while self._behind and self._handle(self._behind.pop()):
             pass
         self._work()
+        if self.watch is not None:
+            self.watch.spun(began, slept, woke, self._clock())
 
     def _poll_of(self, topic: str) -> select.poll:
         """Waits for the writers of a topic, and for a wake."""
@@ -493,38 +581,42 @@ class SocketLane:
 
     def _learn(self, peer: _Peer, news: dict[str, Any]) -> None:
         self._polls.clear()
-        peer.node = news["node"]
-        for number, topic in news["writes"]:
+        for number, topic, owner in news["writes"]:
             peer.writes[number] = topic
+            peer.owners[number] = owner
             self._route(peer, number, topic)
-        for topic, latched, lazy in news["reads"]:
-            peer.reads[topic] = (latched, lazy)
+        for topic, latched, lazy, owners in news["reads"]:
+            reads = peer.reads[topic] = _Reads(latched, lazy, tuple(owners))
             for writer in self._writers:
                 if writer.topic == topic:
-                    writer.add(peer, latched=latched, lazy=lazy)
+                    writer.add(peer, reads)
 
     def _route(self, peer: _Peer, number: int, topic: str) -> None:
-        peer.routes[number] = tuple(self._readers.get(topic, ()))
+        peer.routes[number] = tuple(reader.receive for reader in self._readers.get(topic, ()))
         if topic in self._alone:
             peer.alone.add(number)
 
     def _announce(
         self,
-        writes: Collection[tuple[int, str]] = (),
-        reads: Collection[tuple[str, bool, bool]] = (),
+        writes: Collection[tuple[int, str, str]] = (),
+        reads: Collection[tuple[str, bool, bool, tuple[str, ...]]] = (),
         to: _Peer | None = None,
     ) -> None:
-        news = {"node": self.node, "writes": list(writes), "reads": list(reads)}
+        news = {"writes": list(writes), "reads": list(reads)}
         data = json.dumps(news).encode()
         for peer in self._peers.values() if to is None else (to,):
             peer.link.put(head_of(_NEWS, 0, 0, len(data)), data)
             self.urgent.add(peer)
 
     def _tell(self) -> None:
-        """Tell the switchboard what is new."""
+        """Tell the switchboard what is new, and the others what is read: many readers in one."""
         writes, reads = self._untold
-        if (writes or reads) and self._line is not None:
-            self._untold = (set(), set())
+        if not writes and not reads:
+            return
+        self._untold = (set(), set())
+        if reads and self._peers:
+            self._announce(reads=[(topic, *self._reads[topic]) for topic in sorted(reads)])
+        if self._line is not None:
             try:
                 self._line.tell(writes, reads)
             except OSError as error:
@@ -532,13 +624,14 @@ class SocketLane:
 
     def _connect(self) -> None:
         """Take the connections that have come."""
+        self._tell()
         assert self._line is not None
         try:
             for end in self._line.connections():
                 peer = _Peer(FrameLink(end))
                 self._peers[end.fileno()] = peer
                 self._poll.register(end.fileno(), _READ)
-                writes = [(writer.number, writer.topic) for writer in self._writers]
+                writes = [(w.number, w.topic, w.owner) for w in self._writers]
                 reads = [(topic, *how) for topic, how in self._reads.items()]
                 self._announce(writes, reads, to=peer)
         except OSError as error:

@@ -13,6 +13,7 @@ DESCRIPTIONS = {
     "participant": "Which participant of the scenario this process is.",
     "paused": "Whether the run begins paused: true or false.",
     "process": "Which of the shared processes of the scenario this one is.",
+    "profile": "Where this process notes what it spends its time on, a directory; empty: nowhere.",
     "rate": "Real-time factor of the run: from 0.0001 to below 1e6, or max.",
     "repeat": "Number of repetitions of the run in the same processes: from 1.",
     "repeatable_scope": "Where another run has the same trace, as the models declare it.",

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.runtime import Output
-from ros2_cosim.ros.session import Session, Writer, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import Writer, data_qos
 
 #: So long [ns] the last messages of a run may take to its onlookers.
 _ONLOOKERS_NS = 1_000_000_000
@@ -48,15 +49,17 @@ class OutputTopics:
                 session.port_writer(topic.name, topic.codec, qos, for_onlookers=for_onlookers)
             )
 
-    def publish(self, outputs: Iterable[Output]) -> None:
+    def publish(self, outputs: Collection[Output]) -> None:
         """Publish the messages of one activation."""
+        if not outputs:
+            return
         started = self._timer()
         for port, sample, data in outputs:
-            self.writers[port].send_bytes(data, sample.stamp, sample.seq)
+            self.writers[port].send_bytes(data, sample.stamp, sample.seq, sample.value)
         self._session.sent(started)
         self.transport_ns += self._timer() - started
 
-    def send_now(self, outputs: Iterable[Output]) -> None:
+    def send_now(self, outputs: Collection[Output]) -> None:
         """Publish what a step sends while it is open: others may have to answer it."""
         self.publish(outputs)
         self._session.flush()

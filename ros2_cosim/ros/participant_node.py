@@ -8,13 +8,14 @@ alone how long a port stays silent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.interfaces.protocol import Completion, Horizon, PortPromise
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.spans import REPORT, SEND, Activations, Spans
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel import lookahead
 from ros2_cosim.kernel.engine import Engine
@@ -34,18 +35,22 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.runtime import ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER, format_ns
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.courses import Course, run_alone
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import read_inputs, read_unsynchronised
 from ros2_cosim.ros.lifecycle_mapping import LifecycleRequest
 from ros2_cosim.ros.lifecycle_services import LifecycleServices
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
 from ros2_cosim.ros.progress import EXPLAIN_AFTER_NS, ProgressTopics, Standstill
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.1
+#: A participant looks so often [ns] whether it has stood for long.
+_LOOK_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class ParticipantNode:
     :param model: its model
     :param settings: how it takes part
     :param timer: monotonic wall clock [ns], for the step-time breakdown only
+    :param spans: take what the time is spent on; None: nothing does
     """
 
     def __init__(
@@ -91,15 +97,18 @@ class ParticipantNode:
         model: Model,
         settings: NodeSettings,
         timer: Callable[[], int],
+        spans: Spans | None = None,
     ) -> None:
         graph = wiring.graph
+        self._activations = None if spans is None else Activations(spans, name)
         self._session = session
         self._name = name
         self._run_id = settings.run_id
         self._startup_s = settings.startup_s
         self._timer = timer
         self._spec = graph.participants[name]
-        self._runtime = ParticipantRuntime(graph, name, model, timer)
+        measure = timer if self._activations is None else self._activations.timer
+        self._runtime = ParticipantRuntime(graph, name, model, measure)
         self._engine = Engine(graph, self._runtime)
         self._end = FOREVER
         self._granted = NEVER
@@ -167,6 +176,10 @@ class ParticipantNode:
         return readers
 
     def run(self) -> bool:
+        """Take part in the run, alone in this thread; see :meth:`course`."""
+        return run_alone(self._session, self.course())
+
+    def course(self) -> Course:
         """Connect, run every activation up to the end, report, and wait for the shut-down.
 
         :returns: whether the run begins anew: then the model has not been closed
@@ -176,12 +189,12 @@ class ParticipantNode:
         life = self._life
         try:
             life.create()
-            self._connect()
-            self._await_entry()
+            yield from self._connect()
+            yield from self._await_entry()
             with settled_memory():
-                self._simulate()
+                yield from self._simulate()
             self._report()
-            self._stay()
+            yield from self._stay()
             flush_onlookers(self._outputs.writers, self._timer)
             if self._system.repeats:
                 self._begins_anew = True
@@ -226,7 +239,7 @@ class ParticipantNode:
             except ParticipantError:
                 return  # it follows from the first one, which is being reported
 
-    def _connect(self) -> None:
+    def _connect(self) -> Generator[float, None, None]:
         """Find every reader of the outputs; then follow the system until it runs."""
         found = False
         life = self._life
@@ -238,7 +251,7 @@ class ParticipantNode:
                 return
             # Neither readers nor the completion of a handler wake this thread.
             quick = not found or life.waits_for_completion
-            self._session.wait(0.02 if quick else _POLL_S)
+            yield 0.02 if quick else _POLL_S
             self._check()
             if not self._system.is_known and self._timer() - began > self._startup_s * 1e9:
                 raise RunError(
@@ -252,16 +265,16 @@ class ParticipantNode:
                     f"{format_ns(self._engine.horizon)}"
                 )
 
-    def _await_entry(self) -> None:
+    def _await_entry(self) -> Generator[float, None, None]:
         """Without a declared entry: wait until the clock gives one."""
         while self._runtime.spec.free_entry:
-            self._session.wait(_POLL_S)
+            yield _POLL_S
             # The same wait may bring the entry and, after it, a horizon up to the end.
             if self._runtime.spec.free_entry and self._granted >= self._end:
                 raise NotNeeded("the run is over")
             self._check()
 
-    def _stay(self) -> None:
+    def _stay(self) -> Generator[float, None, None]:
         """Wait for the shut-down; one that leaves early ends once no other needs it.
 
         All readers have its data then, and no writer waits for it as a reader.
@@ -270,41 +283,49 @@ class ParticipantNode:
             came = self._membership.have_come(self._writers, self._granted)
             if self._engine.has_left and came and self._readers.have_all():
                 return
-            self._session.wait(_POLL_S)
+            yield _POLL_S
         self._system.check()
 
-    def _simulate(self) -> None:
+    def _simulate(self) -> Generator[float, None, None]:
         engine, timer = self._engine, self._timer
         self._standstill.advanced()
-        while not self._is_complete():
+        noted = self._activations
+        looked = mark = timer()
+        while True:
             advanced = paused = self._life.state is State.PAUSED
             for outputs in () if paused else engine.advance():
+                if noted is not None:
+                    mark = noted.activated(mark, engine.last_time)
                 self._outputs.publish(outputs)
+                if noted is not None:
+                    mark = noted.did(SEND, mark, engine.last_time)
                 advanced = True
             if advanced:
                 self._standstill.advanced()
             bound = engine.lower_bound()
             if self._progress.is_news(bound, engine.horizon):
                 self._report_progress(bound)
-            if self._is_complete():
+            if self._is_complete(bound):
                 break
-            started = timer()
-            self._session.wait(_POLL_S)
+            started = timer() if noted is None else noted.did(REPORT, mark)
+            yield _POLL_S
+            now = mark = timer()
             if engine.horizon > NEVER:
                 # Waiting for the start of the run is not part of it.
-                self._wait_ns += timer() - started
+                self._wait_ns += now - started
             self._check()
-            self._progress.beat(self._runtime.trace.activations, engine.lower_bound(), engine.needs)
-            self._standstill.check()
-        bound = engine.lower_bound()
+            if now - looked >= _LOOK_NS:
+                looked = now
+                activations = self._runtime.trace.activations
+                self._progress.beat(activations, engine.lower_bound(), engine.needs)
+                self._standstill.check()
         if self._progress.is_progress(bound):
             self._report_progress(bound)
 
-    def _is_complete(self) -> bool:
+    def _is_complete(self, bound: int) -> bool:
+        """Whether no activation follows, if none comes before ``bound``."""
         engine = self._engine
-        return engine.has_left or (
-            engine.lower_bound() >= self._end and engine.horizon >= self._end
-        )
+        return engine.has_left or (bound >= self._end and engine.horizon >= self._end)
 
     def _wait_in_step(self, seconds: float) -> None:
         """Handle what arrives while a step is open that its handler has not completed.

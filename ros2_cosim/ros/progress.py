@@ -11,9 +11,10 @@ from ros2_cosim.kernel.participant_lifecycle import ParticipantLifecycle
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import HORIZON
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_completion
 from ros2_cosim.ros.state_topics import SystemStateReader
+from ros2_cosim.ros.writers import data_qos
 
 #: A participant that has not advanced for so long reports what it waits for [ns of wall time].
 EXPLAIN_AFTER_NS = 2_000_000_000

@@ -30,10 +30,11 @@ from ros2_cosim.ros import topics
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders
 from ros2_cosim.ros.inputs import ChannelReader, as_seen
 from ros2_cosim.ros.progress import ProgressTopics, Standstill
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_horizon
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
 from ros2_cosim.ros.time_topics import check_run
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.1
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from ros2_cosim.interfaces.protocol import SystemState
 from ros2_cosim.kernel.errors import DeadlockError
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.02
 

@@ -16,7 +16,8 @@ from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.diagnostics import DiagnosticsPublisher, Standing
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 #: Time between two messages [ns of wall time].
 STATUS_NS = 500_000_000

@@ -1,62 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of the suite: start and stop, quality of service, raw publishers and readers.
+"""A node of the suite: start and stop, writers and readers, waiting.
 
 Messages cross as CDR bytes, written and read by this project's own codecs: what is hashed
 into the trace is what is on the wire, and no message object is built on the data path.
 
-A session stands on a :class:`Middleware`: :class:`Ros`, or a simulated network of the tests.
+A session stands on a :class:`~ros2_cosim.ros.middleware.Middleware`.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
 import signal
-import struct
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from threading import Lock
-from types import FrameType
-from typing import Any, Literal, ParamSpec, Protocol
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal, ParamSpec
 
-import rclpy
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration, Infinite
-from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import (
-    DurabilityPolicy,
-    HistoryPolicy,
-    LivelinessPolicy,
-    QoSCompatibility,
-    QoSProfile,
-    ReliabilityPolicy,
-    qos_check_compatible,
-)
-from rclpy.signals import SignalHandlerOptions
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.timer import Timer
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
-from ros2_cosim.interfaces.packages import how_to_install
-from ros2_cosim.interfaces.processes import ExitTimer
-from ros2_cosim.interfaces.protocol import HISTORY_DEPTH, ForeignMessageError
-from ros2_cosim.interfaces.raw import CarrierCodec
+from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
-from ros2_cosim.kernel.errors import Cancelled, ConfigurationError, ProtocolError, RunError
-from ros2_cosim.kernel.time import split_stamp
+from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import Lane, Receive, SocketLane, TopicWriter
+from ros2_cosim.ros.lane import Receive, Take, Watch
+from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
 from ros2_cosim.ros.node_parameters import DESCRIPTIONS
-from ros2_cosim.ros.ros_events import RosEvents
 from ros2_cosim.ros.short_forms import ShortForm
-from ros2_cosim.sockets.switchboard import Line
+from ros2_cosim.ros.writers import FLUSH, Writer, message_class, node_of
 
 _P = ParamSpec("_P")
 
@@ -64,52 +41,7 @@ _P = ParamSpec("_P")
 _TOLD = frozenset(10**power for power in range(19))
 #: A publisher is found before the name of its node is.
 _UNNAMED = "a node whose name is not known yet"
-#: Variables that say where files of rclpy's log go.
-_LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
-_NO_LOG_FILE = ("--ros-args", "--disable-external-lib-logs")
-
 _POLL_S = 0.02
-#: A reader that has not answered by then is gone.
-_FLUSH = Duration(seconds=2)
-#: Giving up a node takes some hundredths of a second; a process that needs longer has hung [s].
-#: One that goes on afterwards, or others in it, gets the time of a busy machine.
-TEARDOWN_LIMIT_S = 20.0
-#: One that ends has said everything and written everything: nothing is lost if it is cut short.
-LAST_TEARDOWN_LIMIT_S = 2.0
-#: Interrupts that come within this time [s] are one: ``ros2 launch`` passes on what the terminal
-#: has sent to all processes already, and is itself as slow as the machine is busy.
-SAME_INTERRUPT_S = 5.0
-#: Exit code of a process that hung while it had to go on.
-EXIT_HUNG = 4
-
-
-def data_qos(*, latched: bool = False) -> QoSProfile:
-    """Reliable, deep history; ``latched`` also for readers that come later."""
-    durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=HISTORY_DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE,
-        durability=durability,
-        # The defaults in so many words: as other profiles tell them, which this one is compared to.
-        deadline=Infinite,
-        liveliness=LivelinessPolicy.AUTOMATIC,
-        liveliness_lease_duration=Infinite,
-    )
-
-
-def message_class(type_name: str) -> Any:
-    """Import the message class of a ROS type name such as ``nav_msgs/msg/Odometry``.
-
-    :raises ConfigurationError: the package or the message is not installed
-    """
-    package, _, name = type_name.partition("/msg/")
-    try:
-        return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(
-            f"message type {type_name} cannot be used ({error}); {how_to_install(type_name)}"
-        ) from None
 
 
 def until_shut_down(node: Node, callback: Callable[_P, None]) -> Callable[_P, None]:
@@ -141,353 +73,6 @@ def wall_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Tim
     return node.create_timer(period_s, until_shut_down(node, callback), clock=steady)
 
 
-class _Publisher:
-    """A publisher of bytes that knows whether there are subscriptions.
-
-    :param to_all: what is sent is always published; else if there is a subscription, or
-        later ones get it
-    """
-
-    def __init__(
-        self, node: Node, type_name: str, topic: str, qos: QoSProfile, *, to_all: bool
-    ) -> None:
-        kind = message_class(type_name)
-        self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        #: Whether there are subscriptions; kept up to date only where it matters.
-        self._heard = False
-        self._publisher: Any
-        if self._always:
-            self._publisher = node.create_publisher(kind, topic, qos)
-        else:
-            self._publisher = node.create_publisher(
-                kind, topic, qos, event_callbacks=PublisherEventCallbacks(matched=self._matched)
-            )
-
-    def _matched(self, status: Any) -> None:
-        self._heard = status.current_count > 0
-
-    @property
-    def topic_name(self) -> str:
-        """Its full name."""
-        return str(self._publisher.topic_name)
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether a message has to be published."""
-        return self._always or self._heard
-
-    @property
-    def readers(self) -> int:
-        """Subscriptions that have been found."""
-        return int(self._publisher.get_subscription_count())
-
-    def publish(self, data: bytes) -> None:
-        """Publish a message."""
-        self._publisher.publish(data)
-
-    def flush(self, limit: Duration = _FLUSH) -> bool:
-        """Wait until every subscription has what was published; whether they have."""
-        return bool(self._publisher.wait_for_all_acked(limit))
-
-
-class Writer:
-    """Publishes records of one topic: on the lane of the run, if there is one, and in DDS.
-
-    With a lane the readers of the run are there, and DDS serves all others: what is sent is
-    published if there is a subscription, or if later ones are to get it.
-
-    Messages that travel in a carrier are published twice: in it for participants, and as they
-    are, on ``topic`` itself, for all other readers.
-
-    :param sealer: seals what is published; None: nothing does
-    :param lane: the writing end on the lane; None: there is none
-    :param short: of records that travel without content there
-    :param for_onlookers: no reader of the run needs DDS
-    """
-
-    def __init__(
-        self,
-        node: Node,
-        topic: str,
-        codec: WireCodec,
-        qos: QoSProfile,
-        sealer: Sealer | None = None,
-        lane: TopicWriter | None = None,
-        *,
-        short: ShortForm | None = None,
-        for_onlookers: bool = False,
-    ) -> None:
-        self.topic = topic
-        self._sealer = sealer
-        self._node = node
-        self._qos = qos
-        self._lane = lane
-        self._short = short
-        self._for_onlookers = lane is not None or for_onlookers
-        to_all = lane is None and not for_onlookers
-        edge = topics.edge(topic, codec)
-        self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
-        self._codec = codec
-        self._plain_publisher = None
-        if isinstance(codec, CarrierCodec):
-            inner = codec.inner.type_name
-            self._plain_publisher = _Publisher(node, inner, topic, qos, to_all=to_all)
-
-    def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
-        """Encode and publish one record."""
-        if self._lane is not None and self._short is not None:
-            numbers = self._short.pack(record)
-            if numbers is not None:
-                self._lane.send(b"", *numbers)
-                if self._publisher.is_wanted:
-                    self._publish(self._codec.encode(stamp_ns, seq, record))
-                return
-        self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
-
-    def send_bytes(self, data: bytes, stamp_ns: int = 0, seq: int = 0) -> None:
-        """Publish a message that is encoded already."""
-        if self._lane is not None:
-            self._lane.send(data, stamp_ns, seq)
-        self._publish(data)
-
-    def _publish(self, data: bytes) -> None:
-        """Publish in DDS, if there is a reason to."""
-        if self._publisher.is_wanted:
-            sealed = data if self._sealer is None else self._sealer.sealed(data)
-            self._publisher.publish(sealed)
-        if self._plain_publisher is not None and self._plain_publisher.is_wanted:
-            self._plain_publisher.publish(self._codec.plain(data))
-
-    def plain(self, data: bytes) -> bytes:
-        """The message as observers see it."""
-        return self._codec.plain(data)
-
-    def flush(self) -> bool:
-        """Wait until every reader has what was sent, before the process ends.
-
-        :returns: whether all have it; a reader that has not answered in time may be gone
-        """
-        given = self._lane is None or self._lane.flush()
-        if self._lane is not None and not self._publisher.readers:
-            return given
-        return self._publisher.flush() and given
-
-    def flush_onlookers(self, limit_ns: int) -> None:
-        """Wait, for so long at most, until the onlookers have what was sent.
-
-        A run is fast enough for more messages than the socket of an onlooker holds: the middleware
-        sends those again that were lost, as long as the writer is there.
-        """
-        if not self._for_onlookers:
-            return
-        for publisher in (self._publisher, self._plain_publisher):
-            if publisher is not None and publisher.readers:
-                publisher.flush(Duration(nanoseconds=limit_ns))
-
-    @property
-    def readers(self) -> int:
-        """Readers of the run, and without a lane all others, that this writer has found."""
-        return self._publisher.readers if self._lane is None else self._lane.readers
-
-    @property
-    def onlookers(self) -> int:
-        """Subscriptions in DDS that this writer has found."""
-        return self._publisher.readers
-
-    def reader_nodes(self) -> list[str]:
-        """The node of each subscription that this writer can serve and that is known in the system.
-
-        Full names; empty: of this subscription the node is not known yet. With a lane: of each
-        reader on it.
-        """
-        if self._lane is not None:
-            return self._lane.reader_nodes
-        found = self._node.get_subscriptions_info_by_topic(self._publisher.topic_name)
-        return [_node_of(info) for info in found if self._serves(info)]
-
-    def _serves(self, reader: TopicEndpointInfo) -> bool:
-        if reader.topic_type != self._codec.type_name:
-            return False
-        fits, _ = qos_check_compatible(self._qos, reader.qos_profile)
-        return fits != QoSCompatibility.ERROR
-
-
-class ClockWriter:
-    """Publishes simulated time as ``rosgraph_msgs/msg/Clock``.
-
-    :param topic: ``/clock``, or what stands for it
-    :param to_all: always; else if there is a subscription
-    """
-
-    # The whole message in XCDR1, little endian: encapsulation, seconds, nanoseconds.
-    _LAYOUT = struct.Struct("<4siI")
-
-    def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
-        self.topic = topic
-        self._publisher = _Publisher(node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all)
-
-    def show(self, time_ns: int) -> None:
-        """Publish a time."""
-        if self._publisher.is_wanted:
-            self._publisher.publish(self._LAYOUT.pack(ENCAPSULATION, *split_stamp(time_ns)))
-
-    @property
-    def readers(self) -> int:
-        """Subscriptions that this writer has found."""
-        return self._publisher.readers
-
-
-class Executor(Protocol):
-    """Calls what nodes wait for; one event at a time."""
-
-    def add_node(self, node: Any) -> Any:
-        """Serve a further node."""
-
-    def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Handle one event, or return when the time is over."""
-
-    def create_task(self, callback: Callable[[], None]) -> Any:
-        """Make an event of a call; any thread may do so."""
-
-    def shutdown(self, timeout_sec: float | None = None) -> Any:
-        """Serve no node any more."""
-
-
-class LaneExecutor(Executor, Lane, Protocol):
-    """A lane that waits, also for what nodes wait for."""
-
-    def wake(self) -> None:
-        """End a wait; any thread and any signal handler may call it."""
-
-
-class Middleware(Protocol):
-    """What a session stands on: transport, time, and the signals of its process."""
-
-    def now(self) -> int:
-        """Monotonic wall time [ns]."""
-
-    def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
-        """Begin in this process.
-
-        :param arguments: of the process
-        :param on_signal: called with the number of a signal that asks the process to end
-        """
-
-    def make_node(self, name: str, **options: Any) -> Node:
-        """Make a node; the options are those of :class:`rclpy.node.Node`."""
-
-    def make_executor(self, node: Node) -> Executor:
-        """Make an executor that serves a node."""
-
-    def make_lane(
-        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
-    ) -> LaneExecutor:
-        """Join the lane of a run.
-
-        :param node: is served as by an executor
-        :param address: where the switchboard of the run is
-        :param secret: of the run
-        :param interrupted: called while a reader is waited for; what it raises ends that
-        :raises RunError: the switchboard cannot be reached
-        """
-
-    def giving_up(self, code: int | None) -> AbstractContextManager[None]:
-        """Surrounds the giving up of nodes.
-
-        :param code: exit code of a process that ends anyway; None: it goes on after this
-        """
-
-    def end(self) -> None:
-        """End in this process."""
-
-
-class Ros:
-    """rclpy, as a middleware."""
-
-    def now(self) -> int:
-        """Monotonic wall time [ns]."""
-        return time.perf_counter_ns()
-
-    def begin(self, arguments: list[str] | None, on_signal: Callable[[int], None]) -> None:
-        """Begin in this process.
-
-        A SIGINT some seconds after the first one ends it as usual: one key in a terminal may send
-        two, its own and that of the launcher. A second SIGTERM does not, for Linux may send it
-        several times when the process dies that started this one.
-        """
-        asked_at: float | None = None
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            nonlocal asked_at
-            if number == signal.SIGINT:
-                now = time.monotonic()
-                asked_at = now if asked_at is None else asked_at
-                if now - asked_at > SAME_INTERRUPT_S:
-                    signal.signal(number, signal.SIG_DFL)
-                    signal.raise_signal(number)
-            on_signal(number)
-
-        # rclpy's own handlers would tear the context down under a node that is closing.
-        rclpy.init(args=_with_logging(arguments), signal_handler_options=SignalHandlerOptions.NO)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, handle)
-
-    def make_node(self, name: str, **options: Any) -> Node:
-        """Make a node."""
-        return Node(name, **options)
-
-    def make_executor(self, node: Node) -> Executor:
-        """Make an executor that serves a node."""
-        return _make_executor(node)
-
-    def make_lane(
-        self, node: Node, address: str, secret: str, interrupted: Callable[[], None]
-    ) -> LaneExecutor:
-        """Join the lane of a run.
-
-        :raises RunError: its switchboard cannot be reached
-        """
-        try:
-            line = Line(address, secret)
-        except OSError as error:
-            raise RunError(
-                f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
-                "--transport dds does without"
-            ) from None
-        lane = _RosLane(line, node, interrupted)
-        lane.add_node(node)
-        return lane
-
-    def giving_up(self, code: int | None) -> AbstractContextManager[None]:
-        """Bound the time that the giving up of nodes may take."""
-        return _TEARDOWN.limited(code)
-
-    def end(self) -> None:
-        """Give ROS up."""
-        rclpy.try_shutdown()
-
-
-class _RosLane(SocketLane):
-    """The lane of a session that has services and onlookers in ROS, too."""
-
-    def __init__(self, line: Line, node: Node, interrupted: Callable[[], None]) -> None:
-        super().__init__(line, node.get_fully_qualified_name(), interrupted)
-        self._ros = RosEvents(self.create_task)
-
-    def add_node(self, node: Node) -> None:
-        """Serve a further node."""
-        self._ros.add_node(node)
-
-    def shutdown(self, timeout_sec: float | None = None) -> None:
-        """Serve no node any more, and close all connections."""
-        self._ros.close()
-        self.close()
-
-
-#: The middleware of a process.
-ROS = Ros()
-
-
 class Session:
     """One ROS node with its executor; use as a context manager.
 
@@ -499,7 +84,10 @@ class Session:
     :param arguments: of the process
     :param host: the session of a process that has several; this one then gets no signals, and
         its node has its name whatever that of the process is
-    :param standard: the node has what every ROS node has, parameter services and ``/rosout``
+    :param waits: whether it waits by itself; else its host, in the same thread, waits for it: they
+        have one lane, and what they send each other they get at once
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
+        those of a run do without, which makes the start of a large run quicker
     :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
@@ -509,7 +97,8 @@ class Session:
         arguments: list[str] | None = None,
         *,
         host: Session | None = None,
-        standard: bool = True,
+        waits: bool = True,
+        standard: bool = False,
         middleware: Middleware | None = None,
     ) -> None:
         inherited = host._middleware if host else ROS
@@ -532,13 +121,21 @@ class Session:
             name, cli_args=own_name, enable_rosout=standard, start_parameter_services=standard
         )
         self._lane: LaneExecutor | None = None
+        space = self.node.get_namespace().rstrip("/")
+        self._full_name = f"{space}/{self.node.get_name()}"
+        #: The session that waits for this one.
+        self._waiter: Session | None = None
         #: Where the lane is joined that other sessions of the process join, too.
         self.lane_address = ""
         self._executor_made: Executor | None = None
         self._further: list[Node] = []
         #: Messages that have been handled.
         self.handled = 0
-        if host is not None and host.lane_address:
+        if host is not None and not waits:
+            self._waiter = host
+            self._lane = host._lane
+            host._take_in(self.node)
+        elif host is not None and host.lane_address:
             self.join_lane(host.lane_address)
 
     @property
@@ -557,8 +154,13 @@ class Session:
         assert self._executor_made is None, "the lane is joined before the first wait"
         self.lane_address = address
         self._lane = self._middleware.make_lane(
-            self.node, address, self._secret, self._raise_pending
+            self.node, address, self._secret, self.raise_pending
         )
+
+    def watch(self, watch: Watch) -> None:
+        """Have somewhere noted what the waits of this session consist of; on a lane only."""
+        if self._lane is not None:
+            self._lane.watch = watch
 
     @property
     def transport(self) -> Literal["lane", "dds"]:
@@ -601,7 +203,8 @@ class Session:
         end = None
         if self._lane is not None and not for_onlookers:
             latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-            end = self._lane.writer(topics.edge(topic, codec), latched=latched)
+            edge = topics.edge(topic, codec)
+            end = self._lane.writer(edge, latched=latched, owner=self._full_name)
         return Writer(
             self.node, topic, codec, qos, sealer, end, short=short, for_onlookers=for_onlookers
         )
@@ -624,6 +227,7 @@ class Session:
         receive: Callable[[bytes], None],
         *,
         numbered: Receive | None = None,
+        take: Take | None = None,
         lazy: bool = False,
         alone: bool = False,
     ) -> None:
@@ -633,6 +237,7 @@ class Session:
 
         :param numbered: is called instead, also with stamp and sequence number, where the
             transport knows them
+        :param take: is called instead, with the value, for messages of the same thread
         :param lazy: the messages are only kept: no hurry
         :param alone: a wait ends after each of these messages, at the latest
         """
@@ -640,8 +245,15 @@ class Session:
             self.outside_reader(topic, type_name, qos, receive)
             return
         latched = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        take = numbered or (lambda data, stamp, seq: receive(data))
-        self._lane.reader(topic, self._guarded(take), latched=latched, lazy=lazy, alone=alone)
+        self._lane.reader(
+            topic,
+            self._guarded(numbered or (lambda data, stamp, seq: receive(data))),
+            latched=latched,
+            lazy=lazy,
+            alone=alone,
+            owner=self._full_name,
+            take=None if take is None else self._guarded(take),
+        )
 
     def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
         """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
@@ -736,9 +348,13 @@ class Session:
             # The name given on the command line is that of the first one.
             use_global_arguments=False,
         )
+        self._take_in(node)
+        return node
+
+    def _take_in(self, node: Node) -> None:
+        """Serve a further node, and give it up with this session."""
         self._executor.add_node(node)
         self._further.append(node)
-        return node
 
     def writers(self, topic: str) -> int:
         """Writers of a topic of the run that are known to be there."""
@@ -750,7 +366,7 @@ class Session:
         """Full names of the nodes that are known to publish a topic; empty: not known yet."""
         if self._lane is not None:
             return self._lane.writer_nodes(topic)
-        return {_node_of(info) for info in self.node.get_publishers_info_by_topic(topic)}
+        return {node_of(info) for info in self.node.get_publishers_info_by_topic(topic)}
 
     @property
     def departures(self) -> int:
@@ -782,14 +398,29 @@ class Session:
 
         :raises Cancelled: the process was asked to end
         """
-        self._raise_pending()
+        self.raise_pending()
+        self.serve(seconds, first)
+        self.raise_pending()
+
+    def serve(self, seconds: float, first: str = "") -> None:
+        """The same, and what a receiver raises, or a signal, is left for :meth:`raise_pending`.
+
+        :raises Cancelled: the middleware was shut down
+        """
+        if self._waiter is not None:
+            self._waiter.serve(seconds, first)
+            return
         if first and self._lane is not None:
             self._lane.prefer(first)
         try:
             self._executor.spin_once(timeout_sec=seconds)
         except ExternalShutdownException:
             raise Cancelled("shutdown") from None
-        self._raise_pending()
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether :meth:`raise_pending` would raise something."""
+        return self._failure is not None or self.stop_signal is not None
 
     def deliver(self, writer: Writer, readers: int) -> None:
         """Wait until the readers of a latched topic have what was sent, or seem to have gone.
@@ -799,7 +430,7 @@ class Session:
         :param readers: so many there are on a lane
         """
         if self._lane is not None:
-            deadline = self.timer() + _FLUSH.nanoseconds
+            deadline = self.timer() + FLUSH.nanoseconds
             while writer.readers < readers and self.timer() < deadline:
                 self.wait(_POLL_S)
         writer.flush()
@@ -810,7 +441,7 @@ class Session:
             self._lane.wake()
             return
         # An executor has no wake() of its own everywhere; a task that does nothing is one.
-        self._executor.create_task(_nothing)
+        (self._waiter or self)._executor.create_task(_nothing)
 
     def stop(self, number: int) -> None:
         """Raise ``Cancelled`` at the next :meth:`wait`; any thread may call it.
@@ -821,7 +452,11 @@ class Session:
         if self._lane is not None:
             self._lane.wake()
 
-    def _raise_pending(self) -> None:
+    def raise_pending(self) -> None:
+        """Raise what a receiver has raised.
+
+        :raises Cancelled: the process was asked to end
+        """
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -840,6 +475,8 @@ class Session:
         Has :meth:`ends_with` been called, the process ends within seconds, with that exit code,
         whatever the middleware does.
         """
+        if self._waiter is not None:
+            return  # its node ends with the session that waits for it
         with self._middleware.giving_up(self._exit_code):
             waiting = self._executor_made or self._lane
             if waiting is not None:
@@ -860,75 +497,5 @@ class Session:
                 stream.flush()
 
 
-def _with_logging(arguments: list[str] | None) -> list[str] | None:
-    """Arguments for rclpy: without a directory for its log, it writes no file.
-
-    Otherwise every process would leave one in the home directory, which need not be writable.
-    """
-    if any(os.environ.get(name) for name in _LOG_DIRECTORIES):
-        return arguments
-    return [*(sys.argv if arguments is None else arguments), *_NO_LOG_FILE]
-
-
-class _Teardown:
-    """Ends a process that cannot end.
-
-    Fast DDS can block for ever while nodes are given up (its listener and its discovery wait for
-    each other; see its issues 6502 and 6513), with Python's lock held: then nothing of Python runs
-    any more. The locks are its own, in an order that no caller chooses: leaving without giving up
-    the nodes would avoid it, but then other processes keep the dead readers for the time of a
-    lease, 20 s, and wait for their answers.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._running = 0
-        self._timer = ExitTimer()
-
-    @contextmanager
-    def limited(self, code: int | None) -> Iterator[None]:
-        """The process ends if the body takes too long; any thread may enter it.
-
-        :param code: exit code of a process that ends anyway; None: it goes on after this
-        """
-        with self._lock:
-            self._running += 1
-            # One timer for all threads: each that enters prolongs it, the last one stops it.
-            if code is None:
-                self._timer.start(TEARDOWN_LIMIT_S, EXIT_HUNG)
-            else:
-                self._timer.start(LAST_TEARDOWN_LIMIT_S, code)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-                if not self._running:
-                    self._timer.cancel()
-
-
-_TEARDOWN = _Teardown()
-
-
-def _node_of(endpoint: TopicEndpointInfo) -> str:
-    """The full name of an endpoint's node; empty while it is not known."""
-    if "UNKNOWN" in endpoint.node_name:
-        return ""
-    return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"
-
-
 def _nothing() -> None:
     """Wakes an executor up."""
-
-
-def _make_executor(node: Node) -> Any:
-    """Prefer the events executor: several times faster; it needs finite timeouts."""
-    executor: Any
-    try:
-        from rclpy.experimental.events_executor import EventsExecutor
-
-        executor = EventsExecutor()
-    except ImportError:
-        executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    return executor

@@ -10,7 +10,8 @@ from ros2_cosim.kernel.errors import Aborted, AbortOrigin
 from ros2_cosim.kernel.lifecycle import Change, State, known_state
 from ros2_cosim.kernel.membership import system_state
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 #: The state of the system after a run that is followed by another one in the same processes.
 RUN_REPEATS = State.COMMUNICATION_INITIALISED

@@ -20,7 +20,8 @@ from rclpy.node import Node
 
 from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import data_qos, message_class, wall_timer
+from ros2_cosim.ros.session import wall_timer
+from ros2_cosim.ros.writers import data_qos, message_class
 
 #: How often [s of wall time] to look which participants have gone.
 _LOOK_S = 0.25

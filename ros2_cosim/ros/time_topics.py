@@ -11,8 +11,9 @@ from ros2_cosim.kernel.membership import Membership
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.realtime.run_control import RunControl
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import ClockWriter, Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.short_forms import short_horizon
+from ros2_cosim.ros.writers import ClockWriter, data_qos
 
 #: Time that stands is told so often [ns of wall time].
 _REPEAT_NS = 1_000_000_000

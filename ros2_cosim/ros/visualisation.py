@@ -37,7 +37,8 @@ from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.node_parameters import DRAWING
 from ros2_cosim.ros.road_markers import Roads, road_markers
-from ros2_cosim.ros.session import message_class, until_shut_down, wall_timer
+from ros2_cosim.ros.session import until_shut_down, wall_timer
+from ros2_cosim.ros.writers import message_class
 
 ROAD_TOPIC = "/visualization/road"
 OBSTACLE_TOPIC = "/visualization/obstacles"

@@ -30,6 +30,7 @@ from ros2_cosim.run.processes import commands_by_hand
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
+from ros2_cosim.scenario.grouping import AUTO, cores_for, grouped
 from ros2_cosim.scenario.leave_out import leave_out
 from ros2_cosim.scenario.plan import (
     RESOLVED_SCENARIO,
@@ -58,7 +59,9 @@ class RunRequest:
     it, ``without`` leaves participants out of it; None and empty leave it as it is. ``rate`` is a
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
-    the user starts. ``out`` is the output directory, None: ``out/NAME`` of the scenario.
+    the user starts, ``processes`` says how participants share the others. With ``profile`` they
+    note what they spend their time on. ``out`` is the output directory, None: ``out/NAME`` of the
+    scenario.
     """
 
     scenario: Path | Scenario
@@ -81,6 +84,8 @@ class RunRequest:
     rviz: bool = False
     paused: bool = False
     repeat: int = 1
+    processes: str = AUTO
+    profile: bool = False
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -160,6 +165,11 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         raise ConfigurationError(f"repeat: found {request.repeat}; allowed is 1 or more")
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
+    if request.profile and request.shape != "ros":
+        raise ConfigurationError(
+            f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
+            "the summary tells what each participant took"
+        )
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
     _check_shape(request, scenario)
@@ -176,8 +186,12 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         repeat=request.repeat,
         transport=request.transport,
         by_hand=request.by_hand,
+        profile=request.profile,
     )
     check_scenario(scenario, request.shape)
+    cores = cores_for(request.processes)
+    if request.shape == "ros":
+        scenario = grouped(scenario, cores, request.by_hand)
     if request.shape != "inproc" or request.by_hand:
         plan = planner(scenario, options)
         if request.shape != "inproc":

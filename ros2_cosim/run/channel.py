@@ -9,9 +9,9 @@ alone, prints what it would send; a program that knows nothing of the channel is
 exit code.
 
 To the starter go ``hello`` (the first message, with the name of the process), ``ready``,
-``progress``, ``over``, ``failed``, ``early_leave`` and ``required``. The starter keeps the last two
-and sends them to all: to those that are connected when they come, and to others when they say
-``hello``.
+``progress``, ``over``, ``failed``, ``shares``, ``early_leave`` and ``required``. The starter keeps
+the last two and sends them to all: to those that are connected when they come, and to others when
+they say ``hello``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from ros2_cosim.interfaces.turns import TurnReader, TurnWriter
 from ros2_cosim.run.output_directory import OutputDirectory, read_holder
 
 #: Environment variable with the address.
@@ -101,7 +102,15 @@ class Required(_Message):
     participants: tuple[str, ...] = Field(strict=False)
 
 
-AnyMessage = Hello | Ready | Progress | Over | Failed | EarlyLeave | Required
+class Shares(_Message):
+    """Several participants share a thread of the process; in the memory stands whose turn it is."""
+
+    kind: Literal["shares"] = "shares"
+    memory: str
+    participants: tuple[str, ...] = Field(strict=False)
+
+
+AnyMessage = Hello | Ready | Progress | Over | Failed | EarlyLeave | Required | Shares
 _MESSAGES: TypeAdapter[AnyMessage] = TypeAdapter(Annotated[AnyMessage, Field(discriminator="kind")])
 
 
@@ -164,6 +173,8 @@ class Channel:
         self._early_leaves: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._connections: list[_Connection] = []
+        #: Whose turn it is, of the processes that several share.
+        self._turns: dict[str, TurnReader] = {}
         #: How often it was asked to hear processes out, and has done so.
         self._asked = 0
         self._heard_out = 0
@@ -228,6 +239,12 @@ class Channel:
         with self._changed:
             self._early_leaves[participant] = how
             self._broadcast(EarlyLeave(participant=participant, how=how))
+
+    def turn_in(self, process: str) -> str:
+        """The participant of a process that several share whose turn it is, or was at its end."""
+        with self._changed:
+            turns = self._turns.get(process)
+        return "" if turns is None else turns.present
 
     def hear_out(self) -> None:
         """Wait until everything is handled that processes have sent before this call."""
@@ -314,7 +331,16 @@ class Channel:
                 self._required = frozenset(message.participants)
                 # The sender waits for it: then all others have it.
                 self._broadcast(message, last=connection)
+            elif isinstance(message, Shares):
+                self._take_turns(connection, message)
         self._take(connection.process, message)
+
+    def _take_turns(self, connection: _Connection, message: Shares) -> None:
+        try:
+            turns = TurnReader(message.memory, connection.pid, message.participants)
+        except (OSError, ValueError):
+            return  # the process has ended meanwhile, or is none of this machine
+        self._turns[connection.process] = turns
 
     def _broadcast(self, message: AnyMessage, last: _Connection | None = None) -> None:
         for connection in sorted(self._connections, key=lambda each: each is last):
@@ -396,6 +422,10 @@ class Starter:
         """Tell why this process fails, in one line that names the place."""
         if not self._send(Failed(reason=_bounded(reason))) or self._by_hand:
             print(reason, file=sys.stderr, flush=True)
+
+    def shares(self, turns: TurnWriter, participants: Sequence[str]) -> None:
+        """Tell where it stands whose turn it is, of the participants that share a thread."""
+        self._send(Shares(memory=turns.place, participants=tuple(participants)))
 
     def leave_early(self, participant: str, how: str) -> None:
         """Tell that a participant has ended before its time."""

@@ -92,7 +92,7 @@ class LaunchRequest:
         self.parameter_file = self.output / PARAMETER_FILE
         text = yaml.safe_dump(_parameters(self.plan))
         write_atomically(self.parameter_file, text)
-        self.watch = RunWatch(self.plan, lambda: channel.required)
+        self.watch = RunWatch(self.plan, lambda: channel.required, channel.turn_in)
         channel.listen(self._take, self.watch.printed)
 
     def ended(self, name: str, code: int) -> None:

@@ -66,7 +66,7 @@ def watch(visit: Visit, domain: int | None, *, once: bool) -> None:
 
 def _listen(session: Any, latest: list[RunStatus]) -> None:
     from ros2_cosim.ros import topics
-    from ros2_cosim.ros.session import data_qos
+    from ros2_cosim.ros.writers import data_qos
 
     def take(status: RunStatus) -> None:
         latest[:] = [status]

@@ -122,6 +122,21 @@ OPTIONS = {
             "auto",
             "What carries messages between processes: auto (local sockets where possible) or dds.",
         ),
+        RunOption(
+            "processes",
+            "--processes",
+            _text,
+            "auto",
+            "How participants share processes in shape ros: auto (planned for the cores of this "
+            "machine), own (none does), or the number of cores to plan for.",
+        ),
+        RunOption(
+            "profile",
+            "--profile",
+            _truth,
+            "false",
+            "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
+        ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(
             "visualise",

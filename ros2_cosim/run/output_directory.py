@@ -34,6 +34,8 @@ _RESULTS = (
     "activations.json",
     "arrivals.json",
     "values.json",
+    "profile",
+    "profile.json",
     "fastdds.xml",
     "parameters.yaml",
     *(f"again-{'[0-9]' * digits}" for digits in range(1, 7)),

@@ -83,7 +83,9 @@ class ProcessGroup:
         self._channel = channel or self._stack.enter_context(Channel())
         self._channel.listen(self._take, self._on_line)
         self._environment[CHANNEL] = self._channel.address
-        self._watch = RunWatch(plan, lambda: self._channel.required)
+        self._watch = RunWatch(
+            plan, lambda: self._channel.required, lambda name: self._channel.turn_in(name)
+        )
         self._first_end: float | None = None
         self._server: ForkServer | None = None
 
@@ -169,6 +171,11 @@ class ProcessGroup:
         for child in self._children:
             if child.running.poll() is not None and child.reader is not None:
                 child.reader.join(_HEAR_OUT_S)
+
+    def turns(self) -> dict[str, str]:
+        """Process of several -> the participant whose turn it is, where it is that of one."""
+        found = {name: self._channel.turn_in(name) for name in self.pids()}
+        return {name: participant for name, participant in found.items() if participant}
 
     def _look(self) -> None:
         for child in self._children:

@@ -7,12 +7,14 @@ longer the longer the run was, is made afterwards: no process of the run waits f
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import CosimError, StorageError
+from ros2_cosim.kernel.errors import ConfigurationError, CosimError, StorageError
 from ros2_cosim.record.bag import mcap_path
 from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.profile import has_spans, write_profile
 from ros2_cosim.record.recovery import recover
 from ros2_cosim.record.report import REPORT_FILE, render_report
 from ros2_cosim.record.results import BAG
@@ -30,7 +32,13 @@ def complete_results(output: Path) -> None:
         problem = close_bag(directory / BAG)
         if problem:
             raise StorageError(problem)
-        if (directory / BAG).is_dir() and (directory / SUMMARY_FILE).is_file():
+        if not (directory / SUMMARY_FILE).is_file():
+            continue
+        if has_spans(directory):
+            # Of a run that has ended before its first activation there is nothing to tell.
+            with suppress(ConfigurationError):
+                write_profile(directory)
+        if (directory / BAG).is_dir():
             write_report(directory)
 
 

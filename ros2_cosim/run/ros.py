@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from math import inf
 
+from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.errors import CosimError, RunError
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import PreparedRun
@@ -83,7 +84,16 @@ def run_processes(
 def _check(group: ProcessGroup) -> None:
     failure = group.failure()
     if failure is not None:
-        raise RunError(failure + _stopped_processes(group))
+        raise RunError(failure + _stopped_processes(group) + _open_turns(group, failure))
+
+
+def _open_turns(group: ProcessGroup, failure: str) -> str:
+    """Where nothing goes on: the participant that keeps the others of its process from it."""
+    turns = group.turns() if NO_PROGRESS in failure else {}
+    return "".join(
+        f" (process '{process}' stands in the turn of '{participant}')"
+        for process, participant in turns.items()
+    )
 
 
 def _stopped_processes(group: ProcessGroup) -> str:

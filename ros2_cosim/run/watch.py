@@ -31,13 +31,19 @@ class RunWatch:
     """The endings of the processes of one plan.
 
     :param plan: in order; those that come first are needed by those that follow
+    :param turn: tells whose turn it was in a process of several participants when it ended, empty:
+        not known, or none's
     :param named: tells which participants the system controller has named as required; None: none,
         and the plan says it
     """
 
     def __init__(
-        self, plan: Sequence[Process], named: Callable[[], Collection[str] | None] = lambda: None
+        self,
+        plan: Sequence[Process],
+        named: Callable[[], Collection[str] | None] = lambda: None,
+        turn: Callable[[str], str] = lambda process: "",
     ) -> None:
+        self._turn = turn
         self._named = named
         self._processes = {process.name: process for process in plan}
         self._codes: dict[str, int] = {}
@@ -118,8 +124,10 @@ class RunWatch:
             process = self._processes[name]
             if self._ended_early(name):
                 hint = "" if process.package else "; does it call run_controller(law)?"
+                turn = self._turn(name)
+                where = f" in the turn of '{turn}'" if turn else ""
                 return (
-                    f"process '{name}'{process.note} ended before the run was over: "
+                    f"process '{name}'{process.note} ended before the run was over{where}: "
                     f"{self._last_line(name)}{hint}"
                 )
         return None
@@ -166,18 +174,20 @@ class RunWatch:
 
     def _describe(self, name: str) -> str:
         code, process = self._codes[name], f"process '{name}'{self._processes[name].note}"
+        if turn := self._turn(name):
+            turn = f" in the turn of '{turn}'"
         if -code in _OWN_SIGNALS and name in self._last_lines:
             return (
-                f"{process} was killed by {signal.Signals(-code).name}; its last line: "
+                f"{process} was killed by {signal.Signals(-code).name}{turn}; its last line: "
                 f"{self._last_line(name).strip()}"
             )
         if code < 0:
-            return f"{process} was killed by {signal.Signals(-code).name}"
+            return f"{process} was killed by {signal.Signals(-code).name}{turn}"
         if name in self._reasons:
             return self._reasons[name]
         if code == EXIT_HUNG:
             return f"{process} hung in the middleware while it gave up a node, and was ended"
-        return f"{process} ended with exit code {code}: {self._last_line(name)}"
+        return f"{process} ended with exit code {code}{turn}: {self._last_line(name)}"
 
     def _last_line(self, name: str) -> str:
         return self._last_lines.get(name, "it printed nothing")

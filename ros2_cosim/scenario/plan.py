@@ -18,6 +18,7 @@ from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.scenario.declaration import Declaration, declare_all, repeatability_of
@@ -98,6 +99,8 @@ class RunOptions:
     repeat: int = 1
     #: What carries messages between processes: a lane where it reaches all, or DDS.
     transport: str = "auto"
+    #: Whether the processes note what they spend their time on.
+    profile: bool = False
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
 
@@ -114,6 +117,8 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
     _check_by_hand(scenario, options)
     scenario_file = str(options.output / RESOLVED_SCENARIO)
     common = {"scenario_file": scenario_file}
+    if options.profile:
+        common["profile"] = str(options.output / SPANS_DIRECTORY)
     rate = {"rate": "max" if options.rate is None else repr(options.rate)}
     if options.paused:
         rate["paused"] = "true"
@@ -215,18 +220,19 @@ def _check_by_hand(scenario: Scenario, options: RunOptions) -> None:
                 f"--by-hand {name}: in shape {options.shape} participants have no processes of "
                 "their own; allowed is --shape ros"
             )
-        if name in hosted(scenario):
+        groups = hosted(scenario)
+        if name in groups:
             continue
         if name not in scenario.participants:
             raise ConfigurationError(
                 f"--by-hand {name}: the scenario '{scenario.name}' has no such participant; it has "
-                f"{', '.join([*scenario.participants, *hosted(scenario)])}"
+                f"{', '.join([*scenario.participants, *groups])}"
             )
         process = scenario.participants[name].process
-        if process is not None:
+        if process in groups:
             raise ConfigurationError(
                 f"--by-hand {name}: it shares the process '{process}' with others "
-                f"({', '.join(hosted(scenario)[process])}); allowed is --by-hand {process}"
+                f"({', '.join(groups[process])}); allowed is --by-hand {process}"
             )
 
 

@@ -156,7 +156,8 @@ class ParticipantSettings(Section):
 
     model: str
     node: str = "participant"
-    #: In shape ``ros``: the process that it shares with all others that name it.
+    #: In shape ``ros``: the process that it shares with all others that name it; ``own``: none.
+    #: Without it the plan of the run decides.
     process: Name | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     period: PositiveDuration | None = None
@@ -308,6 +309,8 @@ class Scenario(Section):
 
 
 #: Names that processes of a run have beside the participants.
+#: As a process: one that is shared with no other.
+OWN_PROCESS = "own"
 RESERVED_NAMES = frozenset({"clock", "composed", "recorder", "rviz", "simulator", "visualisation"})
 
 

@@ -18,7 +18,8 @@ from ros2_cosim.interfaces.protocol import (
 from ros2_cosim.kernel.errors import Cancelled, DeadlockError, ParticipantError
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 from ros2_cosim.study.free_running_node import START
 
 #: Time 0 lies so far ahead that all participants receive it beforehand.

@@ -23,8 +23,9 @@ from ros2_cosim.realtime.pacing import TimeScale, parse_rate
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.inputs import by_writer, read_port
 from ros2_cosim.ros.outputs import OutputTopics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.state_topics import ParticipantStateTopic, SystemStateReader
+from ros2_cosim.ros.writers import data_qos
 from ros2_cosim.study.free_running import FreeRunning
 
 #: Topic of the start: ``time_ns`` is time 0 on the monotonic clock, ``end_ns`` the end.

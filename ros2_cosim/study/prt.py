@@ -17,7 +17,7 @@ from ros2_cosim.kernel.trace import run_digest
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.ros import run_processes
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, Process, RunOptions
-from ros2_cosim.scenario.schema import Scenario
+from ros2_cosim.scenario.schema import OWN_PROCESS, Scenario
 
 RESULT_FILE = "free_running.json"
 #: A run that reaches less than this share of the wanted factor has not kept up.
@@ -168,7 +168,9 @@ def run_free(
     def plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         return make_free_plan(scenario, options.output, factor, watched)
 
-    request = RunRequest(scenario, out=output, rate=factor, record=False, transport="dds")
+    request = RunRequest(
+        scenario, out=output, rate=factor, record=False, transport="dds", processes=OWN_PROCESS
+    )
     with bring_up(request, domains=domains, planner=plan) as prepared:
         result = prepared.output / RESULT_FILE
         result.unlink(missing_ok=True)

@@ -241,7 +241,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
     from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
     from ros2_cosim.kernel.errors import ProtocolError
     from ros2_cosim.ros import topics
-    from ros2_cosim.ros.session import data_qos, message_class
+    from ros2_cosim.ros.writers import data_qos, message_class
 
     session.record_reader(topics.STATUS, topics.STATUS_TYPE, data_qos(), control.take)
     # The newest message is enough, and no writer waits for an observer.

@@ -54,7 +54,9 @@ def test_plan_is_that_of_cosim_run(request_):
     assert request_.plan == make_plan(scenario, RunOptions(request_.output))
     names = [process.name for process in request_.plan]
     assert names[0] == "simulator" and names[-1] == "clock"
-    assert set(scenario.participants) < set(names)
+    hosts = [name for process in request_.plan for name in process.hosts]
+    assert set(scenario.participants) <= {*names, *hosts}
+    assert "group1" in names
     assert len(set(names)) == len(names)
 
 

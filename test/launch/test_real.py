@@ -111,7 +111,7 @@ def test_launch_gives_the_trace_of_inproc(tmp_path, nothing_left):
 
 @pytest.mark.parametrize("name", ["sensor1", "simulator"])
 def test_killed_process_ends_launch_and_is_named(name, tmp_path, nothing_left):
-    launched = Launched(tmp_path, "rate:=1", "out:=out")
+    launched = Launched(tmp_path, "rate:=1", "out:=out", "processes:=own")
     launched.wait_for("[clock]: time ")
     os.kill(launched.pid_of(name), signal.SIGKILL)
     assert launched.end() == 1

@@ -18,7 +18,8 @@ pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from ros2_cosim.ros import topics  # noqa: E402
 from ros2_cosim.ros.expected_readers import CLOCK, RECORDER, ExpectedReaders  # noqa: E402
-from ros2_cosim.ros.session import Session, Writer, data_qos  # noqa: E402
+from ros2_cosim.ros.session import Session  # noqa: E402
+from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
 
 TOPIC, TYPE = "/a/out", "ros2_cosim/msg/ControlCommand"
 

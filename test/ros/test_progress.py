@@ -25,8 +25,9 @@ from ros2_cosim.ros.progress import (  # noqa: E402
     ProgressTopics,
     Standstill,
 )
-from ros2_cosim.ros.session import Session, data_qos  # noqa: E402
+from ros2_cosim.ros.session import Session  # noqa: E402
 from ros2_cosim.ros.state_topics import SystemStateReader, SystemStateTopic  # noqa: E402
+from ros2_cosim.ros.writers import data_qos  # noqa: E402
 
 
 class WallClock:

@@ -24,8 +24,9 @@ from visualization_msgs.msg import MarkerArray  # noqa: E402
 
 from ros2_cosim.interfaces import catalogue  # noqa: E402
 from ros2_cosim.interfaces.records import Odometry  # noqa: E402
-from ros2_cosim.ros.session import message_class, wall_timer  # noqa: E402
+from ros2_cosim.ros.session import wall_timer  # noqa: E402
 from ros2_cosim.ros.visualisation import SCENE_TOPIC, Visualisation  # noqa: E402
+from ros2_cosim.ros.writers import message_class  # noqa: E402
 
 #: One shutdown in four hits a busy timer of 2 kHz.
 ROUNDS = 40

@@ -16,13 +16,14 @@ pytest.importorskip("rclpy")
 pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
 
 from ros2_cosim.ros import topics  # noqa: E402
-from ros2_cosim.ros.session import Session, data_qos  # noqa: E402
+from ros2_cosim.ros.session import Session  # noqa: E402
 from ros2_cosim.ros.state_topics import (  # noqa: E402
     ParticipantStateTopic,
     SystemStateReader,
     SystemStateTopic,
 )
 from ros2_cosim.ros.system_monitor import SystemMonitor  # noqa: E402
+from ros2_cosim.ros.writers import data_qos  # noqa: E402
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ class Probe:
         self.node.create_subscription(kind, topic, self.received.setdefault(topic, []).append, qos)
 
     def publisher(self, record: type, topic: str, qos: Any = 10) -> Callable[[int, Any], None]:
-        from ros2_cosim.ros.session import message_class
+        from ros2_cosim.ros.writers import message_class
 
         name = catalogue.type_name(record)
         codec = catalogue.codec(name, frame_id="map")

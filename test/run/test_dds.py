@@ -21,7 +21,8 @@ WRITER = """
 import os, signal, sys, time
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 reader, count = int(sys.argv[1]), int(sys.argv[2])
 def is_stopped():
     stat = open(f"/proc/{reader}/stat").read()

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 from runs.cosim_process import PLATOON
+from support.ports import free_port, three_free_ports
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -20,14 +21,24 @@ def printed(*words: str) -> str:
 
 
 def test_json_says_what_the_lines_say(tmp_path: Path) -> None:
-    ports = ("simulator.port=20000", "participants.world.parameters.dcp.port=20002")
+    ports = (
+        f"simulator.port={three_free_ports()}",
+        f"participants.world.parameters.dcp.port={free_port()}",
+    )
     words = [str(PLATOON), *(word for setting in ports for word in ("--set", setting))]
     lines = printed(*words).splitlines()
     found = json.loads(printed(*words, "--json"))
-    assert [f"{p['name']}: {shlex.join(p['command'])}" for p in found] == lines
+    notes = [f" ({', '.join(p['participants'])})" * (len(p["participants"]) > 1) for p in found]
+    commands = [shlex.join(p["command"]) for p in found]
+    names = [p["name"] for p in found]
+    assert [f"{n}{note}: {c}" for n, note, c in zip(names, notes, commands, strict=True)] == lines
     by_name = {process["name"]: process for process in found}
     assert list(by_name)[0] == "simulator" and list(by_name)[-1] == "clock"
     assert not by_name["simulator"]["ros_node"]
-    assert by_name["cacc1"]["participants"] == ["cacc1"]
+    together = ["sensor1", "sensor2", "v2v", "cacc1", "cacc2", "referee"]
+    assert by_name["group1"]["participants"] == together
+    assert by_name["world"]["participants"] == ["world"]
+    alone = json.loads(printed(*words, "--json", "--processes", "own"))
+    assert {"world", *together} <= {process["name"] for process in alone}
     assert all(process["required"] for process in found)
     assert not list(tmp_path.iterdir())

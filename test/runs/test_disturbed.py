@@ -33,6 +33,8 @@ FROZEN = ("sensor1", "simulator", "recorder", "clock")
 WATCHDOG = 5
 # Slow enough that no run ends before it is disturbed, on a busy machine either.
 PACE = ("--rate", "0.5")
+# What happens to one participant alone; test_grouping.py has those that share a process.
+ONE_EACH = ("--processes", "own")
 SIDE_BY_SIDE = 4
 BROKEN_LAW = """
 class Broken:
@@ -65,7 +67,7 @@ def disturbed(
     output = directory / "out"
     other = None
     with user_environment(directory / "ros-log") as environment:
-        with Running(environment, PLATOON, "--out", output, *PACE, *options) as running:
+        with Running(environment, PLATOON, "--out", output, *PACE, *ONE_EACH, *options) as running:
             running.wait_until_recorded(output)
             assert running.children().keys() == set(PROCESSES)
             shared_memory = running.shared_memory()

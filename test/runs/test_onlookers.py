@@ -30,7 +30,8 @@ TOPICS = ["/plant/state", "/controller/command"]
 LISTENER = """
 import json, sys, threading, time
 from hashlib import sha256
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 heard = {topic: [] for topic in sys.argv[1:]}
 over = threading.Event()

@@ -31,7 +31,8 @@ from ros2_cosim.interfaces.protocol import *
 from ros2_cosim.kernel.membership import Presence
 from ros2_cosim.kernel.time import FOREVER
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 {lies}
 with Session("stranger", []) as session:

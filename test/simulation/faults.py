@@ -28,9 +28,10 @@ from ros2_cosim.ros.outputs import OutputTopics
 from ros2_cosim.ros.participant_node import ParticipantNode
 from ros2_cosim.ros.readiness import Readiness
 from ros2_cosim.ros.recorder_node import RecorderNode
-from ros2_cosim.ros.session import Session, Writer
+from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.state_topics import RUN_REPEATS, SystemStateReader
 from ros2_cosim.ros.time_topics import TimeTopics
+from ros2_cosim.ros.writers import Writer
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -22,7 +22,7 @@ from simulation.world import Process, Thread, World
 
 from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.time import FOREVER
-from ros2_cosim.ros.session import data_qos
+from ros2_cosim.ros.writers import data_qos
 
 
 class Onlooker(Protocol):
@@ -458,7 +458,7 @@ class _LaneWriter:
         found = [link.reader for link in self._publisher.links if link.writer_knows]
         return [f"/{reader.node.get_name()}" for reader in found]
 
-    def send(self, data: bytes, stamp: int = 0, seq: int = 0) -> None:
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
         self._publisher.publish((data, stamp, seq))
 
     def flush(self) -> bool:
@@ -477,12 +477,18 @@ class SimulatedLane(SimulatedExecutor):
     def __init__(self, node: SimulatedNode, process: Process, *, ordered: bool) -> None:
         super().__init__(process, ordered=ordered)
         self._node = node
+        self._nodes: dict[str, SimulatedNode] = {}
         self._goes_on = True
 
-    def writer(self, topic: str, *, latched: bool) -> _LaneWriter:
+    def add_node(self, node: SimulatedNode) -> None:
+        """Serve a node; in one thread it may be one of several."""
+        super().add_node(node)
+        self._nodes[f"/{node.get_name()}"] = node
+
+    def writer(self, topic: str, *, latched: bool, owner: str) -> _LaneWriter:
         """Write a topic."""
         qos = data_qos(latched=latched)
-        return _LaneWriter(self._node.create_publisher(bytes, _LANE + topic, qos))
+        return _LaneWriter(self._nodes[owner].create_publisher(bytes, _LANE + topic, qos))
 
     def reader(
         self,
@@ -492,15 +498,17 @@ class SimulatedLane(SimulatedExecutor):
         latched: bool,
         lazy: bool,
         alone: bool,
+        owner: str,
+        take: Callable[[Any, int, int], None] | None = None,
     ) -> None:
-        """Read a topic."""
+        """Read a topic; what comes from the same thread takes its time, too."""
 
-        def take(message: tuple[bytes, int, int]) -> None:
+        def arrive(message: tuple[bytes, int, int]) -> None:
             self._goes_on = not alone
             receive(*message)
 
         qos = data_qos(latched=latched)
-        self._node.create_subscription(bytes, _LANE + topic, take, qos, raw=True)
+        self._nodes[owner].create_subscription(bytes, _LANE + topic, arrive, qos, raw=True)
 
     def writers(self, topic: str) -> int:
         """Writers that are known to be there."""

@@ -12,7 +12,7 @@ import itertools
 import json
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -152,6 +152,9 @@ class _Starter:
     def failed(self, reason: str) -> None:
         self._run.told(self._name, reason)
 
+    def shares(self, turns: object, participants: Sequence[str]) -> None:
+        """A death is an event here: it needs no memory."""
+
     def leave_early(self, participant: str, how: str) -> None:
         self._early_leaves[participant] = how
         self._run.leave_early(participant, how)
@@ -170,14 +173,14 @@ class SimulatedThreads:
         self._process = process
         self._endings: deque[Ending] = deque()
 
-    def start(self, name: str, body: Callable[[], Ending]) -> None:
+    def start(self, name: str, body: Callable[[Callable[[Ending], None]], None]) -> None:
         """Run ``body`` in a thread of its own."""
 
-        def run() -> None:
-            self._endings.append(body())
+        def take(ending: Ending) -> None:
+            self._endings.append(ending)
             self._process.main.wake()
 
-        self._process.start_thread(run)
+        self._process.start_thread(partial(body, take))
 
     def next_ending(self, seconds: float) -> Ending | None:
         """What the next thread gives that ends; None: none does within ``seconds``."""

@@ -13,7 +13,7 @@ from typing import Any
 from ros2_cosim.interfaces import records
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
-from ros2_cosim.kernel.model import BeginsAnew, Model
+from ros2_cosim.kernel.model import BeginsAnew, Model, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.realtime.virtual_time import VirtualTime
@@ -108,6 +108,28 @@ class ResettableFolding(Folding):
     def reset(self) -> None:
         """Forget everything."""
         self._forget()
+
+
+#: A declared cost lets those of one process share a thread.
+_SHARING = Traits(cost_ns=10_000)
+
+
+class SharingFolding(Folding):
+    """One that shares a thread with others of its process."""
+
+    traits = _SHARING
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context)
+
+
+class ResettableSharingFolding(ResettableFolding):
+    """The same, beginning anew in place."""
+
+    traits = _SHARING
+
+    def __init__(self, context: ModelContext, parameters: Any) -> None:
+        super().__init__(context)
 
 
 def make_folding(context: ModelContext) -> Folding:
@@ -324,6 +346,10 @@ def _draw(dice: random.Random, number: int) -> dict[str, Any]:
     if len(names) > 2 and sharing.random() < 0.3:
         for name in sharing.sample(names, sharing.randrange(2, len(names))):
             participants[name]["process"] = "shared"
+            parameters = participants[name]["parameters"]
+            if not parameters["asynchronous"]:
+                kind = ResettableSharingFolding if parameters["resets"] else SharingFolding
+                participants[name]["model"] = f"simulation.systems:{kind.__name__}"
     return {
         "name": f"system{number}",
         "seed": number,

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ros2_cosim.interfaces.protocol import Horizon
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import Session, data_qos
+from ros2_cosim.ros.session import Session
+from ros2_cosim.ros.writers import data_qos
 
 _PATIENCE_S = 60.0
 

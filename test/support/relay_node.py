@@ -15,7 +15,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import data_qos, message_class
+from ros2_cosim.ros.writers import data_qos, message_class
 
 
 def main() -> None:

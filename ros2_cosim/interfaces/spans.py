@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the threads of a run spent their wall time on, as spans: one file for each process.
+
+A file is a line of JSON, which says what its numbers mean, and rows of five 64-bit integers (little
+endian): kind, name, begin and end [ns, a monotonic clock that all processes of a host share], and
+simulated time [ns]. The spans of one file follow each other: they are those of one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ros2_cosim.documents.plain_data import json_value
+from ros2_cosim.kernel.errors import ConfigurationError
+
+#: Directory of these files below the output directory of a run.
+SPANS_DIRECTORY = "profile"
+#: So many rows are kept for each process, 40 MB: what follows is left out.
+MOST_ROWS = 1_000_000
+_ROW = 5
+_LONGEST_HEADER = 1_000_000
+
+#: Kinds of spans: what a thread does; and, without duration, that it has sent to a process.
+KINDS = ("read", "compute", "serialise", "send", "report", "wait", "receive", "work", "sent")
+READ, COMPUTE, SERIALISE, SEND, REPORT, WAIT, RECEIVE, WORK, SENT = range(len(KINDS))
+
+
+class Span(NamedTuple):
+    """One row: ``name`` is a participant, of ``sent`` the node that gets it; empty: all of them."""
+
+    kind: int
+    name: str
+    begin: int
+    end: int
+    time: int
+
+
+class Spans:
+    """Those of one process, as they are recorded.
+
+    :param process: its name
+    :param participants: those in it
+    :param clock: monotonic [ns]
+    :param works: between its waits it does nothing but its own work, which is no activation
+    """
+
+    def __init__(
+        self,
+        process: str,
+        participants: Sequence[str],
+        clock: Callable[[], int],
+        *,
+        works: bool = False,
+    ) -> None:
+        self.process = process
+        self.clock = clock
+        self._participants = list(participants)
+        self._works = works
+        self._rows = array("q")
+        self._names: dict[str, int] = {"": 0}
+        self._last_end: int | None = None
+
+    def add(self, kind: int, name: str, begin: int, end: int, time: int = 0) -> None:
+        """Add a span, which ends after all before."""
+        if len(self._rows) < MOST_ROWS * _ROW:
+            number = self._names.setdefault(name, len(self._names))
+            self._rows.extend((kind, number, begin, end, time))
+
+    def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
+        """Take what a wait consisted of: sending, sleeping, receiving [ns]."""
+        if self._works and self._last_end is not None:
+            self.add(WORK, "", self._last_end, began)
+        self._last_end = ended
+        self.add(SEND, "", began, slept)
+        self.add(WAIT, "", slept, woke)
+        self.add(RECEIVE, "", woke, ended)
+
+    def sent(self, at: int, node: str) -> None:
+        """Something leaves for the process of a node [ns]."""
+        self.add(SENT, node, at, at)
+
+    def save(self, directory: Path) -> None:
+        """Write the file of this process.
+
+        :raises OSError: that is not possible
+        """
+        rows = self._rows
+        if sys.byteorder == "big":
+            rows = array("q", rows)
+            rows.byteswap()
+        header = {
+            "process": self.process,
+            "participants": self._participants,
+            "names": list(self._names),
+        }
+        directory.mkdir(exist_ok=True)
+        path = directory / f"{self.process}.spans"
+        path.write_bytes(json.dumps(header).encode() + b"\n" + rows.tobytes())
+
+
+class Activations:
+    """The spans of one participant's activations.
+
+    Hand :meth:`timer` to its runtime, which calls it when the model begins and when it returns.
+
+    :param spans: of its process
+    :param name: the participant
+    """
+
+    def __init__(self, spans: Spans, name: str) -> None:
+        self._spans = spans
+        self._name = name
+        self._computed = (0, 0)
+
+    def timer(self) -> int:
+        """The present time [ns]."""
+        now = self._spans.clock()
+        self._computed = (self._computed[1], now)
+        return now
+
+    def activated(self, since: int, time: int) -> int:
+        """An activation is over, which the thread has been at since then; the present time [ns]."""
+        now = self._spans.clock()
+        began, ended = self._computed
+        for kind, begin, end in (
+            (READ, since, began),
+            (COMPUTE, began, ended),
+            (SERIALISE, ended, now),
+        ):
+            self._spans.add(kind, self._name, begin, end, time)
+        return now
+
+    def did(self, kind: int, since: int, time: int = 0) -> int:
+        """The thread has been at something since then; the present time [ns]."""
+        now = self._spans.clock()
+        self._spans.add(kind, self._name, since, now, time)
+        return now
+
+
+class SpanFile(NamedTuple):
+    """What is read from a file."""
+
+    process: str
+    participants: list[str]
+    spans: list[Span]
+
+
+def read_spans(path: Path) -> SpanFile:
+    """Read the file of a process.
+
+    :raises ConfigurationError: it is none
+    """
+    try:
+        data = path.read_bytes()
+        line, _, rest = data.partition(b"\n")
+        if len(line) > _LONGEST_HEADER:
+            raise ValueError("its first line is too long")
+        header = json_value(line)
+        names = [str(name) for name in header["names"]]
+        rows = array("q")
+        rows.frombytes(rest[: len(rest) // (_ROW * 8) * _ROW * 8])
+        if sys.byteorder == "big":
+            rows.byteswap()
+        spans = [
+            Span(rows[i], names[rows[i + 1]], rows[i + 2], rows[i + 3], rows[i + 4])
+            for i in range(0, len(rows), _ROW)
+        ]
+        if any(not 0 <= span.kind < len(KINDS) for span in spans):
+            raise ValueError("it has spans of no kind")
+        return SpanFile(str(header["process"]), [str(n) for n in header["participants"]], spans)
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise ConfigurationError(f"{path}: no spans of a process: {error}") from None

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The account of a run: participants, hops, the critical path, from spans that are made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.interfaces.spans import MOST_ROWS, REPORT, SEND, Activations, Spans, read_spans
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.record.profile import Profile, path_rows, read_profile, write_profile
+
+US = 1_000
+SUMMARY: dict[str, Any] = {
+    "scenario": "made",
+    "shape": "ros",
+    "seed": 1,
+    "steps": 2,
+    "sim_time_s": 0.02,
+    "wall_time_s": 0.0002,
+    "rtf": 100.0,
+    "trace_sha256": "0" * 64,
+    "repeatable": True,
+    "causality": {"timing": 0, "order": 0, "loss": 0},
+}
+
+
+class Clock:
+    """Is told the time [us]."""
+
+    def __init__(self) -> None:
+        self.us = 0
+
+    def __call__(self) -> int:
+        return self.us * US
+
+
+def activation(clock: Clock, spans: Spans, name: str, *times: int) -> None:
+    """Begin, compute from, compute to, encoded, sent, reported."""
+    own = Activations(spans, name)
+    begin, called, returned, encoded, sent, reported = times
+    clock.us = called
+    own.timer()
+    clock.us = returned
+    own.timer()
+    clock.us = encoded
+    mark = own.activated(begin * US, 10)
+    clock.us = sent
+    mark = own.did(SEND, mark, 10)
+    clock.us = reported
+    own.did(REPORT, mark)
+
+
+def two_processes(run: Path) -> None:
+    """``a`` computes for 20 us and wakes ``b``, which computes for 50 us; 5 us are not named."""
+    directory = run / "profile"
+    clock = Clock()
+    first = Spans("first", ["a"], clock)
+    activation(clock, first, "a", 0, 1, 21, 24, 28, 30)
+    first.sent(32 * US, "/b")
+    first.spun(30 * US, 34 * US, 100 * US, 101 * US)
+    first.save(directory)
+    second = Spans("second", ["b"], clock)
+    second.spun(0, 1 * US, 40 * US, 42 * US)
+    activation(clock, second, "b", 42, 43, 93, 95, 96, 97)
+    # After a pause of 5 us that no span names.
+    second.spun(102 * US, 103 * US, 200 * US, 201 * US)
+    second.save(directory)
+    (run / "summary.json").write_text(json.dumps(SUMMARY), encoding="utf-8")
+
+
+def test_the_critical_path_goes_through_the_message_that_ended_a_wait(tmp_path: Path) -> None:
+    two_processes(tmp_path)
+    data = read_profile(tmp_path).as_data()
+    path = {(p["process"], p["participant"], p["kind"]): p["us_per_step"] for p in
+            data["critical_path"]}  # fmt: skip
+    assert path == {
+        ("second", "b", "report"): 0.5,
+        ("second", "b", "send"): 0.5,
+        ("second", "b", "serialise"): 1.0,
+        ("second", "b", "compute"): 25.0,
+        ("second", "b", "read"): 0.5,
+        ("second", "", "receive"): 1.0,
+        ("second", "first to second", "wake-up"): 4.0,
+        ("first", "", "send"): 1.0,
+        ("first", "a", "report"): 1.0,
+        ("first", "a", "send"): 2.0,
+        ("first", "a", "serialise"): 1.5,
+        ("first", "a", "compute"): 10.0,
+        ("first", "a", "read"): 0.5,
+    }
+    assert sum(p["share"] for p in data["critical_path"]) == pytest.approx(1.0, abs=0.001)
+    assert data["hops"] == [
+        {"from": "first", "to": "second", "count": 1, "wait_us": 31.0, "wake_up_us": 8.0}
+    ]
+    assert data["participants"]["b"] == {
+        "read": 1.0,
+        "compute": 50.0,
+        "serialise": 2.0,
+        "send": 1.0,
+        "report": 1.0,
+        "activations": 1,
+    }
+
+
+def test_what_no_span_names_is_told(tmp_path: Path) -> None:
+    two_processes(tmp_path)
+    clock = Clock()
+    late = Spans("third", ["c"], clock)
+    activation(clock, late, "c", 97, 98, 99, 100, 101, 197)
+    late.save(tmp_path / "profile")
+    data = read_profile(tmp_path).as_data()
+    # Of 197 us ``third`` names the last 100.
+    assert data["explained_share"] == pytest.approx(100 / 197, abs=1e-4)
+    assert data["processes"]["third"]["loop"] == pytest.approx(97 / 197, abs=1e-4)
+
+
+def test_the_command_prints_and_writes_it(tmp_path: Path) -> None:
+    two_processes(tmp_path)
+    trace = tmp_path / "trace.json"
+    run: Callable[..., Any] = CliRunner().invoke
+    result = run(app, ["profile", str(tmp_path), "--json", "--perfetto", str(trace)])
+    assert (result.exit_code, result.stderr) == (0, "")
+    data = json.loads(result.stdout)
+    assert data == json.loads((tmp_path / "profile.json").read_text())
+    assert data == write_profile(tmp_path)
+    events = json.loads(trace.read_text())["traceEvents"]
+    spans = [e for e in events if e["ph"] == "X"]
+    assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {
+        "first",
+        "second",
+        "critical path",
+    }
+    (compute,) = [e for e in spans if e["name"] == "b: compute" and e["pid"] == 2]
+    assert (compute["ts"], compute["dur"]) == (43.0, 50.0)
+    text = run(app, ["profile", str(tmp_path)]).stdout
+    assert text.startswith("made: 0.000 s for 2 steps, 48.5 us each; 100.0 % named")
+    assert "25.00  51.5 %  second: b compute" in text
+    rows = path_rows(tmp_path)
+    assert (rows[0].participant, rows[0].kind, rows[0].us_per_step) == ("b", "compute", 25.0)
+
+
+def test_a_run_without_a_profile_is_told_how_to_get_one(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text(json.dumps(SUMMARY), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="was not profiled; run it with --profile"):
+        read_profile(tmp_path)
+    assert path_rows(tmp_path) == []
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    two_processes(tmp_path)
+    path = tmp_path / "profile" / "first.spans"
+    good = path.read_bytes()
+    for bad in (b"", b"{}", b'{"names": []}\n', good.replace(b'"a"', b"{{{"), good[:80] + good):
+        path.write_bytes(bad)
+        with pytest.raises(ConfigurationError, match="first.spans: no spans of a process"):
+            read_profile(tmp_path)
+
+
+def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MOST_ROWS * 40 <= 40_000_000
+    monkeypatch.setattr("ros2_cosim.interfaces.spans.MOST_ROWS", 3)
+    spans = Spans("p", ["a"], Clock())
+    for number in range(5):
+        spans.add(REPORT, "a", number, number + 1)
+    spans.save(tmp_path)
+    assert len(read_spans(tmp_path / "p.spans").spans) == 3
+    with pytest.raises(ConfigurationError, match="no activation"):
+        Profile(None, [read_spans(tmp_path / "p.spans")])  # type: ignore[arg-type]
