@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import isnan
 from typing import Any
 
 from ros2_cosim.carla_bridge.parameters import (
@@ -109,7 +110,10 @@ class SceneVariables:
                 continue
             command = ControlCommand(*values[position * size : (position + 1) * size])
             # NaN differs from itself: no command has come yet.
-            commands[vehicle] = command if command.throttle == command.throttle else None
+            # Without pedals and without acceleration, nothing has come for the vehicle yet.
+            by_acceleration = isnan(command.brake) and not isnan(command.acceleration)
+            absent = isnan(command.throttle) and not by_acceleration
+            commands[vehicle] = None if absent else command
         return commands
 
     def state_values(self, outputs: Mapping[str, Any], collisions: int) -> list[Any]:

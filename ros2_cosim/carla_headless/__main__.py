@@ -59,7 +59,7 @@ def make_command(
             typer.Option(
                 min=0,
                 max=MAX_SEED,
-                help="Seed of what the server draws where a client names no seed of its own.",
+                help="Seed of the noise of sensors whose noise_seed a client leaves at 0.",
             ),
         ] = 0,
         rate: Annotated[

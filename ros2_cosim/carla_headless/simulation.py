@@ -6,10 +6,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.limits import DEFAULT_RATE_HZ
 from ros2_cosim.carla_headless.maps import GENERATED_MAP, MapLibrary, full_name
+from ros2_cosim.carla_headless.recording import Recorder, Recording
+from ros2_cosim.carla_headless.replayer import Replayer
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import SignActor
 from ros2_cosim.carla_headless.snapshot import (
@@ -33,10 +36,21 @@ from ros2_cosim.models.road import RoadNetwork
 
 _STREAM_OFFSET = 16  # actor n streams as n + offset; lower ids are reserved for the world
 
+# A client that names no seed for a sensor's noise sends the blueprint's value.
+_SEED_ATTRIBUTE, _NO_SEED = "noise_seed", "0"
+
 _logger = logging.getLogger(__name__)
 
 Publish = Callable[[int, bytes], None]
 Wanted = Callable[[int], bool]
+
+
+@dataclass
+class ReplayOptions:
+    """What clients have set for replays."""
+
+    time_factor: float = 1.0
+    ignore_hero: bool = False
 
 
 class Simulation:
@@ -60,6 +74,9 @@ class Simulation:
         :param wanted: whether a stream has a listener
         """
         self.maps = maps
+        self.recorder: Recorder | None = None
+        self.replayer: Replayer | None = None
+        self.replay_options = ReplayOptions()
         self.seed = seed
         self._usual_step_s = step_s
         self.settings = EpisodeSettings()
@@ -116,6 +133,8 @@ class Simulation:
         :raises CallError: with the text that the client shows
         """
         chosen = {attribute.id: attribute.value for attribute in description.attributes}
+        if self.seed and chosen.get(_SEED_ATTRIBUTE) == _NO_SEED:
+            chosen[_SEED_ATTRIBUTE] = str(self.seed)
         actor = self.world.spawn(description.id, pose, chosen, parent)
         if actor.blueprint.kind == "sensor":
             try:
@@ -142,6 +161,10 @@ class Simulation:
         """Advance the world by one step and publish it: snapshot first, then sensors."""
         world = self.world
         frame = world.tick()
+        if self.replayer is not None and not self.replayer.step(world.step_s):
+            self.stop_replayer(keep=True)
+        if self.recorder is not None:
+            self.recorder.frame(world)
         if self._wanted(WORLD_STREAM):
             self._publish(WORLD_STREAM, self._snapshot())
             # Clients that listen have seen the flag: show it in one frame only.
@@ -152,6 +175,48 @@ class Simulation:
                 for message in self.sensors.messages(world, sensor, self.weather, self.record):
                     self._publish(stream, message)
         return frame
+
+    def start_recorder(self, name: str) -> str:
+        """Record from now on; returns the file's path.
+
+        :raises CallError: the file cannot be written
+        """
+        self.stop_recorder()
+        self.recorder = Recorder(name, self.map_name, self.world)
+        return str(self.recorder.path)
+
+    def stop_recorder(self) -> None:
+        """Complete the recording, if there is one."""
+        if self.recorder is not None:
+            self.recorder.close()
+            self.recorder = None
+
+    def replay(
+        self, name: str, start: float, duration: float, follow: int, offset: Transform
+    ) -> str:
+        """Replay a recording from now on.
+
+        :param follow: recorded number of the actor that the spectator follows, 0 for none
+        :param offset: place of the spectator on that actor
+        :raises CallError: no such file, or its map is not one of this server's
+        """
+        recording = Recording(name)
+        self.stop_replayer(keep=False)
+        if recording.map_name != self.map_name:
+            self.load_map(recording.map_name, False)
+        options = self.replay_options
+        self.replayer = Replayer(
+            recording, self.world, start, duration, ignore_hero=options.ignore_hero
+        )
+        self.replayer.follow(follow, offset)
+        self.replayer.time_factor = options.time_factor
+        return f"Replaying File: {recording.path}\n"
+
+    def stop_replayer(self, *, keep: bool) -> None:
+        """End the replay, if there is one; its actors are removed unless they are kept."""
+        if self.replayer is not None:
+            self.replayer.stop(keep=keep)
+            self.replayer = None
 
     def stage_opendrive(self, text: str) -> None:
         """Keep an OpenDRIVE text for the next load of the generated map."""
@@ -173,6 +238,8 @@ class Simulation:
                 short, text = self.maps.find(name)
                 map_name = full_name(short)
             self.world.load(text)
+            self.stop_recorder()
+            self.replayer = None
         except CosimError as error:
             raise CallError(str(error)) from None
         self.map_name = map_name

@@ -19,6 +19,10 @@ from ros2_cosim.models.vehicle.parameters import SEDAN, TRUCK, VAN, VehicleParam
 #: than gravity, and CARLA's traffic manager counts on it. Along the vehicle the class's own holds.
 TYRE_FRICTION: Final = 3.5
 
+#: Angle of the front wheels at full steering [rad]: CARLA's 70 degrees. It reaches them in 0.4 s.
+_STEER_RANGE: Final = 1.22
+_STEER_RATE: Final = 3.05
+
 MOTORCYCLE: Final = replace(
     SEDAN,
     name="motorcycle",
@@ -113,6 +117,8 @@ class VehicleEntry(NamedTuple):
             max_drive_force=base.max_drive_force * heavier,
             engine_braking_force=base.engine_braking_force * heavier,
             max_brake_force=base.max_brake_force * heavier,
+            max_steer_angle=_STEER_RANGE,
+            max_steer_rate=_STEER_RATE,
         )
 
 
@@ -136,8 +142,8 @@ def _entry(
     )  # fmt: skip
 
 
-# The entries of mass 0 (SEDAN's and VAN's own) drive in the platoon's scenarios, whose results
-# are kept.
+# The entries of mass 0 (SEDAN's and VAN's own, with their steering range) drive in the platoon's
+# scenarios, whose results are kept.
 VEHICLES: Final = (
     _entry("audi.a2", "car", 1, (1.853, 0.894, 0.775), 1000.0, _PAINTS),
     _entry("audi.etron", "car", 1, (2.428, 1.016, 0.825), 2490.0,

@@ -134,6 +134,26 @@ class World:
             self._refuse_occupied(known, pose)
         return self._add(known, pose, dict(attributes or {}), parent)
 
+    def spawn_anywhere(
+        self, blueprint: str, pose: Transform, attributes: Mapping[str, str]
+    ) -> Actor:
+        """Spawn an actor of which a recording says that it was there, whatever stands there now.
+
+        Attributes that the blueprint does not have, or that cannot be set, are left out.
+
+        :raises CallError: unknown blueprint
+        """
+        known = LIBRARY.get(blueprint)
+        if known is None:
+            raise CallError(f"unknown blueprint '{blueprint}'")
+        settable = {a.id: a for a in known.attributes if a.modifiable}
+        chosen = {
+            name: value
+            for name, value in attributes.items()
+            if name in settable and settable[name].accepts(value)
+        }
+        return self._add(known, pose, chosen, 0)
+
     def destroy(self, actor_id: int) -> None:
         """Remove an actor; what is attached to it stays where it is.
 

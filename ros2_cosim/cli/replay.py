@@ -32,6 +32,14 @@ def replay(
         Path | None,
         typer.Option(help="With --into: scenario of a bag that was recorded elsewhere."),
     ] = None,
+    to_topics: Annotated[
+        bool,
+        typer.Option(
+            "--to-topics",
+            help="With --into: publish the inputs as ROS topics at the pace of real time, and "
+            "compare what a node answers that runs already.",
+        ),
+    ] = False,
     substitute: Annotated[
         str | None,
         typer.Option(
@@ -68,10 +76,12 @@ def replay(
         raise typer.BadParameter("--substitute and --from belong together")
     if (into or substitute) and (shape != "inproc" or not bag):
         raise typer.BadParameter("--shape and --no-bag belong to the repetition of a whole run")
-    if not into and (controllers is not None or scenario is not None):
-        raise typer.BadParameter("--controllers and --scenario need --into")
+    if not into and (controllers is not None or scenario is not None or to_topics):
+        raise typer.BadParameter("--controllers, --scenario and --to-topics need --into")
+    if to_topics and controllers is not None:
+        raise typer.BadParameter("--controllers: with --to-topics the node has its own")
     if into:
-        _replay_into(run_directory, into, controllers, scenario, out, as_json)
+        _replay_into(run_directory, into, controllers, scenario, out, as_json, to_topics)
     elif substitute is not None and from_ is not None:
         _what_if(run_directory, substitute, from_, out, as_json)
     elif as_json:
@@ -117,6 +127,7 @@ def _replay_into(
     scenario: Path | None,
     out: Path | None,
     as_json: bool,
+    to_topics: bool,
 ) -> None:
     """Feed recorded inputs to participants; compare their outputs."""
     from ros2_cosim.cli.diff_text import print_comparison
@@ -132,6 +143,7 @@ def _replay_into(
             None if out is None else out.absolute(),
             controllers=controllers,
             scenario=scenario,
+            to_topics=to_topics,
         )
         if as_json:
             print(json.dumps(found.data(), indent=1, allow_nan=False))

@@ -163,7 +163,7 @@ class Codec(WireCodec):
                 data = self._pack_head(ENCAPSULATION, self._block, *head)
             if not self._pieces:
                 return data
-            parts = [data]
+            parts: list[Data] = [data]
             offset = len(data) - 4
             for piece in self._pieces:
                 offset = piece.write(parts, offset, values)

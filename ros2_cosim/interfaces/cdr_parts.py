@@ -34,7 +34,7 @@ class Piece(Protocol):
 
     min_size: int
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         """Append the bytes of this piece to ``parts``."""
 
     def read(self, data: Data, offset: int, out: list[Any]) -> int:
@@ -101,7 +101,7 @@ class Run:
         self._structs = tuple(run_struct(self._scalars, residue) for residue in range(8))
         self.min_size = min(s.size for s in self._structs)
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         packer = self._structs[offset & 7]
         parts.append(packer.pack(*values[self._start : self._stop]))
         return offset + packer.size
@@ -121,7 +121,7 @@ class BoundText:
         self._index = index
         self._limit = limit
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         text = values[self._index]
         if self._limit and len(text) > self._limit:
             raise ProtocolError(
@@ -146,7 +146,7 @@ class ConstantText:
     def __init__(self, value: str) -> None:
         self._block = text_block(value)
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         pad = _PADDING[offset & 3]
         parts.append(pad + self._block)
         return offset + len(pad) + len(self._block)
@@ -162,7 +162,7 @@ class _Length:
         self._count = count
         self._limit = limit
 
-    def write(self, parts: list[bytes], offset: int, count: int) -> int:
+    def write(self, parts: list[Data], offset: int, count: int) -> int:
         if self._count != SEQUENCE:
             if count != self._count:
                 raise ProtocolError(f"array of {self._count} elements got {count}")
@@ -198,7 +198,7 @@ class NumberBlock:
         self._length = _Length(item.length, item.limit)
         self.min_size = 4 if item.length == SEQUENCE else item.length * self._size
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         block = number_bytes(self._code, values[self._index])
         offset = self._length.write(parts, offset, len(block) // self._size)
         if not len(block):
@@ -226,7 +226,7 @@ class NumberBlock:
 _KINDS: Final = ("bhilqn", "BHILQN", "fd", "?")
 
 
-def number_bytes(code: str, values: Any) -> bytes:
+def number_bytes(code: str, values: Any) -> Data:
     """The bytes of numbers as they are on the wire, without a copy where they are that already.
 
     :param code: of :mod:`struct`
@@ -240,11 +240,12 @@ def number_bytes(code: str, values: Any) -> bytes:
         view = memoryview(values)
     except TypeError:  # no buffer: a sequence of numbers
         return bytes(map(bool, values)) if code == "?" else array(code, values).tobytes()
+    if not view.nbytes:
+        return b""
     found = view.format.lstrip("@=<")
     kind = next(kind for kind in _KINDS if code in kind)
     if found in kind and view.itemsize == struct.calcsize(code) and view.c_contiguous:
-        flat: Any = view.cast("B")  # joined with the rest as it is
-        return flat
+        return view.cast("B")  # joined with the rest as it is
     if code == "b" and isinstance(values, bytes | bytearray):
         return bytes(values)
     letter: Any = found
@@ -282,7 +283,7 @@ class FlatList(_List):
             packer = self._packers[key] = run_struct(self._scalars, offset & 7, count)
         return packer
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         if not self._bound:
             return self._length.write(parts, offset, 0)
         elements = values[self._index]
@@ -334,7 +335,7 @@ class MixedList(_List):
         self._size = max(1, sum(piece.min_size for piece in self._pieces))
         self._single = item.element.build is tuple
 
-    def write(self, parts: list[bytes], offset: int, values: Sequence[Any]) -> int:
+    def write(self, parts: list[Data], offset: int, values: Sequence[Any]) -> int:
         elements = values[self._index] if self._bound else ()
         offset = self._length.write(parts, offset, len(elements))
         for element in elements:

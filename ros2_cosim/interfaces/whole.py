@@ -26,7 +26,8 @@ class Carried:
     """
 
     _message_type: str
-    _wire: bytes
+    #: Empty in a changed copy (``_replace``), which is a new message.
+    _wire: bytes = b""
 
     @property
     def type_name(self) -> str:
@@ -35,7 +36,7 @@ class Carried:
 
     @property
     def wire(self) -> bytes:
-        """The message, in canonical CDR bytes."""
+        """The message, in canonical CDR bytes; empty in a changed copy."""
         return self._wire
 
 
@@ -57,6 +58,6 @@ def carrying(record: type, type_name: str) -> Callable[[Iterable[Any], bytes], A
 
 def kept_whole(value: Any) -> tuple[str, bytes] | None:
     """Type and bytes of a value that holds its whole message; None of any other."""
-    if isinstance(value, Carried):
+    if isinstance(value, Carried) and value._wire:
         return value._message_type, value._wire
     return None

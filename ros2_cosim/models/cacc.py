@@ -20,6 +20,7 @@ from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
+from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl
 from ros2_cosim.models.controllers.registry import adapted, check_law, make_law
@@ -65,6 +66,15 @@ class ControllerParameters(Section):
         min_length=1,
         description="law without V2V; default: rajamani_acc (path_acc brakes too gently for the "
         "gaps of a platoon)",
+    )
+    degradation: Literal["fallback", "estimate"] = Field(
+        default="fallback",
+        description="what drives without V2V: the fall-back law, or the law itself with the "
+        "acceleration of the vehicle ahead as the own sensor shows it (graceful degradation), if "
+        "that is all it needs",
+    )
+    estimator: Annotated[SingerParameters, BeforeValidator(_none_is_empty)] = Field(
+        SingerParameters(), description="of that acceleration"
     )
     fallback_time_gap: Number = Field(
         default=1.1, gt=0, description="time gap while V2V is lost [s]"
@@ -118,8 +128,11 @@ class CaccController(Model):
     drives. The time gap then opens from the present gap to ``fallback_time_gap`` at
     ``time_gap_rate``, and closes as slowly afterwards: never a step.
 
-    ``mode`` tells what drove last: ``law``, ``fallback``, ``cruise``, ``emergency``, ``hold``,
-    or ``waiting`` (no odometry yet, pedals released).
+    With ``degradation`` ``estimate`` a law that needs the predecessor alone goes on driving, and
+    the acceleration that V2V no longer tells is estimated from the object's speed.
+
+    ``mode`` tells what drove last: ``law``, ``fallback``, ``estimate``, ``cruise``, ``emergency``,
+    ``hold``, or ``waiting`` (no odometry yet, pedals released).
 
     :param law: drives instead of the law that the parameters name
     :param fallback: drives instead of the fall-back law that they name
@@ -184,6 +197,9 @@ class CaccController(Model):
             integral_gain=parameters.integral_gain,
         )
         self._estimator = BrakingEstimator()
+        self._singer = None
+        if parameters.degradation == "estimate" and self._needs_predecessor:
+            self._singer = None if self._needs_leader else SingerEstimator(parameters.estimator)
         self._hold = StandstillHold()
         self._hold_brake = min(1.0, parameters.hold_brake)
         self._hold_rate = parameters.hold_rate
@@ -272,6 +288,11 @@ class CaccController(Model):
         degraded = (self._needs_predecessor and predecessor is None) or (
             self._needs_leader and leader is None
         )
+        estimated = self._singer is not None and degraded
+        if self._singer is not None:
+            ahead = self._singer.update(target.id, speed + target.relative_speed, dt)
+            if degraded:
+                predecessor = Peer(ahead.speed, ahead.acceleration, ahead.acceleration, 0.0)
         self._move_time_gap(degraded, dt, target.distance, speed)
         measurement = Measurement(
             dt, speed, acceleration, target.distance, target.relative_speed,
@@ -283,8 +304,8 @@ class CaccController(Model):
         if self._hold.update(speed, target.distance, object_speed, self._standstill_gap):
             self.mode = "hold"
             return 0.0
-        self.mode = "fallback" if degraded else "law"
-        law = self._fallback if degraded else self._law
+        self.mode = "estimate" if estimated else "fallback" if degraded else "law"
+        law = self._fallback if degraded and not estimated else self._law
         demand = law.acceleration(measurement)
         if not is_number(demand):
             raise ParticipantError(

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.record.driving_measures import ratio
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.profile import path_rows
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
@@ -40,7 +43,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     data = load_run(run_dir, catalogue=catalogue)
     page = page_template("report.html").render(
         summary=summary,
-        tiles=_tiles(summary),
+        tiles=_tiles(summary, data.min_ttc),
         facts=_facts(summary),
         driving=driving_charts(data),
         timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
@@ -77,13 +80,36 @@ def driving_charts(data: RunData) -> list[Chart]:
             charts.append(Chart(title, note, Markup(line_chart(content, y_label=y_label))))
 
     add("Speeds", "Forward speed of each vehicle.", lines(data.speed), "speed [m/s]")
-    gaps = [
-        Line(_pair(vehicles, number), gap.times, gap.values, number + 1)
-        for number, gap in enumerate(data.gaps)
-    ]
-    add("Gaps", "True distances, bumper to bumper.", gaps, "gap [m]")
+    platoon = list(data.intended.platoon) or vehicles
+
+    def behind(table: Sequence[Series]) -> list[Line]:
+        return [
+            Line(_pair(platoon, number), series.times, series.values, number + 1)
+            for number, series in enumerate(table)
+            if any(map(math.isfinite, series.values))
+        ]
+
+    add("Gaps", "True distances, bumper to bumper.", behind(data.gaps), "gap [m]")
+    add(
+        "Space-time diagram",
+        "Way of each vehicle from where the last one started, along the first direction.",
+        _space_time(data, vehicles),
+        "way [m]",
+    )
+    add(
+        "Time-gap error",
+        "Time gap less the one that the controller is to keep, while the vehicle drives.",
+        behind(data.time_gap_error),
+        "error [s]",
+    )
+    add(
+        "Time to collision",
+        "Gap over closing speed, while the gap closes; longer ones than 20 s are left out.",
+        behind(data.ttc),
+        "time [s]",
+    )
     obstacle = data.obstacle_gap
-    if obstacle.times:
+    if any(map(math.isfinite, obstacle.values)):
         line = Line(f"{vehicles[0]} to obstacle", obstacle.times, obstacle.values, 0)
         add("Distance to the obstacle", "From the front bumper.", [line], "distance [m]")
     add(
@@ -92,6 +118,17 @@ def driving_charts(data: RunData) -> list[Chart]:
         lines(data.acceleration),
         "acceleration [m/s\N{SUPERSCRIPT TWO}]",
     )
+    add(
+        "Jerk",
+        "Change of the acceleration over 0.1 s.",
+        lines(data.jerk),
+        "jerk [m/s\N{SUPERSCRIPT THREE}]",
+    )
+    ratios = _ratios(data, platoon)
+    if ratios:
+        svg = line_chart(ratios, y_label="ratio [1]", x_label="follower")
+        note = "Each follower over the vehicle ahead; above 1 a disturbance grows."
+        charts.append(Chart("Braking down the platoon", note, Markup(svg)))
     for name in [n for n in vehicles if n in data.command]:
         demand = data.command[name]
         pair = [Line("commanded", demand.times, demand.values, 1, True, True)]
@@ -120,6 +157,35 @@ def driving_charts(data: RunData) -> list[Chart]:
     ]
     add("V2V latency", "Age of each message at its reception.", links, "latency [ms]")
     return charts
+
+
+def _space_time(data: RunData, vehicles: Sequence[str]) -> list[Line]:
+    """Way over time, each vehicle from its place at the start."""
+    found = []
+    for colour, name in enumerate(vehicles):
+        series, start = data.way[name], data.start_way(name)
+        way = [start + value for value in series.values]
+        found.append(Line(name, series.times, way, colour))
+    return found
+
+
+def _ratios(data: RunData, platoon: Sequence[str]) -> list[Line]:
+    """Largest decelerations and energies of the accelerations, each over that ahead."""
+    braking = [data.braking[name] for name in platoon if name in data.braking]
+    pairs = list(pairwise(braking))
+    peaks = [ratio(own.peak, ahead.peak) for ahead, own in pairs]
+    if not any(map(math.isfinite, peaks)):
+        return []
+    energies = [
+        math.sqrt(own.energy / ahead.energy) if ahead.energy > 0.0 else math.nan
+        for ahead, own in pairs
+    ]
+    numbers = [float(i + 1) for i in range(len(pairs))]
+    alone = len(numbers) == 1
+    return [
+        Line("largest deceleration", numbers, peaks, 0, dots=alone),
+        Line("energy of the acceleration", numbers, energies, 1, dots=alone),
+    ]
 
 
 def timing_charts(
@@ -194,7 +260,7 @@ def _pair(vehicles: Sequence[str], number: int) -> str:
     return f"gap {number + 1}"
 
 
-def _tiles(summary: Summary) -> list[Tile]:
+def _tiles(summary: Summary, min_ttc: float) -> list[Tile]:
     tiles = [
         Tile("real-time factor", f"{summary.rtf:.3g}"),
         Tile("simulated", f"{summary.sim_time_s:.6g} s"),
@@ -206,6 +272,8 @@ def _tiles(summary: Summary) -> list[Tile]:
         tiles.append(Tile("collisions", str(summary.collisions), summary.collisions == 0))
     if summary.min_gap_m is not None:
         tiles.append(Tile("smallest gap", f"{summary.min_gap_m:.2f} m", summary.min_gap_m > 0.0))
+    if math.isfinite(min_ttc):
+        tiles.append(Tile("smallest time to collision", f"{min_ttc:.1f} s", None))
     if summary.final_gap_to_obstacle_m is not None:
         gap = summary.final_gap_to_obstacle_m
         tiles.append(Tile("final gap to obstacle", f"{gap:.2f} m", gap > 0.0))

@@ -27,6 +27,14 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
 from ros2_cosim.record.bag_reader import BagMessage, read_bag
+from ros2_cosim.record.driving_measures import (
+    Braking,
+    Intended,
+    Way,
+    intended,
+    time_gap_error,
+    time_to_collision,
+)
 from ros2_cosim.record.series import Events, Series
 
 ACTIVATIONS_FILE = "activations.json"
@@ -63,13 +71,29 @@ class RunData:
     """participant -> activation times [s]; empty if the run did not record them"""
 
     start_pose: dict[str, Odometry] = field(default_factory=dict)
+    way: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """way since the start [m]"""
+    jerk: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """forward jerk [m/s^3]"""
+    ttc: list[Series] = field(default_factory=list)
+    """time to collision behind vehicle i [s]"""
+    min_ttc: float = math.inf
+    """the smallest one of all"""
+    time_gap_error: list[Series] = field(default_factory=list)
+    """of the vehicle behind vehicle i [s]"""
+    braking: dict[str, Braking] = field(default_factory=lambda: defaultdict(Braking))
+    """of each vehicle"""
+    intended: Intended = field(default_factory=Intended)
+    """what the scenario says of the platoon"""
+    _ways: dict[str, Way] = field(default_factory=lambda: defaultdict(Way))
 
     def series(self) -> Iterator[Series]:
         """All curves."""
         tables = (self.speed, self.acceleration, self.command, self.pedals, self.distance)
-        for table in (*tables, self.latency):
+        for table in (*tables, self.latency, self.way, self.jerk):
             yield from table.values()
-        yield from self.gaps
+        for behind in (self.gaps, self.ttc, self.time_gap_error):
+            yield from behind
         yield self.obstacle_gap
 
     @property
@@ -77,13 +101,22 @@ class RunData:
         """All vehicles with odometry, the one in front first (as they stood at the start)."""
         if not self.start_pose:
             return []
-        name = min(self.start_pose)
-        first = self.start_pose[name]
-        ahead_x, ahead_y = forward_axis(first.qx, first.qy, first.qz, first.qw)
+        ahead_x, ahead_y = self._direction()
         return sorted(
             self.start_pose,
             key=lambda n: (-_along(self.start_pose[n], ahead_x, ahead_y), n),
         )
+
+    def start_way(self, name: str) -> float:
+        """How far ahead of the last vehicle one started, along the first direction [m]."""
+        ahead_x, ahead_y = self._direction()
+        last = min(_along(pose, ahead_x, ahead_y) for pose in self.start_pose.values())
+        return _along(self.start_pose[name], ahead_x, ahead_y) - last
+
+    def _direction(self) -> tuple[float, float]:
+        """Where the first vehicle by name heads at the start, on the ground."""
+        first = self.start_pose[min(self.start_pose)]
+        return forward_axis(first.qx, first.qy, first.qz, first.qw)
 
     @property
     def end(self) -> float:
@@ -100,7 +133,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     :raises ConfigurationError: there is no bag, or the activation file is not understood
     :raises ProtocolError: the bag is damaged
     """
-    data = RunData()
+    data = RunData(intended=intended(Path(run_dir)))
     handlers: dict[str, tuple[Codec, _Handler] | None] = {}
     for message in read_bag(Path(run_dir) / "bag"):
         topic = message.topic
@@ -145,12 +178,16 @@ def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[Codec, _Handler
 def _odometry(data: RunData, topic: list[str], time: float, record: object) -> None:
     assert isinstance(record, Odometry)
     data.speed[topic[0]].add(time, record.vx)
+    data.way[topic[0]].add(time, data._ways[topic[0]].add(time, record.vx))
     data.start_pose.setdefault(topic[0], record)
 
 
 def _acceleration(data: RunData, topic: list[str], time: float, record: object) -> None:
     assert isinstance(record, Acceleration)
     data.acceleration[topic[0]].add(time, record.ax)
+    jerk = data.braking[topic[0]].add(time, record.ax)
+    if jerk is not None:
+        data.jerk[topic[0]].add(time, jerk)
 
 
 def _control(data: RunData, topic: list[str], time: float, record: object) -> None:
@@ -169,9 +206,20 @@ def _status(data: RunData, topic: list[str], time: float, record: object) -> Non
     assert isinstance(record, PlatoonStatus)
     data.obstacle_gap.add(time, record.obstacle_gap)
     while len(data.gaps) < len(record.gaps):
-        data.gaps.append(Series())
-    for series, gap in zip(data.gaps, record.gaps, strict=False):
-        series.add(time, gap)
+        for behind in (data.gaps, data.ttc, data.time_gap_error):
+            behind.append(Series())
+    platoon, policies = data.intended.platoon, data.intended.policies
+    for i, gap in enumerate(record.gaps):
+        data.gaps[i].add(time, gap)
+        if len(record.speeds) <= i + 1:
+            continue
+        ahead, own = record.speeds[i], record.speeds[i + 1]
+        ttc = time_to_collision(gap, ahead, own)
+        data.ttc[i].add(time, ttc)
+        data.min_ttc = min(data.min_ttc, ttc) if ttc == ttc else data.min_ttc
+        policy = policies.get(platoon[i + 1]) if i + 1 < len(platoon) else None
+        if policy is not None:
+            data.time_gap_error[i].add(time, time_gap_error(gap, own, policy))
 
 
 def _v2v(data: RunData, topic: list[str], time: float, record: object) -> None:

@@ -35,6 +35,7 @@ from ros2_cosim.record.comparison import Placed, Rules, in_order
 from ros2_cosim.record.comparison_report import RunComparison, compare_recordings
 from ros2_cosim.record.results import BAG, open_bag
 from ros2_cosim.record.summary import SUMMARY_FILE, read_summary
+from ros2_cosim.ros.topics import edge
 from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario
@@ -70,6 +71,7 @@ def replay_into(
     *,
     controllers: str | None = None,
     scenario: Path | None = None,
+    to_topics: bool = False,
 ) -> RunComparison:
     """Feed recorded inputs to participants, and compare what they send with what is recorded.
 
@@ -78,13 +80,22 @@ def replay_into(
     :param output: directory for a bag with their outputs; None: none is kept
     :param controllers: control law that they are to have instead
     :param scenario: that of the bag, for one that was recorded elsewhere
+    :param to_topics: publish the inputs as ROS topics, and listen to what nodes answer that run
+        already
     :raises ConfigurationError: the recording or the scenario does not fit
     :raises ProtocolError: the bag is damaged
     :raises ParticipantError: a participant failed
     """
     if output is None:
         with TemporaryDirectory(prefix="cosim-replay-") as place:
-            found = replay_into(bag, into, Path(place), controllers=controllers, scenario=scenario)
+            found = replay_into(
+                bag,
+                into,
+                Path(place),
+                controllers=controllers,
+                scenario=scenario,
+                to_topics=to_topics,
+            )
             # Nothing is left at its place.
             return replace(found, b=replace(found.b, path=Path("replay")))
     with OutputDirectory(output, "a replay") as directory:
@@ -92,9 +103,13 @@ def replay_into(
         source = _source(bag, scenario, output)
         changed = adjusted(source.scenario, controllers=controllers)
         _check_participants(changed, into)
-        check_scenario(changed, "inproc")
+        check_scenario(changed, "ros" if to_topics else "inproc")
         save_scenario(changed, output / RESOLVED_SCENARIO)
-        _Replay(source, changed, tuple(dict.fromkeys(into)), output).run()
+        replay = _Replay(source, changed, tuple(dict.fromkeys(into)), output)
+        if to_topics:
+            replay.run_on_topics()
+        else:
+            replay.run()
         own = {port.topic for name in into for port in changed.outputs_of(name).values()}
         names = topic_types(find_recording(source.directory).bag).keys() | own
         others = sorted(names - own)
@@ -154,38 +169,43 @@ def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple
     """
     graph = build_graph(scenario)
     types = topic_types(bag)
-    settings = {
-        port.topic: (graph.output(name, key).codec, port.type)
-        for name in scenario.participants
-        for key, port in scenario.outputs_of(name).items()
-        if port.topic in types
-    }
-    for topic, (_, expected) in settings.items():
-        found = types[topic].type_name
-        if found not in (expected, CARRIER_TYPE):
-            raise ConfigurationError(
-                f"{bag}: topic {topic}: found messages of type {found}; the scenario has {expected}"
-            )
+    settings: dict[str, tuple[WireCodec, str]] = {}
+    #: Topic in the bag -> topic of the scenario. Messages without a header also travel in one with
+    #: a stamp, on a topic of their own, which is better.
+    topic_of: dict[str, str] = {}
+    for name in scenario.participants:
+        for key, port in scenario.outputs_of(name).items():
+            codec = wire_codec(graph.output(name, key))
+            stamped = edge(port.topic, codec)
+            topic = stamped if stamped in types else port.topic
+            if topic in types:
+                settings[port.topic] = codec, port.type
+                topic_of[topic] = port.topic
+                found = types[topic].type_name
+                if found != (CARRIER_TYPE if topic != port.topic else port.type):
+                    raise ConfigurationError(
+                        f"{bag}: topic {topic}: found messages of type {found}; the scenario has "
+                        f"{port.type}"
+                    )
     messages: list[tuple[int, str, int, bytes]] = []
     received: set[str] = set()
     first: int | None = None
     for number, message in enumerate(read_bag(bag)):
         first = message.stamp if first is None else first
-        if message.topic not in settings:
+        if message.topic not in topic_of:
             continue
-        codec, kind = settings[message.topic]
-        assert isinstance(codec, WireCodec)
+        topic = topic_of[message.topic]
+        codec = settings[topic][0]
         data = message.data
-        if isinstance(codec, CarrierCodec):
-            if message.type_name == CARRIER_TYPE:
-                stamp = codec.decode(data)[0]
-                data = codec.plain(data)
-            else:
-                stamp = message.stamp - first
-                received.add(message.topic)
-        else:
+        if not isinstance(codec, CarrierCodec):
             stamp = codec.decode(data)[0]
-        messages.append((stamp, message.topic, number, data))
+        elif message.type_name == CARRIER_TYPE:
+            stamp = codec.decode(data)[0]
+            data = codec.plain(data)
+        else:
+            stamp = message.stamp - first
+            received.add(topic)
+        messages.append((stamp, topic, number, data))
     messages.sort()
     target = target / BAG
     with BagWriter(target, [BagTopic(t, kind) for t, (_, kind) in settings.items()]) as writer:
@@ -315,6 +335,36 @@ class _Replay:
                 self._follow(scheduler, bag)
                 group.stop("the recording is over")
                 group.shut_down("the replay is complete")
+
+    def run_on_topics(self) -> None:
+        """Replay to nodes that run already.
+
+        :raises RunError: there is none
+        """
+        # Only this needs ROS.
+        from ros2_cosim.run.replay_to_topics import TopicReplay
+
+        played = {
+            self._topics[connection.source, connection.source_port]
+            for name in self._into
+            for connection in self._graph.incoming(name)
+        }
+        kinds = topic_types(self._bag)
+        inputs = {
+            topic: (kinds[topic].type_name, self._ports[topic].schedule == "once")
+            for topic in sorted(played)
+        }
+        outputs = {
+            self._topics[name, port.name]: wire_codec(port)
+            for name in self._into
+            for port in self._graph.participants[name].outputs
+        }
+        others = {topic: None for topic in self._ports if topic not in outputs}
+        with TopicReplay(inputs, outputs) as replay:
+            replay.wait(self._scenario.startup_s)
+            replay.play(self._bag)
+            with open_bag(self._output, self._scenario, self._graph) as bag:
+                replay.write(self._bag, others, bag)
 
     def _observer(self, graph: Graph, bag: BagWriter) -> MessageObserver:
         """Write what the participants send, and all that is recorded of others."""

@@ -43,7 +43,8 @@ def _section(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tiles(result: Mapping[str, Any]) -> list[Tile]:
-    smallest, theory = result["min_time_gap_s"], result["theory"]["min_time_gap_s"]
+    smallest = result["min_time_gap_s"]
+    theory = result["theory"] and result["theory"]["min_time_gap_s"]
     return [
         Tile("string stable", "yes" if result["string_stable"] else "no", result["string_stable"]),
         Tile("largest gain of a pair", f"{max(result['gain']):.3f}"),
@@ -58,8 +59,9 @@ def _gain_chart(result: Mapping[str, Any]) -> Chart:
         Line(pair, frequencies, result["gain_over_frequency"][i], i % (COLOURS - 1))
         for i, pair in enumerate(result["pairs"][: COLOURS - 1])
     ]
-    theory = result["theory"]["gain_over_frequency"]
-    lines.append(Line("theory", frequencies, theory, COLOURS - 1, dashed=True))
+    if result["theory"]:
+        theory = result["theory"]["gain_over_frequency"]
+        lines.append(Line("theory", frequencies, theory, COLOURS - 1, dashed=True))
     svg = line_chart(lines, y_label="gain of the speed [1]", x_label="frequency [Hz]")
     note = "Amplitude of the speed over that of the vehicle ahead; above 1 a disturbance grows."
     return Chart("Gain over frequency", note, Markup(svg))

@@ -21,6 +21,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.models.controllers.measurement import Measurement
 from ros2_cosim.models.controllers.registry import adapted, make_law
 from ros2_cosim.models.controllers.theory import (
     Loop,
@@ -433,18 +434,24 @@ def _smallest(base: Scenario, setting: Setting) -> float | None:
     return round(high, 3)
 
 
-def _theory(used: Used) -> dict[str, Any]:
-    """What linear theory says, with what surrounds the law."""
-    made = make_law(used.law, used.law_parameters, base_directory=used.base_directory)
-    law = adapted(made, used.law)
-    linear = linearised(
-        law.acceleration, time_gap=used.time_gap, period=used.loop.period, speed=used.speed
-    )
+def _theory(used: Used) -> dict[str, Any] | None:
+    """What linear theory says, with what surrounds the law; None: the law follows nothing.
+
+    A law that holds its demand for longer than a period is looked at as if it did not.
+    """
+
+    def make() -> Callable[[Measurement], float]:
+        made = make_law(used.law, used.law_parameters, base_directory=used.base_directory)
+        return adapted(made, used.law).acceleration
+
+    linear = linearised(make, time_gap=used.time_gap, period=used.loop.period, speed=used.speed)
+    if linear.gap == linear.rate == linear.forward == 0.0:
+        return None
     return {
         "gain_over_frequency": [
             abs(transfer(linear, used.loop, 2.0 * math.pi * k / PERIOD_S)) for k in HARMONICS
         ],
-        "min_time_gap_s": smallest_time_gap(law.acceleration, used.loop, used.speed, 1e-2, LONGEST),
+        "min_time_gap_s": smallest_time_gap(make, used.loop, used.speed, 1e-2, LONGEST),
         "loop": used.loop._asdict(),
     }
 

@@ -39,7 +39,7 @@ def render_sweep(
     charts = [*_search_charts(finding), *_figure_charts(settings, runs)]
     shown = sorted(runs, key=lambda run: (run.done, run.passed() is not False, run.run_id))
     page = page_template("sweep.html", "ros2_cosim.sweep").render(
-        scenario=settings.scenario,
+        scenario=Path(settings.scenario).name,
         parameters=list(settings.parameters),
         tiles=_tiles(runs, rates),
         rates=rates,
@@ -70,9 +70,14 @@ def _tiles(runs: Sequence[SweepRun], rates: Sequence[Rate]) -> list[Tile]:
 
 
 def _figures(runs: Sequence[SweepRun]) -> list[str]:
-    """The figures that differ between runs."""
+    """The figures that differ between runs; of those that are always equal, the first."""
     names = dict.fromkeys(name for run in runs for name in run.figures if name not in _COUNTS)
-    return [name for name in names if len({run.figures.get(name) for run in runs if run.done}) > 1]
+    shown: dict[tuple[float | int | None, ...], str] = {}
+    for name in names:
+        values = tuple(run.figures.get(name) for run in runs if run.done)
+        if len(set(values)) > 1:
+            shown.setdefault(values, name)
+    return list(shown.values())
 
 
 def _figure_charts(settings: SweepSettings, runs: Sequence[SweepRun]) -> list[Chart]:

@@ -209,12 +209,19 @@ def load_sweep(path: Path) -> Sweep:
     changes = tuple(
         Change(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
-    base = resolved(plain_copy(scenario, str(file)), changes, f"scenario {file}")
+    origin = f"scenario {file}"
+    # Once here: a wrong place is told before anything begins.
+    whole = resolved(plain_copy(scenario, origin), changes, origin)
     seeds = settings.seeds
     if isinstance(seeds, int):
         seeds = tuple(range(1, seeds + 1))
     if seeds is not None and len(set(seeds)) < len(seeds):
         raise ConfigurationError(f"sweep {path}: seeds: each may stand once")
+    for name, parameter in settings.parameters.items():
+        if "seed" in (parameter.places or (name,)):
+            raise ConfigurationError(
+                f"sweep {path}: parameters.{name}: found seed; runs get theirs by the key 'seeds'"
+            )
     said = settings.model_dump(mode="json", exclude={"retries", "scenario"})
     what = json.dumps([ros2_cosim.__version__, scenario, said], sort_keys=True)
     return Sweep(
@@ -222,6 +229,6 @@ def load_sweep(path: Path) -> Sweep:
         scenario,
         changes,
         str(file),
-        (int(base.get("seed", 1)),) if seeds is None else seeds,
+        (whole.get("seed", 1),) if seeds is None else seeds,
         hashlib.sha256(what.encode()).hexdigest(),
     )

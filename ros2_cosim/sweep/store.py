@@ -203,8 +203,9 @@ def _row(run_id: str, parameters: Mapping[str, Any], seed: int, summary: Summary
         "steps": summary.steps,
         "activations": sum(each.activations for each in summary.participants),
     }
-    for name in ("collisions", "min_gap_m", "final_gap_to_obstacle_m"):
-        _add(figures, name, getattr(summary, name))
+    _add(figures, "collisions", summary.collisions)
+    _add(figures, "min_gap_m", summary.min_gap_m)
+    _add(figures, "final_gap_to_obstacle_m", summary.final_gap_to_obstacle_m)
     for verdict in summary.verdicts:
         _add(figures, verdict.name, verdict.value)
     for participant, found in (summary.figures or {}).items():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Protocol
 
 from ros2_cosim.documents.one_line import one_line
@@ -14,6 +15,9 @@ from ros2_cosim.sweep.task import Job, Outcome, perform
 
 #: Wall time [s] in which a cluster has to answer.
 ANSWER_S = 30
+#: So many runs are known to the scheduler at once: more than a cluster has workers, and few
+#: enough that their scenarios fit into its memory.
+IN_FLIGHT = 2000
 
 
 class Workers(Protocol):
@@ -80,12 +84,21 @@ class DaskWorkers:
         """Each run as soon as it is done, and the error of its worker, if there was one."""
         from distributed import KilledWorker, as_completed
 
-        jobs_of = {
+        waiting = iter(jobs)
+        jobs_of: dict[Any, Job] = {}
+
+        def submit(job: Job) -> Any:
             # Not pure: a run is done though another sweep on the cluster had the same.
-            self._client.submit(perform, job, pure=False, retries=self._retries): job
-            for job in jobs
-        }
-        done = as_completed(jobs_of, loop=self._client.loop, with_results=True, raise_errors=False)
+            future = self._client.submit(perform, job, pure=False, retries=self._retries)
+            jobs_of[future] = job
+            return future
+
+        done = as_completed(
+            [submit(job) for job in islice(waiting, IN_FLIGHT)],
+            loop=self._client.loop,
+            with_results=True,
+            raise_errors=False,
+        )
         for future, result in done:
             job = jobs_of.pop(future)
             if future.status == "cancelled":
@@ -93,6 +106,7 @@ class DaskWorkers:
                     "the scheduler of the workers is lost; what is done is kept, go on with it by "
                     "--resume"
                 )
+            done.update(submit(each) for each in islice(waiting, 1))
             if future.status == "error":
                 error = result[1] if isinstance(result, tuple) else result
                 why = one_line(f"{type(error).__name__}: {error}")

@@ -281,8 +281,8 @@ def test_usual_calls_of_client_scripts(client: Any, world: Any) -> None:
     car.disable_constant_velocity()
     car.apply_ackermann_control(carla.VehicleAckermannControl(speed=5.0))
     assert car.get_ackermann_controller_settings().speed_kp > 0.0
-    with pytest.raises(RuntimeError, match="no recorder"):
-        client.start_recorder("log")
+    with pytest.raises(RuntimeError, match="not found on server"):
+        client.show_recorder_file_info("no such recording", False)
     world.tick()
 
 

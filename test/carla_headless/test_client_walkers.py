@@ -9,25 +9,12 @@ from typing import Any
 
 import carla
 import pytest
-from support.headless_process import TOWN, start_server
 from support.ports import free_port
-
-_STEP = 0.05
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    process, port = start_server(first=TOWN)
-    client = carla.Client("127.0.0.1", port)
-    client.set_timeout(60.0)
-    settings = client.get_world().get_settings()
-    settings.synchronous_mode, settings.fixed_delta_seconds = True, _STEP
-    client.get_world().apply_settings(settings)
-    yield client
-    process.terminate()
-    _, messages = process.communicate(timeout=60)
-    assert process.returncode == 0, messages
-    assert "Traceback" not in messages
+def client(town_client: Any) -> Any:
+    return town_client
 
 
 @pytest.fixture

@@ -155,6 +155,12 @@ def test_three_ports_and_the_rate_of_free_running() -> None:
         client = carla.Client("127.0.0.1", port)
         client.set_timeout(60.0)
         assert client.get_world().wait_for_tick().delta_seconds == pytest.approx(0.02)
+        model = client.get_world().get_blueprint_library().find("sensor.other.imu")
+        for chosen, used in (("0", "7"), ("3", "3")):
+            model.set_attribute("noise_seed", chosen)
+            sensor = client.get_world().spawn_actor(model, carla.Transform())
+            assert sensor.attributes["noise_seed"] == used
+            sensor.destroy()
         settings = client.get_world().get_settings()
         settings.fixed_delta_seconds = 0.1
         client.get_world().apply_settings(settings)

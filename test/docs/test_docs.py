@@ -28,6 +28,7 @@ from ros2_cosim.ros import topics
 from ros2_cosim.run.launch_request import launch_arguments
 from ros2_cosim.scenario import schema
 from ros2_cosim.scenario.registry import MODEL_GROUP, available_models
+from ros2_cosim.scenario.seams import SEAM_GROUP, available_seams, find_seam
 from ros2_cosim.scenario.system import build_graph
 from ros2_cosim.sweep.settings import Parameter, SweepSettings
 from ros2_cosim.vds.data_port.openapi import openapi
@@ -103,7 +104,7 @@ def example(page: str, name: str) -> str:
 
 
 #: Commands with subcommands.
-GROUPS = ("dcp", "fmu", "study", "vds")
+GROUPS = ("dcp", "fmu", "messages", "study", "vds")
 
 
 def sub_options(group: str, name: str) -> set[str]:
@@ -287,7 +288,16 @@ def test_models_laws_and_entry_points_are_documented() -> None:
     laws = {name for row in rows(section(REFERENCE, "Control laws")) for name in names(row[0])}
     assert laws == set(available_laws())
     groups = {name for row in rows(section(REFERENCE, "Entry points")) for name in names(row[0])}
-    assert groups == {ENTRY_POINT_GROUP, MODEL_GROUP}
+    assert groups == {ENTRY_POINT_GROUP, MODEL_GROUP, SEAM_GROUP}
+
+
+def test_seams_and_their_parameters_are_documented() -> None:
+    table = rows(section("docs/messages.md", "Seams"))
+    documented = {names(row[0])[0]: row[-1] for row in table}
+    assert documented.keys() == available_seams().keys()
+    for name, cell in documented.items():
+        keys = set(find_seam(name, "as").Parameters.model_fields)
+        assert cell == "the same" or keys == set(names(cell)), name
 
 
 def test_nodes_are_documented() -> None:

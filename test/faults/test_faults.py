@@ -18,6 +18,7 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.run.bringup import RunRequest
+from ros2_cosim.run.replay_into import replay_into
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.leave_out import leave_out
@@ -189,6 +190,18 @@ def test_a_run_with_faults_is_repeated_and_one_without_is_as_before(tmp_path):
     # The resolved scenario says all: it is read again as it was.
     assert trace(tmp_path / "resolved", file=tmp_path / "noisy" / "scenario.json") == noisy
     assert trace(tmp_path / "other", NOISE, "seed=2") != noisy
+
+
+def test_a_replay_has_the_faults_of_its_recording(tmp_path):
+    settings = ("duration=1s", NOISE, "faults.worn={port: driving.control, kind: freeze}")
+    request = RunRequest(CAR, set=settings, shape="inproc", out=tmp_path / "run")
+    figures = run_request(request).figures or {}
+    # Every message of the front sensor, and every command but none before the first.
+    assert figures["driving"] == {"fault.fog": 25, "fault.worn": 50}
+    assert replay_into(tmp_path / "run", ["driving"]).equal
+    run_request(RunRequest(CAR, set=("duration=1s",), shape="inproc", out=tmp_path / "plain"))
+    plain = tmp_path / "plain" / "scenario.json"
+    assert not replay_into(tmp_path / "run", ["driving"], scenario=plain).equal
 
 
 def test_the_trace_is_the_same_in_every_shape(tmp_path, ros_domain):

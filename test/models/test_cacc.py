@@ -324,8 +324,11 @@ def test_a_wrong_pedal_map_is_corrected_within_bounds() -> None:
 
 def test_the_room_within_the_margin_is_not_nothing() -> None:
     hard, soft = EmergencyBrake(trigger=2.0), EmergencyBrake(trigger=2.0, least_room=0.1)
-    # 0.3 m/s at 0.8 m, within the margin of 1 m: 0.56 m/s^2 would do.
+    # 0.3 m/s at 0.8 m, within the margin of 1 m: 0.56 m/s^2 is needed, and that is given.
     assert hard.demand(0.8, -0.3, 0.3, 0.0, 8.0) == -8.0
-    assert soft.demand(0.8, -0.3, 0.3, 0.0, 8.0) is None
+    assert soft.demand(0.8, -0.3, 0.3, 0.0, 8.0) == pytest.approx(-1.2 * 0.09 / (2.0 * 0.08))
+    # At rest to each other it falls back; where the gap opens, it leaves it to the law.
+    assert soft.demand(0.8, 0.0, 5.0, 0.0, 8.0) == pytest.approx(-1.2 * 0.5 * 0.2)
+    assert soft.demand(0.8, 0.3, 5.0, 0.0, 8.0) is None
     for gap in (5.0, 20.0):
         assert hard.demand(gap, -9.0, 20.0, 3.0, 8.0) == soft.demand(gap, -9.0, 20.0, 3.0, 8.0)

@@ -59,6 +59,11 @@ STABLE = [
     ("parameters.law=rajamani_acc", "parameters.time_gap=1.1"),
     ("parameters.law=path_acc", "parameters.time_gap=2.7"),
     ("platoon.v2v.loss=1.0",),
+    (
+        "platoon.v2v.loss=1.0",
+        "platoon.controller={degradation: estimate}",
+        "parameters.time_gap=1.1",
+    ),
 ]
 
 

@@ -39,8 +39,11 @@ def test_a_driving_run_gets_all_charts(platoon_run: Path) -> None:
     assert titles(page) == [
         "Speeds",
         "Gaps",
+        "Space-time diagram",
         "Distance to the obstacle",
         "Accelerations",
+        "Jerk",
+        "Braking down the platoon",
         "Commanded and measured: follower1",
         "Commanded and measured: follower2",
         "Pedals",

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,7 +174,10 @@ def test_messages_without_a_stamp_count_by_their_reception(tmp_path):
     ("arguments", "said"),
     [
         (["--into", "cacc9"], "--into cacc9: no such participant; there are world, sensor1"),
-        (["--controllers", "rajamani_acc"], "--controllers and --scenario need --into"),
+        (
+            ["--controllers", "rajamani_acc"],
+            "--controllers, --scenario and --to-topics need --into",
+        ),
         (["--into", "cacc1", "--shape", "ros"], "--shape and --no-bag belong to the repetition"),
     ],
 )
@@ -198,3 +203,64 @@ def test_an_input_that_was_not_recorded_is_named(platoon, tmp_path):
         )  # fmt: skip
     with pytest.raises(ConfigurationError, match="its input 'objects' reads /follower1/objects, "):
         replay_into(bag, ["cacc1"], scenario=platoon / "scenario.json")
+
+
+NODE = """
+import sys
+import rclpy
+from geometry_msgs.msg import AccelStamped
+
+rclpy.init()
+node = rclpy.create_node("answerer")
+publisher = node.create_publisher(AccelStamped, "/answer", 100)
+
+
+def answer(message):
+    message.accel.linear.x *= float(sys.argv[1])
+    publisher.publish(message)
+
+
+node.create_subscription(AccelStamped, "/question", answer, 100)
+rclpy.spin(node)
+"""
+
+
+def test_a_node_that_runs_gets_its_inputs_as_topics(tmp_path, ros_domain, nothing_left):
+    """It answers as recorded, or otherwise."""
+    accelerations = {"type": "geometry_msgs/msg/AccelStamped", "topic": "/question"}
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        yaml.safe_dump(
+            {
+                "name": "questions",
+                "duration": "500ms",
+                "participants": {
+                    "asker": {
+                        "model": "support.replay_models:Counter",
+                        "period": "50ms",
+                        "outputs": {"out": accelerations},
+                    },
+                    "answerer": {
+                        "model": "support.replay_models:Echo",
+                        "activation": {"any": ["text"]},
+                        "inputs": {"text": "asker.out"},
+                        "outputs": {"text": {**accelerations, "topic": "/answer"}},
+                    },
+                },
+            }
+        )
+    )
+    run_request(RunRequest(scenario, shape="inproc", out=tmp_path / "run"))
+    (tmp_path / "node.py").write_text(NODE)
+    for factor, code in (("1.0", 0), ("2.0", 3)):
+        node = subprocess.Popen([sys.executable, str(tmp_path / "node.py"), factor])
+        try:
+            done = cosim(tmp_path / "run", "--into", "answerer", "--to-topics", "--json")
+        finally:
+            node.kill()
+            node.wait()
+        assert done.exit_code == code, done.stdout + done.stderr
+        counts = json.loads(done.stdout)["counts"]["topics"]["/answer"]
+        assert (counts["a"], counts["b"]) == (10, 10)
+        # Nothing is nothing, also twice.
+        assert counts["different"] == (9 if code else 0)

@@ -112,6 +112,20 @@ def data(packages: Path) -> dict[str, Any]:
         "inputs": inputs,
         "outputs": outputs,
     }
+    participants["frames"] = {
+        "model": "transforms",
+        "period": "100ms",
+        "parameters": {"frames": {"plain/imu": {"parent": "plain/base_link", "z": 0.5}}},
+        "inputs": {f"odometry/{name}": f"world.odometry/{name}" for name in CONTROLLERS},
+        "outputs": {
+            "tf": {"type": "tf2_msgs/msg/TFMessage", "topic": "/tf"},
+            "tf_static": {
+                "type": "tf2_msgs/msg/TFMessage",
+                "topic": "/tf_static",
+                "schedule": "once",
+            },
+        },
+    }
     return {
         "name": "seams",
         "duration": "4s",
@@ -177,6 +191,19 @@ def test_sensors_are_standard_messages(recorded: dict[str, list[tuple[int, bytes
     assert odometry.pose.pose.position.x == truth.x and odometry.twist.twist.linear.x == truth.vx
     assert odometry.pose.covariance[0] == 0.25 and odometry.twist.covariance[35] == 1e-6
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("map", "plain/base_link")
+
+
+def test_frames_are_in_the_bag(recorded: dict[str, list[tuple[int, bytes]]]) -> None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    moving, (fixed,) = recorded["/tf"], recorded["/tf_static"]
+    assert [stamp for stamp, _ in moving] == list(range(0, 4_000_000_000, 100_000_000))
+    last: Any = store.deserialize_cdr(moving[-1][1], "tf2_msgs/msg/TFMessage")
+    odometry = dict(recorded["/plain/odometry"])[moving[-1][0]]
+    truth = DEFAULT.codec(ODOMETRY).decode(odometry)[2]
+    places = {t.child_frame_id: t.transform.translation.x for t in last.transforms}
+    assert places["plain/base_link"] == truth.x and len(places) == len(CONTROLLERS)
+    message: Any = store.deserialize_cdr(fixed[1], "tf2_msgs/msg/TFMessage")
+    assert [t.child_frame_id for t in message.transforms] == ["plain/imu"]
 
 
 LIST = ObjectList((DetectedObject(7, CLASS_CAR, 30.0, -2.0, 0.5, 4.0, 1.8, 0.9),))

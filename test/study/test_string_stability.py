@@ -41,14 +41,17 @@ QUICK = 1e-3
     ],
 )
 def test_the_theory_gives_the_published_time_gaps(law: Law, loop: Loop, expected: float) -> None:
-    found = smallest_time_gap(law, loop, 20.0, 0.05, 4.0)
+    found = smallest_time_gap(lambda: law, loop, 20.0, 0.05, 4.0)
     assert found == pytest.approx(expected, abs=3e-3)
 
 
 def test_the_theory_gives_the_published_gain() -> None:
-    linear = linearised(PathAcc().acceleration, time_gap=1.1, period=QUICK, speed=20.0)
+    linear = linearised(lambda: PathAcc().acceleration, time_gap=1.1, period=QUICK, speed=20.0)
     assert largest_gain(linear, Loop(QUICK, 0.0, 0.0, 0.0)) == pytest.approx(1.590, abs=2e-3)
-    assert smallest_time_gap(PathAcc().acceleration, Loop(QUICK, 0, 0, 0), 20.0, 0.1, 2.0) is None
+    assert (
+        smallest_time_gap(lambda: PathAcc().acceleration, Loop(QUICK, 0, 0, 0), 20.0, 0.1, 2.0)
+        is None
+    )
 
 
 def test_an_amplitude_is_that_of_its_harmonic() -> None:
@@ -89,6 +92,15 @@ def test_a_platoon_is_measured_beside_the_theory(tmp_path: Path) -> None:
                 assert a == pytest.approx(b, abs=0.06)
     page = (tmp_path / "report.html").read_text()
     assert "theory" in page and "path_acc" in page and "<script src" not in page
+
+
+def test_a_law_that_follows_nothing_has_no_theory(tmp_path: Path) -> None:
+    arguments = ["study", "string-stability", str(library_file("sine_leader")), "--json"]
+    arguments += ["--law", "cruise_control", "--vehicles", "2", "--seeds", "1", "--no-bisect"]
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["theory"] is None
+    assert "Without theory" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A writer whose messages come from a recording, and a reader that sends them on."""
+"""Writers, and a reader that sends on what it reads."""
 
 from __future__ import annotations
 
+from ros2_cosim.interfaces.records import Acceleration
 from ros2_cosim.kernel.model import Model
 
 
@@ -20,3 +21,15 @@ class Echo(Model):
     def activate(self, step):
         """Send it on."""
         return {"text": step.latest["text"].value}
+
+
+class Counter(Model):
+    """Sends accelerations 0, 1, 2, ... m/s^2."""
+
+    def __init__(self, context, parameters):
+        self._next = 0
+
+    def activate(self, step):
+        """Send the next one."""
+        self._next += 1
+        return {"out": Acceleration(self._next - 1.0, 0.0, 0.0)}

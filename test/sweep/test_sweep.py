@@ -87,6 +87,36 @@ def test_a_run_of_a_sweep_is_that_of_cosim_run(tmp_path):
     assert rows(tmp_path / "out")[0]["trace_sha256"] == summary["trace_sha256"]
 
 
+def test_bags_are_kept_where_they_are_asked_for(tmp_path):
+    path = sweep_file(tmp_path, parameters={START: [40.0]}, bag=True)
+    result = run(path, tmp_path / "out")
+    kept = {each.name for each in (tmp_path / "out" / "runs" / "000001").iterdir()}
+    assert {"bag", "report.html", "activations.json", "summary.json", "run.json"} <= kept
+    plain = run(sweep_file(tmp_path, parameters={START: [40.0]}), tmp_path / "plain")
+    assert plain.runs[0].trace_sha256 == result.runs[0].trace_sha256
+    kept = {each.name for each in (tmp_path / "plain" / "runs" / "000001").iterdir()}
+    assert kept == {"scenario.json", "summary.json", "run.json"}
+
+
+def test_without_seeds_the_scenario_has_its_own(tmp_path):
+    assert load_sweep(sweep_file(tmp_path)).seeds == (1,)
+    other = sweep_file(tmp_path, set={"seed": 9, "duration": "100ms"})
+    run(other, tmp_path / "out")
+    assert [row["seed"] for row in rows(tmp_path / "out")] == [9]
+
+
+def test_parameters_and_platoons_of_a_file_are_swept_like_values(tmp_path):
+    path = sweep_file(
+        tmp_path,
+        scenario=str(CONFIG / "library" / "platoon20.yaml"),
+        parameters={"platoon.vehicles": [2, 3]},
+    )
+    run(path, tmp_path / "out")
+    two, three = rows(tmp_path / "out")
+    assert (two["status"], three["status"]) == ("done", "done"), (two["error"], three["error"])
+    assert two["figure.activations"] < three["figure.activations"]
+
+
 def test_a_run_that_fails_does_not_stop_the_rest(tmp_path):
     path = sweep_file(
         tmp_path, parameters={"participants.traffic.parameters.rear.period": [16.0, -1.0, 12.0]}
@@ -248,6 +278,7 @@ def test_the_time_left_is_told():
         ({"parameters": {"x": {"low": 1.0, "high": 2.0}}}, "parameters.x: a grid needs values"),
         ({"design": {"kind": "sobol"}}, "design: samples is missing"),
         ({"design": {"kind": "lhs", "samples": 3}}, "design.kind: found 'lhs'; allowed is 'grid'"),
+        ({"parameters": {"seed": [1, 2]}}, "runs get theirs by the key 'seeds'"),
         ({"seeds": [1, 1]}, "seeds: each may stand once"),
         ({"sets": {}}, "sets: unknown key; did you mean 'set'"),
         ({"set": {"participants.nothing.x": 1}}, "no 'nothing' there; found traffic"),

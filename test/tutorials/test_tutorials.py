@@ -71,6 +71,24 @@ def test_node_is_ten_lines_beyond_the_law(tmp_path):
     assert len([line for line in lines if line.strip()]) <= 10
 
 
+@pytest.mark.skipif(find_spec("distributed") is None, reason="the extra sweep is not installed")
+def test_own_sweep(tmp_path, nothing_left):
+    tutorial = Tutorial("own-sweep.md", tmp_path)
+    assert tutorial.files == ["my_sweep.yaml", "my_table.py", "my_search.yaml"]
+    done = {}
+    for command in tutorial.commands:
+        done[command] = tutorial.run(command)
+        assert done[command].returncode == 0, f"{command}\n{done[command].stderr}"
+    sweep, table, _, search = (each.stdout.splitlines() for each in done.values())
+    assert "8 of 8 runs done" in sweep
+    assert len(table) == 8 and table[-1].split()[:4] == ["000008", "0.6", "0.3", "2"]
+    last = json.loads((tmp_path / "out/sweep/runs/000008/summary.json").read_text())
+    assert summary_of(tutorial, "again")["trace_sha256"] == last["trace_sha256"]
+    (boundary,) = (line for line in search if line.startswith("boundary of standstill_gap"))
+    passes, fails = re.findall(r"(?:passes|fails) ([\d.]+)", boundary)
+    assert 0.0 < float(passes) - float(fails) <= 0.2
+
+
 def test_first_run(tmp_path):
     tutorial = Tutorial("first-run.md", tmp_path)
     for command in tutorial.commands:
@@ -135,6 +153,17 @@ def test_the_platoon_drives_in_the_own_simulator(tmp_path, ros_domain, nothing_l
         assert verdicts_of(tutorial, run) == [True] * 4
 
 
+def test_the_own_message_and_the_point_cloud(tmp_path):
+    tutorial = carried_out("own-message.md", tmp_path)
+    figures = summary_of(tutorial, "lidar")["figures"]["finder"]
+    assert figures["nearest_m"] == pytest.approx(10.0 - 1.9 - 0.5, abs=1e-5)
+    build, _, check = tutorial.shown
+    assert build == "cosim messages build my_msgs", "runs/test_own_types.py does that"
+    refused = tutorial.run(f"PYTHONPATH=$PWD {check}")
+    assert refused.returncode == 1
+    assert "cosim messages build DIRECTORY_OF_MY_MSGS" in refused.stderr
+
+
 def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
     tutorial = Tutorial("own-simulator.md", tmp_path)
     methods = {name for name in vars(Simulator) if not name.startswith("_")}
@@ -157,7 +186,8 @@ def test_tutorial_names_what_exists(name, tmp_path):
     known = {argument.name for argument in launch_arguments()}
     assert set(re.findall(r"(\w+):=", text)) <= known
     options = set(re.findall(r"(--[a-z][a-z-]+)", text)) - {"--show-args", "--help"}
-    help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run("COLUMNS=200 cosim run --help").stdout)
+    commands = "COLUMNS=200 cosim run --help; COLUMNS=200 cosim sweep --help"
+    help_text = re.sub(r"\x1b\[[0-9;]*m", "", tutorial.run(commands).stdout)
     assert options <= set(re.findall(r"--[a-z][a-z-]+", help_text))
     for target in re.findall(r"\]\((?!https:)([^)#]+)\)", text):
         assert (ROOT / "docs" / "tutorials" / target).exists(), target

@@ -30,6 +30,7 @@ class Tutorial:
         text = (ROOT / "docs" / "tutorials" / name).read_text(encoding="utf-8")
         for language, file_name, body in _BLOCK.findall(text):
             if file_name:
+                (directory / file_name).parent.mkdir(parents=True, exist_ok=True)
                 (directory / file_name).write_text(body, encoding="utf-8")
                 self.files.append(file_name)
             elif language == "bash":

@@ -2,8 +2,16 @@
 """Remote methods by subject; ``ALL`` is the whole table that the server speaks."""
 
 from ros2_cosim.carla_headless.dispatch import MethodTable
-from ros2_cosim.carla_headless.methods import actors, batch, scenery, session, vehicles, walkers
+from ros2_cosim.carla_headless.methods import (
+    actors,
+    batch,
+    recorder,
+    scenery,
+    session,
+    vehicles,
+    walkers,
+)
 
 ALL = MethodTable()
-for _module in (session, actors, vehicles, walkers, scenery, batch):
+for _module in (session, recorder, actors, vehicles, walkers, scenery, batch):
     ALL.include(_module.TABLE)

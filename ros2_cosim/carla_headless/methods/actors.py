@@ -148,8 +148,10 @@ def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
 
 
 @_method("set_actor_enable_gravity", NONE, u32, boolean)
-def _gravity(simulation: Simulation, actor: int, _enabled: bool) -> None:
-    simulation.world.require(actor)  # vehicles follow the road surface in this world
+def _gravity(simulation: Simulation, actor: int, enabled: bool) -> None:
+    simulation.world.require(actor)
+    if not enabled:
+        raise CallError(f"actor {actor}: gravity cannot be switched off: what moves stays on roads")
 
 
 @_method("set_actor_autopilot", NONE, u32, boolean)

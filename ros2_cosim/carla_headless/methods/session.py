@@ -14,7 +14,6 @@ from ros2_cosim.carla_headless.decoding import (
     pair,
     real,
     text,
-    transform,
     u8,
     u16,
     u32,
@@ -27,7 +26,6 @@ from ros2_cosim.carla_headless.sensing.probes import Labelled, all_between, firs
 from ros2_cosim.carla_headless.wire_types import (
     EpisodeSettings,
     OpendriveParameters,
-    Transform,
     Vector,
     Weather,
 )
@@ -163,8 +161,9 @@ def _environment(_: Simulation, _label: int) -> list[Any]:
 
 
 @_method("enable_environment_objects", NONE, listing(u64), boolean)
-def _enable_environment(_: Simulation, _ids: list[int], _enable: bool) -> None:
-    """There are no environment objects to show or hide."""
+def _enable_environment(_: Simulation, ids: list[int], _enable: bool) -> None:
+    if ids:
+        raise CallError(f"no environment object {ids[0]}: the world has roads and actors only")
 
 
 @_method("project_point", VALUE, vector, vector, real)
@@ -187,10 +186,16 @@ def _lights(_: Simulation, _client: str) -> list[Any]:
 
 
 @_method("update_lights_state", NONE, text, listing(anything), boolean)
+def _update_lights(_: Simulation, _client: str, lights: list[Any], _discard: bool) -> None:
+    if lights:
+        raise CallError("this map has no street lights")
+
+
 @_method("apply_color_texture_to_objects", VOID, listing(text), u8, anything)
 @_method("apply_float_color_texture_to_objects", VOID, listing(text), u8, anything)
-def _accept_three(_: Simulation, _a: Any, _b: Any, _c: Any) -> None:
-    """Street lights and textures do not exist here: accepted without effect."""
+def _texture(_: Simulation, names: list[str], _parameter: int, _texture: Any) -> None:
+    shown = names[0][:40] if names else ""
+    raise CallError(f"no object '{shown}' to paint: the world has roads and actors only")
 
 
 @_method("update_day_night_cycle", NONE, text, boolean)
@@ -208,55 +213,6 @@ def _accept_one(_: Simulation, _value: Any) -> None:
 @_method("clear_debug_string", NONE)
 def _accept_none(_: Simulation) -> None:
     """Nothing is drawn here: accepted without effect."""
-
-
-_NO_RECORDER = "this server has no recorder: record the run on the side of the client"
-
-
-@_method("start_recorder", VALUE, text, boolean)
-def _start_recorder(_: Simulation, _name: str, _additional: bool) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("stop_recorder", NONE)
-def _stop_recorder(_: Simulation) -> None:
-    """Nothing is being recorded."""
-
-
-@_method("show_recorder_file_info", VALUE, text, boolean)
-def _recorder_info(_: Simulation, _name: str, _all: bool) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("show_recorder_collisions", VALUE, text, u8, u8)
-def _recorder_collisions(_: Simulation, _name: str, _a: int, _b: int) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("show_recorder_actors_blocked", VALUE, text, real, real)
-def _recorder_blocked(_: Simulation, _name: str, _time: float, _distance: float) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("replay_file", VALUE, text, real, real, u32, boolean, transform)
-def _replay(
-    _: Simulation,
-    _name: str,
-    _start: float,
-    _duration: float,
-    _follow: int,
-    _sensors: bool,
-    _offset: Transform,
-) -> str:
-    raise CallError(_NO_RECORDER)
-
-
-@_method("stop_replayer", NONE, boolean)
-@_method("set_replayer_ignore_hero", NONE, boolean)
-@_method("set_replayer_ignore_spectator", NONE, boolean)
-@_method("set_replayer_time_factor", NONE, real)
-def _replayer_option(_: Simulation, _value: Any) -> None:
-    """Nothing is being replayed."""
 
 
 @_method("is_traffic_manager_running", VALUE, u16)

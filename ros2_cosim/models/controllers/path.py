@@ -8,12 +8,15 @@ and speed gains as used by the SUMO car-following models after the same work.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.models.controllers.measurement import Measurement
+
+# Activations that are a sample time apart but for rounding are so.
+_NEARLY: Final = 1.0 - 1e-6
 
 
 class PathCacc(Section):
@@ -38,13 +41,42 @@ class PathCacc(Section):
 
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]; the predecessor's speed comes by V2V."""
+        return self._demand_for(measurement, measurement.dt if self.period is None else self.period)
+
+    def _demand_for(self, measurement: Measurement, period: float) -> float:
+        """The demand that reaches the commanded speed within a period [s]."""
         m = measurement
         peer = m.predecessor
         gap_rate = m.gap_rate
         if peer is not None:
             gap_rate = peer.speed + peer.acceleration * peer.age - m.speed
-        period = m.dt if self.period is None else self.period
         return (self.kp * m.gap_error + self.kd * gap_rate) / (period + self.kd * m.time_gap)
+
+
+class PathCaccSampled(PathCacc):
+    """The same speed command with a sample time of its own, held in between.
+
+    For a controller that is asked more often than it commands: every ``sample_time`` the demanded
+    acceleration of :class:`PathCacc` is computed for that period. Written with explicit
+    differences of the measured gap error, as the law is published, it is unstable for the usual
+    gains (a pole at -1.7 for 0.1 s and a time gap of 0.6 s), so that form is not offered.
+    """
+
+    sample_time: Number = Field(default=0.1, gt=0, description="of the speed command [s]")
+
+    #: Time since the last sample [s] (None: none yet), and the held demand [m/s^2].
+    _since: float | None = PrivateAttr(default=None)
+    _demand: float = PrivateAttr(default=0.0)
+
+    def acceleration(self, measurement: Measurement) -> float:
+        """Return the demanded acceleration [m/s^2]."""
+        since = None if self._since is None else self._since + measurement.dt
+        if since is None or since >= self.sample_time * _NEARLY:
+            period = self.sample_time if self.period is None else self.period
+            self._demand = self._demand_for(measurement, period)
+            since = 0.0
+        self._since = since
+        return self._demand
 
 
 class PathAcc(Section):

@@ -54,7 +54,8 @@ class EmergencyBrake(Section):
         ge=0,
         lt=1,
         description="share of the gap that counts as room at least, so that a small closing speed "
-        "within the margin is no emergency [1]",
+        "within the margin is no emergency; above 0 the trigger falls to 0 from twice the margin "
+        "to the margin, and within it the vehicle falls back, so that nothing creeps closer [1]",
     )
 
     def demand(
@@ -76,10 +77,18 @@ class EmergencyBrake(Section):
             object_speed = max(0.0, speed + gap_rate)
             stretch = object_speed * object_speed / (2.0 * object_braking)
             need = max(need, _deceleration(speed * speed, room + stretch, full))
-        if need <= self.trigger:
+        trigger = self.trigger
+        if self.least_room > 0.0 and room < self.margin:
+            trigger *= max(0.0, gap - self.margin) / self.margin
+            if gap_rate < _STEADY:
+                need = max(need, _FALL_BACK * (self.margin - gap))
+        if need <= trigger:
             return None
         return -min(full, self.gain * need)
 
+
+_FALL_BACK: Final = 0.5
+"""Deceleration per missing gap within the margin [1/s^2]."""
 
 _STEADY: Final = 0.1
 """Speeds below this [m/s] are noise."""

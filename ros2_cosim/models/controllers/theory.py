@@ -31,6 +31,10 @@ class Loop(NamedTuple):
     v2v_delay: float
 
 
+#: Makes a law anew; it is asked once, so that what it keeps from one call to the next has no part.
+LawMaker = Callable[[], Callable[[Measurement], float]]
+
+
 class LinearLaw(NamedTuple):
     """Slopes of the demand: by gap, by the rate of the gap, by own speed and acceleration, by the
     predecessor's demand and acceleration, and by the own previous demand.
@@ -46,7 +50,7 @@ class LinearLaw(NamedTuple):
 
 
 def linearised(
-    law: Callable[[Measurement], float],
+    make: LawMaker,
     *,
     time_gap: float,
     period: float,
@@ -69,7 +73,7 @@ def linearised(
     )
 
     def slope(changed: Measurement) -> float:
-        return (law(changed) - law(base)) / _STEP
+        return (make()(changed) - make()(base)) / _STEP
 
     faster = peer._replace(speed=speed + _STEP)
     # A law may take the predecessor's speed from the sensor or from V2V: both are moved.
@@ -106,12 +110,12 @@ def largest_gain(law: LinearLaw, loop: Loop) -> float:
 
 
 def smallest_time_gap(
-    law: Callable[[Measurement], float], loop: Loop, speed: float, low: float, high: float
+    make: LawMaker, loop: Loop, speed: float, low: float, high: float
 ) -> float | None:
     """The smallest time gap [s] from which no disturbance grows, by bisection; None: above high."""
 
     def stable(time_gap: float) -> bool:
-        linear = linearised(law, time_gap=time_gap, period=loop.period, speed=speed)
+        linear = linearised(make, time_gap=time_gap, period=loop.period, speed=speed)
         return largest_gain(linear, loop) <= 1.0 + _TOLERANCE
 
     if not stable(high):

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much faster a sweep is on several workers, and whether its results are the same.
+
+``python -m bench.sweep [--runs 1000] [--workers 2] [--duration 5s]`` runs the car following
+scenario with as many seeds, first on one worker, then on several. Processor time of all processes
+is told, too: on a machine that does other work, too, it says more than wall time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from ros2_cosim.sweep.settings import load_sweep
+from ros2_cosim.sweep.sweep import run_sweep
+
+CONFIG = Path(__file__).resolve().parents[1] / "config" / "car_following.yaml"
+SWEEP = """\
+scenario: {scenario}
+set: {{duration: {duration}}}
+seeds: {runs}
+"""
+
+
+class Figure(NamedTuple):
+    """One sweep: wall time and processor time [s], and its table."""
+
+    wall_s: float
+    cpu_s: float
+    table: bytes
+
+
+def measure(place: Path, runs: int, duration: str, workers: int) -> Figure:
+    """Run the sweep once.
+
+    :raises AssertionError: a run failed
+    """
+    file = place / "sweep.yaml"
+    file.write_text(SWEEP.format(scenario=CONFIG, duration=duration, runs=runs))
+    before, begun = os.times(), time.perf_counter()
+    result = run_sweep(load_sweep(file), place / f"workers-{workers}", workers=workers)
+    wall, after = time.perf_counter() - begun, os.times()
+    assert not result.failed, result.failed
+    # Those of the workers are counted when they have ended.
+    cpu = sum(after[:4]) - sum(before[:4])
+    return Figure(wall, cpu, (result.output / "runs.parquet").read_bytes())
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--duration", default="5s")
+    options = parser.parse_args()
+    with TemporaryDirectory() as place:
+        one, several = (
+            measure(Path(place), options.runs, options.duration, workers)
+            for workers in (1, options.workers)
+        )
+    print(f"{'workers':>8} {'wall [s]':>9} {'processor [s]':>14}")
+    for workers, figure in ((1, one), (options.workers, several)):
+        print(f"{workers:>8} {figure.wall_s:>9.1f} {figure.cpu_s:>14.1f}")
+    print(f"{one.wall_s / several.wall_s:.2f} times as fast")
+    print(f"tables {'equal' if one.table == several.table else 'DIFFER'}")
+    return 0 if one.table == several.table else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

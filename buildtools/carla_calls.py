@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of all calls of CARLA's client in ``docs/carla-calls.md``.
+
+The calls are those that the installed ``carla`` wheel has: none is forgotten, and none is named
+that does not exist. What is not told apart here works. ``python buildtools/carla_calls.py`` writes
+the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "carla-calls.md"
+#: Classes whose members reach the server, or need what it tells the client.
+CLASSES: Final = (
+    "Client", "World", "Actor", "Vehicle", "Walker", "WalkerAIController", "TrafficSign",
+    "TrafficLight", "Sensor", "ServerSideSensor", "LaneInvasionSensor", "TrafficManager", "Map",
+    "Waypoint", "Junction", "Landmark", "DebugHelper", "LightManager", "Light", "ActorList",
+    "BlueprintLibrary", "ActorBlueprint", "WorldSnapshot", "ActorSnapshot",
+)  # fmt: skip
+
+PARTLY: Final = "partly"
+REFUSED: Final = "refused"
+WORKS: Final = "works"
+
+
+class Call(NamedTuple):
+    """One call: class, name, state and what there is to say about it."""
+
+    owner: str
+    name: str
+    state: str
+    note: str
+
+
+_NO_LAMPS = "a map in OpenDRIVE has no street lights: there are none to switch"
+_NOT_DRAWN = "accepted; nothing is drawn"
+_LOGGED = "the client waits for no answer: the error stands in the server's log"
+_UP = "about the vertical; a vehicle stays on the road"
+
+#: (state, note, calls) of what does not simply work.
+EXCEPTIONS: Final = (
+    (PARTLY, "positions, controls, lights and collisions; no other data",
+     "Client.start_recorder"),
+    (PARTLY, "vehicles, walkers, props and lights; sensors are not replayed: an error",
+     "Client.replay_file"),
+    (PARTLY, "the spectator is never recorded", "Client.set_replayer_ignore_spectator"),
+    (PARTLY, "a map in OpenDRIVE has no layers", "World.load_map_layer World.unload_map_layer"),
+    (PARTLY, "kept; no effect on vehicles", "World.set_weather"),
+    (PARTLY, "roads and actors are all there is: empty", "World.get_level_bbs "
+     "World.get_environment_objects World.get_names_of_all_objects"),
+    (PARTLY, "there are no objects to switch", "World.enable_environment_objects "
+     "World.set_annotations_traverse_translucency"),
+    (REFUSED, "error: no such object", "World.apply_color_texture_to_object "
+     "World.apply_float_color_texture_to_object World.apply_textures_to_object "
+     "World.apply_color_texture_to_objects World.apply_float_color_texture_to_objects "
+     "World.apply_textures_to_objects"),
+    (PARTLY, "an actor is one component, `Root`; other names are an error",
+     "Actor.get_component_names Actor.get_component_world_transform "
+     "Actor.get_component_relative_transform"),
+    (PARTLY, "walkers: rest pose; vehicles: body and wheels", "Actor.get_bone_names "
+     "Actor.get_bone_world_transforms Actor.get_bone_relative_transforms "
+     "Vehicle.get_vehicle_bone_world_transforms Walker.get_bones Walker.set_bones "
+     "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
+    (PARTLY, "no actor has sockets", "Actor.get_socket_names Actor.get_socket_world_transforms "
+     "Actor.get_socket_relative_transforms"),
+    (PARTLY, _UP, "Actor.set_target_angular_velocity Actor.add_angular_impulse Actor.add_torque"),
+    (PARTLY, "horizontally; a vehicle stays on the road", "Actor.set_target_velocity "
+     "Actor.add_impulse Actor.add_force Actor.enable_constant_velocity"),
+    (PARTLY, "z, pitch and roll of a vehicle count while its physics is off",
+     "Actor.set_location Actor.set_transform"),
+    (REFUSED, f"gravity cannot be switched off; {_LOGGED}", "Actor.set_enable_gravity"),
+    (PARTLY, "accepted; boxes have no doors", "Vehicle.open_door Vehicle.close_door"),
+    (PARTLY, _NOT_DRAWN, "Vehicle.set_wheel_steer_direction Vehicle.set_wheel_pitch_angle "
+     "Vehicle.get_wheel_pitch_angle Vehicle.show_debug_telemetry"),
+    (PARTLY, "mass, drag, drive, top speed and wheels take effect; the rest is kept",
+     "Vehicle.apply_physics_control"),
+    (PARTLY, "`speed_kp` takes effect; the rest is kept",
+     "Vehicle.apply_ackermann_controller_settings"),
+    (REFUSED, f"no CarSim, no Chrono; {_LOGGED}", "Vehicle.enable_carsim Vehicle.use_carsim_road "
+     "Vehicle.enable_chrono_physics"),
+    (PARTLY, "its own physics is the only one", "Vehicle.restore_physx_physics"),
+    (REFUSED, "error: the server has no G-buffers", "ServerSideSensor.enable_gbuffers "
+     "ServerSideSensor.listen_to_gbuffer"),
+    (PARTLY, "no G-buffer is ever listened to", "ServerSideSensor.is_listening_gbuffer "
+     "ServerSideSensor.stop_gbuffer"),
+    (PARTLY, "accepted; the project's nodes publish to ROS, not the server",
+     "ServerSideSensor.enable_for_ros ServerSideSensor.disable_for_ros "
+     "ServerSideSensor.is_enabled_for_ros"),
+    (REFUSED, f"no V2X sensors; {_LOGGED}", "ServerSideSensor.send"),
+    (PARTLY, _NOT_DRAWN, "DebugHelper.draw_point DebugHelper.draw_hud_point DebugHelper.draw_line "
+     "DebugHelper.draw_hud_line DebugHelper.draw_arrow DebugHelper.draw_hud_arrow "
+     "DebugHelper.draw_box DebugHelper.draw_hud_box DebugHelper.draw_string "
+     "DebugHelper.clear_debug_shape DebugHelper.clear_debug_string"),
+    (PARTLY, _NO_LAMPS, "LightManager.get_all_lights LightManager.turn_on LightManager.turn_off "
+     "LightManager.set_active LightManager.is_active LightManager.get_turned_on_lights "
+     "LightManager.get_turned_off_lights LightManager.set_color LightManager.set_colors "
+     "LightManager.get_color LightManager.set_intensity LightManager.set_intensities "
+     "LightManager.get_intensity LightManager.set_light_group LightManager.set_light_groups "
+     "LightManager.get_light_group LightManager.set_light_state LightManager.set_light_states "
+     "LightManager.get_light_state LightManager.set_day_night_cycle Light.color Light.id "
+     "Light.intensity Light.is_on Light.location Light.light_group Light.light_state "
+     "Light.set_color Light.set_intensity Light.set_light_group Light.set_light_state "
+     "Light.turn_on Light.turn_off"),
+)  # fmt: skip
+
+
+def calls() -> list[Call]:
+    """Every call of the installed wheel, by class and name.
+
+    :raises ValueError: naming an exception that the wheel does not have
+    """
+    import carla
+
+    told = {name: (state, note) for state, note, names in EXCEPTIONS for name in names.split()}
+    found = []
+    for owner in CLASSES:
+        for name in sorted(vars(vars(carla)[owner])):
+            if not name.startswith("_"):
+                state, note = told.pop(f"{owner}.{name}", (WORKS, ""))
+                found.append(Call(owner, name, state, note))
+    if told:
+        raise ValueError(f"the wheel has no {', '.join(sorted(told))}")
+    return found
+
+
+def page() -> str:
+    """The text of the page."""
+    rows = calls()
+    count = {state: sum(row.state == state for row in rows) for state in (WORKS, PARTLY, REFUSED)}
+    lines = [
+        "<!-- SPDX-License-Identifier: Apache-2.0 -->",
+        "<!-- Written by buildtools/carla_calls.py; a test compares it. -->",
+        "# Calls of CARLA's client on the headless server",
+        "",
+        f"All {len(rows)} members of the classes of the `carla` 0.9.16 wheel that need a server: "
+        f"{count[WORKS]} work,",
+        f"{count[PARTLY]} work partly, {count[REFUSED]} are refused. Sensors are named in "
+        "[carla-headless.md](carla-headless.md).",
+        "",
+    ]
+    for owner in CLASSES:
+        own = [row for row in rows if row.owner == owner]
+        if not own:
+            continue
+        lines += [f"## {owner}", ""]
+        works = ", ".join(f"`{row.name}`" for row in own if row.state == WORKS)
+        if works:
+            lines += [f"Work: {works}.", ""]
+        others = [row for row in own if row.state != WORKS]
+        if others:
+            lines += ["| Call | State | |", "|---|---|---|"]
+            lines += [f"| `{row.name}` | {row.state} | {row.note} |" for row in others]
+            lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE} written\n")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says of the driving beyond what was recorded: measures by their usual definitions.
+
+- *Way*: integral of the forward speed, by the trapezoidal rule.
+- *Jerk*: change of the forward acceleration over ``JERK_STEP``; over shorter times it is noise.
+- *Time to collision* (J. C. Hayward, Highway Research Record 384 (1972)): gap over closing speed,
+  where the gap closes.
+- *Time-gap error*: ``(gap - standstill gap) / speed`` less the wanted time gap, where the vehicle
+  drives.
+- *Ratios down the platoon*: largest deceleration, and energy of the acceleration (root of the
+  integral of its square), each over that of the vehicle ahead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ros2_cosim.documents.plain_data import read_record
+
+#: [s]
+JERK_STEP: Final = 0.1
+#: Longer times to collision say nothing [s].
+LONGEST_TTC: Final = 20.0
+#: Slower vehicles have no time gap [m/s].
+_DRIVES: Final = 2.0
+#: Gaps that close more slowly do not close: that is noise [m/s].
+_CLOSES: Final = 0.1
+#: Smaller decelerations of the vehicle ahead give no ratio [m/s^2].
+_BRAKES: Final = 0.2
+_SCENARIO: Final = "scenario.json"
+
+
+@dataclass
+class Way:
+    """The way of one vehicle [m]."""
+
+    position: float = 0.0
+    _before: tuple[float, float] | None = None
+
+    def add(self, time: float, speed: float) -> float:
+        """The way at a time [s]."""
+        if self._before is not None:
+            last, old = self._before
+            self.position += 0.5 * (old + speed) * (time - last)
+        self._before = (time, speed)
+        return self.position
+
+
+@dataclass
+class Braking:
+    """Jerk, largest deceleration and energy of the acceleration of one vehicle."""
+
+    peak: float = 0.0
+    energy: float = 0.0
+    _before: tuple[float, float] | None = None
+    _jerk_from: tuple[float, float] | None = None
+
+    def add(self, time: float, acceleration: float) -> float | None:
+        """Take an acceleration [m/s^2] over; the jerk [m/s^3] where a step of it is complete."""
+        self.peak = max(self.peak, -acceleration)
+        if self._before is not None:
+            self.energy += acceleration * acceleration * (time - self._before[0])
+        self._before = (time, acceleration)
+        if self._jerk_from is None:
+            self._jerk_from = (time, acceleration)
+            return None
+        since = time - self._jerk_from[0]
+        if since < JERK_STEP * (1.0 - 1e-6):
+            return None
+        jerk = (acceleration - self._jerk_from[1]) / since
+        self._jerk_from = (time, acceleration)
+        return jerk
+
+
+class Policy(NamedTuple):
+    """What a controller is to keep: standstill gap [m] and time gap [s]."""
+
+    standstill_gap: float
+    time_gap: float
+
+
+@dataclass(frozen=True)
+class Intended:
+    """What the scenario says of the platoon; empty where that is not known."""
+
+    platoon: tuple[str, ...] = ()
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+
+
+def intended(run_dir: Path) -> Intended:
+    """Read the resolved scenario of a run, as far as there is one."""
+    try:
+        data = read_record(run_dir / _SCENARIO)
+        platoon = tuple(str(name) for name in data["scene"].get("platoon") or ())
+        participants = list(data["participants"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Intended()
+    policies = {}
+    for participant in participants:
+        policy = _policy(participant)
+        if policy is not None:
+            topic = participant["outputs"]["control"]["topic"]
+            policies[str(topic).strip("/").split("/")[0]] = policy
+    return Intended(platoon, policies)
+
+
+def _policy(participant: Mapping[str, Any]) -> Policy | None:
+    if participant.get("model") != "cacc_controller":
+        return None
+    parameters = participant.get("parameters") or {}
+    r, h = parameters.get("standstill_gap", 2.0), parameters.get("time_gap", 0.6)
+    known = isinstance(r, (int, float)) and isinstance(h, (int, float))
+    return Policy(float(r), float(h)) if known else None
+
+
+def time_to_collision(gap: float, speed_ahead: float, speed: float) -> float:
+    """In s; NaN where the gap does not close, or takes longer than ``LONGEST_TTC``."""
+    closing = speed - speed_ahead
+    if not closing > _CLOSES or gap > LONGEST_TTC * closing:
+        return math.nan
+    return max(gap, 0.0) / closing
+
+
+def time_gap_error(gap: float, speed: float, policy: Policy) -> float:
+    """In s; NaN where the vehicle hardly drives, or has nothing ahead."""
+    if speed < _DRIVES or not math.isfinite(gap):
+        return math.nan
+    return (gap - policy.standstill_gap) / speed - policy.time_gap
+
+
+def ratio(own: float, ahead: float) -> float:
+    """Own braking over that of the vehicle ahead; NaN where that did not brake."""
+    return own / ahead if ahead > _BRAKES else math.nan

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures of the driving in the report: by their definitions, and out of a real run."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from ros2_cosim.record.driving_measures import (
+    Braking,
+    Intended,
+    Policy,
+    Way,
+    intended,
+    ratio,
+    time_gap_error,
+    time_to_collision,
+)
+from ros2_cosim.record.report_data import load_run
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.library import library_file
+from ros2_cosim.scenario.schema import load_scenario
+
+
+def test_the_way_is_the_integral_of_the_speed() -> None:
+    way = Way()
+    found = [way.add(0.1 * k, 2.0 * 0.1 * k) for k in range(11)]
+    assert found[0] == 0.0 and found[-1] == pytest.approx(1.0)
+
+
+def test_the_jerk_is_taken_over_a_tenth_of_a_second() -> None:
+    braking = Braking()
+    found = [braking.add(0.01 * k, -3.0 * 0.01 * k) for k in range(31)]
+    assert [k for k, jerk in enumerate(found) if jerk is not None] == [10, 20, 30]
+    assert found[10] == pytest.approx(-3.0)
+    assert braking.peak == pytest.approx(0.9)
+    assert braking.energy == pytest.approx(sum((0.03 * k) ** 2 * 0.01 for k in range(31)))
+
+
+@pytest.mark.parametrize(
+    ("gap", "ahead", "own", "expected"),
+    [(20.0, 10.0, 15.0, 4.0), (-0.1, 0.0, 5.0, 0.0), (20.0, 15.0, 10.0, None),
+     (20.0, 15.0, 15.05, None), (200.0, 10.0, 15.0, None)],
+)  # fmt: skip
+def test_time_to_collision(gap: float, ahead: float, own: float, expected: float | None) -> None:
+    found = time_to_collision(gap, ahead, own)
+    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
+
+
+def test_time_gap_error_and_ratio() -> None:
+    policy = Policy(2.0, 0.6)
+    assert time_gap_error(17.0, 25.0, policy) == pytest.approx(0.0)
+    assert time_gap_error(22.0, 25.0, policy) == pytest.approx(0.2)
+    assert math.isnan(time_gap_error(3.0, 1.0, policy))
+    assert math.isnan(time_gap_error(math.inf, 20.0, policy))
+    assert ratio(3.3, 3.0) == pytest.approx(1.1) and math.isnan(ratio(1.0, 0.0))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"scene": 3, "participants": {}}'])
+def test_without_a_scenario_nothing_is_intended(tmp_path: Path, text: str) -> None:
+    if text:
+        (tmp_path / "scenario.json").write_text(text)
+    assert intended(tmp_path) == Intended()
+
+
+def test_a_run_has_its_measures(tmp_path: Path) -> None:
+    changes = ["duration=12s", "parameters.vehicles=3", "parameters.deceleration=4.0"]
+    run_inproc(load_scenario(library_file("braking"), changes), tmp_path)
+    assert intended(tmp_path).policies["follower2"] == Policy(2.0, 0.6)
+    data = load_run(tmp_path)
+    assert data.intended.platoon == ("leader", "follower1", "follower2")
+    # 5 s at 27.8 m/s, then a braking distance of v^2 / (2 b).
+    assert data.way["leader"].values[-1] == pytest.approx(5 * 27.78 + 27.78**2 / 8.0, rel=0.01)
+    errors = data.time_gap_error[0].values
+    assert errors[10] == pytest.approx(0.0, abs=0.02)
+    assert 0.5 < data.min_ttc < 20.0
+    assert data.braking["follower1"].peak == pytest.approx(4.1, abs=0.2)
+    page = (tmp_path / "report.html").read_text()
+    for title in ("Space-time diagram", "Time-gap error", "Time to collision", "Jerk",
+                  "Braking down the platoon"):  # fmt: skip
+        assert f"<strong>{title}</strong>" in page
+    assert "smallest time to collision" in page
+    assert (
+        json.loads((tmp_path / "summary.json").read_text())["figures"]["referee"]["min_ttc_s"] > 0
+    )
