@@ -24,7 +24,7 @@ from ros2_cosim.kernel.errors import ProtocolError, RunError
 from ros2_cosim.record.bag import BagWriter
 from ros2_cosim.record.comparison import Placed, in_order
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.session import data_qos, message_class
+from ros2_cosim.ros.writers import data_qos, message_class
 
 #: After the last message the node is waited for until it has been silent for so long [s].
 QUIET_S = 2.0
