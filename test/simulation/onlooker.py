@@ -126,7 +126,8 @@ class Onlooker:
             self._reference = None  # membership is not as declared from now on
 
     def _clock(self, time: int) -> None:
-        if time < self._shown:  # a time that stands is told again
+        # While it stands it is repeated: onlookers that come then learn it.
+        if time < self._shown:
             self._found(f"15: /clock goes from {self._shown} to {time}")
         self._shown = time
         reference = self._reference
