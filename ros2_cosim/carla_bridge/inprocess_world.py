@@ -18,12 +18,12 @@ from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.carla_headless.world import CallError, World
 from ros2_cosim.interfaces.simulator import (
-    CONTACT_DELAY_TICKS,
     Body,
     Contact,
     MapChoice,
     Motion,
     Pose,
+    due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32
@@ -134,10 +134,7 @@ class InProcessWorld:
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
-        due = self._ticks - CONTACT_DELAY_TICKS
-        ready = sorted(contact for contact in self._felt if contact.tick <= due)
-        self._felt = [contact for contact in self._felt if contact.tick > due]
-        return ready
+        return due_contacts(self._felt, self._ticks)
 
     def close(self) -> None:
         """Forget the world."""

@@ -62,6 +62,14 @@ class Contact(NamedTuple):
     impulse: tuple[float, float, float]
 
 
+def due_contacts(felt: list[Contact], tick: int) -> list[Contact]:
+    """Take out of ``felt`` what ``Simulator.contacts`` reports after a tick, in order."""
+    due = tick - CONTACT_DELAY_TICKS
+    ready = sorted(contact for contact in felt if contact.tick <= due)
+    felt[:] = [contact for contact in felt if contact.tick > due]
+    return ready
+
+
 class MapChoice(NamedTuple):
     """The map to drive on: an OpenDRIVE text, or the name of a map that the simulator has."""
 

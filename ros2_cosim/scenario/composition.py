@@ -3,8 +3,8 @@
 
 A file may include others (``include``), take parameters (``parameters``, used as ``${name}``)
 and describe a platoon by its size (``platoon``). All of that is resolved here, on plain data
-and within bounds: what comes out is what anybody could have written by hand, and everything
-else knows only that.
+and within bounds: what comes out could have been written by hand, and everything else
+knows only that.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A message between two processes costs two wake-ups, some tenths of a millisecond
 participants of one thread it is a call. So all that can share a thread share one process, but for
 long activations, which are worth a core of their own. The plan is a pure function of the scenario,
 of what the models declare, and of the number of cores. It is written into the resolved scenario:
-whoever repeats the run from there has the same processes. The results are the same with any plan.
+a run that is repeated from there has the same processes. The results are the same with any plan.
 """
 
 from __future__ import annotations

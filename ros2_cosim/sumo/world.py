@@ -22,12 +22,12 @@ from xml.sax.saxutils import quoteattr
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.interfaces.named_simulator import NamedSimulator, SimulatorContext
 from ros2_cosim.interfaces.simulator import (
-    CONTACT_DELAY_TICKS,
     Body,
     Contact,
     MapChoice,
     Motion,
     Pose,
+    due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import cos, float32, hypot, sin, tan
@@ -262,10 +262,7 @@ class SumoWorld(NamedSimulator):
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last ones, each reported once."""
-        due = self._ticks - CONTACT_DELAY_TICKS
-        ready = sorted(contact for contact in self._felt if contact.tick <= due)
-        self._felt = [contact for contact in self._felt if contact.tick > due]
-        return ready
+        return due_contacts(self._felt, self._ticks)
 
     def close(self) -> None:
         """End SUMO."""

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import carla
 import pytest
-from support.headless_process import TOWN, start_server
+from support.headless_process import start_server, ticking_town
 
 
 @pytest.fixture
@@ -25,14 +24,5 @@ def server_port() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def town_client() -> Iterator[Any]:
     """A client of a server with the town that ticks in steps of 50 ms; the server ends cleanly."""
-    process, port = start_server(first=TOWN)
-    client = carla.Client("127.0.0.1", port)
-    client.set_timeout(60.0)
-    settings = client.get_world().get_settings()
-    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
-    client.get_world().apply_settings(settings)
-    yield client
-    process.terminate()
-    _, messages = process.communicate(timeout=60)
-    assert process.returncode == 0, messages
-    assert "Traceback" not in messages
+    with ticking_town() as (client, _):
+        yield client

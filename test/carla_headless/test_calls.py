@@ -8,7 +8,7 @@ from typing import Any
 
 import carla
 import pytest
-from support.headless_process import TOWN, start_server
+from support.headless_process import ticking_town
 
 from buildtools.carla_calls import PAGE, REFUSED, WORKS, calls, page
 
@@ -19,20 +19,11 @@ def test_the_page_is_the_table_of_the_wheel() -> None:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    process, port = start_server(first=TOWN)
-    client = carla.Client("127.0.0.1", port)
-    client.set_timeout(60.0)
-    settings = client.get_world().get_settings()
-    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
-    client.get_world().apply_settings(settings)
-    yield client
-    process.terminate()
-    _, messages = process.communicate(timeout=60)
-    assert process.returncode == 0, messages
-    assert "Traceback" not in messages
+    with ticking_town() as (client, messages):
+        yield client
     # What the client waits for no answer of is refused here.
     for refused in ("gravity cannot be switched off", "has no CarSim", "has no Chrono"):
-        assert refused in messages
+        assert refused in messages[0]
 
 
 @pytest.fixture(scope="module")

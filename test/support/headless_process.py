@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import carla
 
 _CONFIG = Path(__file__).resolve().parents[2] / "config"
 HIGHWAY = _CONFIG / "highway.xodr"
@@ -28,3 +33,23 @@ def start_server(*arguments: str, first: Path = HIGHWAY) -> tuple[subprocess.Pop
     line = process.stdout.readline()
     assert line.startswith("listening on 127.0.0.1:"), (line, process.stderr)
     return process, int(line.rsplit(":", 1)[1])
+
+
+@contextmanager
+def ticking_town() -> Iterator[tuple[Any, list[str]]]:
+    """A client of a server with the town that ticks in steps of 50 ms; the server ends cleanly.
+
+    :returns: the client, and after the body what the server has said
+    """
+    process, port = start_server(first=TOWN)
+    client = carla.Client("127.0.0.1", port)
+    client.set_timeout(60.0)
+    settings = client.get_world().get_settings()
+    settings.synchronous_mode, settings.fixed_delta_seconds = True, 0.05
+    client.get_world().apply_settings(settings)
+    messages: list[str] = []
+    yield client, messages
+    process.terminate()
+    messages.append(process.communicate(timeout=60)[1])
+    assert process.returncode == 0, messages
+    assert "Traceback" not in messages[0]

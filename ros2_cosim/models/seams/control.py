@@ -9,6 +9,7 @@ follows from its difference to the speed that the world sent last.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -75,35 +76,10 @@ class FromAcceleration(_Command):
         return self._demand(record.ax if self._source == ACCELERATION else record.linear.x)
 
 
-class FromTwist(_Command):
-    """Speed ``linear.x`` and yaw rate ``angular.z``."""
+class _SpeedCommand(_Command):
+    """A speed that is followed; there is no command before the vehicle's own is known."""
 
     Parameters = SpeedParameters
-    source_types = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/Twist")
-    looks_at_outputs = True
-
-    def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
-        super().__init__(place, parameters)
-        self._parameters = parameters
-
-    def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
-        """Follow the speed, and the yaw rate by the bicycle model without slip."""
-        speed = self._speed(sent)
-        if speed is None:
-            return None
-        twist = record.twist if self._source.endswith("Stamped") else record
-        demand = _follow(self._parameters, twist.linear.x, speed)
-        angle = 0.0
-        if abs(speed) >= _STEERING_SPEED:
-            angle = atan(self._vehicle.wheelbase * twist.angular.z / speed)
-        return self._demand(demand, angle)
-
-
-class FromAckermann(_Command):
-    """Speed and steering angle; a non-zero ``acceleration`` bounds how the speed is followed."""
-
-    Parameters = SpeedParameters
-    source_types = ("ackermann_msgs/msg/AckermannDriveStamped", "ackermann_msgs/msg/AckermannDrive")
     looks_at_outputs = True
 
     def __init__(self, place: SeamPlace, parameters: SpeedParameters) -> None:
@@ -113,8 +89,35 @@ class FromAckermann(_Command):
     def convert(self, record: Any, sent: Mapping[str, Any]) -> ControlCommand | None:
         """Follow the speed."""
         speed = self._speed(sent)
-        if speed is None:
-            return None
+        return None if speed is None else self.follow(record, speed)
+
+    @abstractmethod
+    def follow(self, record: Any, speed: float) -> ControlCommand:
+        """The command at the vehicle's own speed [m/s]."""
+
+
+class FromTwist(_SpeedCommand):
+    """Speed ``linear.x`` and yaw rate ``angular.z``."""
+
+    source_types = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/Twist")
+
+    def follow(self, record: Any, speed: float) -> ControlCommand:
+        """Follow the speed, and the yaw rate by the bicycle model without slip."""
+        twist = record.twist if self._source.endswith("Stamped") else record
+        demand = _follow(self._parameters, twist.linear.x, speed)
+        angle = 0.0
+        if abs(speed) >= _STEERING_SPEED:
+            angle = atan(self._vehicle.wheelbase * twist.angular.z / speed)
+        return self._demand(demand, angle)
+
+
+class FromAckermann(_SpeedCommand):
+    """Speed and steering angle; a non-zero ``acceleration`` bounds how the speed is followed."""
+
+    source_types = ("ackermann_msgs/msg/AckermannDriveStamped", "ackermann_msgs/msg/AckermannDrive")
+
+    def follow(self, record: Any, speed: float) -> ControlCommand:
+        """Follow the speed."""
         drive = record.drive if self._source.endswith("Stamped") else record
         demand = _follow(self._parameters, drive.speed, speed)
         bound = abs(drive.acceleration)
