@@ -148,7 +148,7 @@ def _read_stream(data: bytes) -> None:
             heard = reactor.run_until(lambda: server.wanted(number), latest)
             expect(heard, "a stream is not sent", number)
     gone = reactor.run_until(lambda: not server.subscribers, latest)
-    expect(gone and not server.congested(), "a client that is gone holds the server")
+    expect(gone and not server.must_wait(), "a client that is gone holds the server")
 
 
 def _stream_seeds() -> Iterator[bytes]:

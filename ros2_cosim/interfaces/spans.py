@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.plain_data import json_value
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -100,7 +101,7 @@ class Spans:
         }
         directory.mkdir(exist_ok=True)
         path = directory / f"{self.process}.spans"
-        path.write_bytes(json.dumps(header).encode() + b"\n" + rows.tobytes())
+        write_atomically(path, json.dumps(header).encode() + b"\n" + rows.tobytes())
 
 
 class Activations:

@@ -83,7 +83,7 @@ def run_together(
                     one.pending = error
             woke = timer()
             if not any(one.is_due(woke) for one in going):
-                # A service, a handler that is done, or a wake: which of them it concerns is not known.
+                # A service, a handler that is done, or a wake, of any of them.
                 for one in going:
                     one.due = woke
 
