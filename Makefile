@@ -17,7 +17,9 @@ PYTEST_ARGS ?=
 # Tests of processes wait for half of their time, so there is one worker more than processors. The
 # tests of one file share what they set up: they stay together.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that is killed by what it tests ends the run; a new one would wait for its tests for ever.
+PYTEST = .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+  --max-worker-restart 0
 LOCK_ARGS ?=
 
 .PHONY: setup environment platoon quick test lint reference lock clean

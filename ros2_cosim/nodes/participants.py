@@ -152,10 +152,10 @@ class _Failures:
         if not isinstance(error, CosimError):
             traceback.print_exception(error)
             text = f"{name}: {type(error).__name__}: {error}"
-        if required and not self._fatal:
-            self._starter.failed(text)
-        elif required:
-            print(f"and {text}", file=sys.stderr, flush=True)
+        if required:
+            # One cause is told; others of the same process often fail of it at the same time.
+            if not self._fatal:
+                self._starter.failed(text)
         else:
             # The process goes on: its end will not show the loss.
             self._starter.leave_early(name, text)

@@ -86,8 +86,7 @@ class Session:
         its node has its name whatever that of the process is
     :param waits: whether it waits by itself; else its host, in the same thread, waits for it: they
         have one lane, and what they send each other they get at once
-    :param standard: the node has what every ROS node has, parameter services and ``/rosout``;
-        those of a run do without, which makes the start of a large run quicker
+    :param standard: the node has what every ROS node has, parameter services and ``/rosout``
     :param middleware: what it stands on; None: rclpy, or what its host stands on
     """
 
@@ -98,7 +97,7 @@ class Session:
         *,
         host: Session | None = None,
         waits: bool = True,
-        standard: bool = False,
+        standard: bool = True,
         middleware: Middleware | None = None,
     ) -> None:
         inherited = host._middleware if host else ROS
