@@ -60,6 +60,8 @@ def test_all_41_vehicles_spawn_with_their_own_size(world: Any) -> None:
     for blueprint in library:
         place = carla.Transform(carla.Location(200.0, 5.25, 0.2))
         car = world.spawn_actor(blueprint, place)
+        # The client lets go of actors only that it has seen in a frame.
+        world.tick()
         box, physics = car.bounding_box, car.get_physics_control()
         sizes.add((box.extent.x, box.extent.y, box.extent.z))
         masses.add(round(physics.mass))
