@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import isolation
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,3 +122,16 @@ rclpy.shutdown()
         )
         assert process.wait() == 0
     assert (done.returncode, done.stdout) == (0, "41 -1.5\n")
+
+
+def test_ports_in_shared_memory_are_those_of_a_domain(ros_domain):
+    first = 7400 + 250 * ros_domain
+    for port, foreign in (
+        (first - 1, True),
+        (first, False),
+        (first + 249, False),
+        (first + 250, True),
+    ):
+        for name in (f"fastrtps_port{port}", f"sem.fastrtps_port{port}_mutex"):
+            assert isolation._is_of_another_test(name) is foreign
+    assert not isolation._is_of_another_test("fastrtps_0123456789abcdef")

@@ -8,6 +8,7 @@ in shared memory, which stay when a process is killed, and look for one another 
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,12 @@ from ros2_cosim.run.domain_lock import claim
 
 # Every process started by a test inherits this variable, however it is started.
 MARK = "ROS2_COSIM_TEST_MARK"
+
+#: Domains of the test under way, or of the last one that had any.
+_domains = range(0)
+#: Fast DDS names the ports of a domain in shared memory by their numbers, as DDS counts them.
+_PORT = re.compile(r"fastrtps_port(\d+)")
+_FIRST_PORT, _PORTS_OF_DOMAIN = 7400, 250
 
 # How long processes may take to end after the test that started them, and their files to go.
 GRACE_SECONDS = 5.0
@@ -38,7 +45,9 @@ def drop_dds_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _use_domains(monkeypatch: pytest.MonkeyPatch, directory: Path, count: int) -> Iterator[int]:
+    global _domains
     with claim(count) as domain:
+        _domains = range(domain, domain + count)
         drop_dds_settings(monkeypatch)
         monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
         monkeypatch.setenv("ROS_LOG_DIR", str(directory / "ros-log"))
@@ -72,9 +81,15 @@ def _shared_memory() -> set[str]:
             own = entry.stat(follow_symlinks=False).st_uid == os.getuid()
         except OSError:
             continue
-        if own and "fastrtps" in entry.name:
+        if own and "fastrtps" in entry.name and not _is_of_another_test(entry.name):
             names.add(entry.name)
     return names
+
+
+def _is_of_another_test(name: str) -> bool:
+    """Whether a file is of a domain that this process has not claimed."""
+    port = _PORT.search(name)
+    return port is not None and (int(port[1]) - _FIRST_PORT) // _PORTS_OF_DOMAIN not in _domains
 
 
 def _mapped_shared_memory() -> set[str]:
