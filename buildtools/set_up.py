@@ -48,6 +48,10 @@ EXTRA_LOCKS = {p.stem.split("-", 1)[1]: p for p in sorted(ROOT.glob("requirement
 # setuptools, after everything else has been installed.
 SOURCE_ONLY = ("empy",)
 
+# Large distributions that the compilation of the hot modules does not look at: they are installed
+# beside it. So are the packages of ROS.
+NOT_FOR_COMPILATION = ("carla", "cmake", "fmpy", "py-spy", "ruff")
+
 # Directories that an editable installation uses from the checkout, like the Python modules.
 LINKED_DATA = ("config", "launch", "rviz")
 
@@ -59,6 +63,8 @@ FOREIGN_VARIABLES = (
     "PIP_REQUIREMENT",
     "PIP_TARGET",
     "PIP_USER",
+    # Else every process of a run would compile again what it imports.
+    "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
     "PYTHONPATH",
     "VIRTUAL_ENV",
@@ -81,11 +87,12 @@ assert pathlib.Path(ros2_cosim.__file__).parents[1] == pathlib.Path(sys.argv[1])
 
 # Run by the environment's own interpreter once: what nodes and the command line import.
 WARM_UP = """
-import importlib, pkgutil
+import compileall, importlib, pkgutil
 import carla, fmpy, lxml.etree, rosbags.rosbag2, rosbags.typesys.stores.ros2_jazzy
 import ros2_cosim.cli.main, ros2_cosim.nodes
 for module in pkgutil.iter_modules(ros2_cosim.nodes.__path__):
     importlib.import_module("ros2_cosim.nodes." + module.name)
+compileall.compile_dir(ros2_cosim.__path__[0], quiet=1)
 """
 
 
@@ -188,12 +195,19 @@ def pip(*arguments: str) -> list[str]:
     return [venv_python(), "-m", "pip", *arguments]
 
 
-def split_lock(names: tuple[str, ...]) -> tuple[str, str]:
-    """Return the lock's text without the given distributions, and that of these alone."""
-    rest, chosen = [], []
+def parts_of_lock() -> tuple[str, str, str]:
+    """The lock's text in parts, as they are installed.
+
+    :returns: what is there before the hot modules are compiled, what is installed beside that, and
+        what is built from source
+    """
+    parts: tuple[list[str], list[str], list[str]] = [], [], []
     for entry in re.split(r"\n(?=\S)", LOCK.read_text(encoding="utf-8")):
-        (chosen if re.split("[=\\s]", entry)[0] in names else rest).append(entry)
-    return "\n".join(rest) + "\n", "\n".join(chosen) + "\n"
+        name = re.split(r"[=\s]", entry)[0]
+        beside = name.startswith("ros-") or name in NOT_FOR_COMPILATION
+        parts[2 if name in SOURCE_ONLY else 1 if beside else 0].append(entry)
+    first, second, third = ("\n".join(part) + "\n" for part in parts)
+    return first, second, third
 
 
 def remove_environment() -> None:
@@ -227,7 +241,7 @@ def install_extra(name: str) -> None:
 
 
 def make_environment() -> None:
-    """Make ``.venv`` anew and install the locked distributions."""
+    """Make ``.venv`` anew and install the distributions that the compilation needs."""
     missing = missing_packages()
     if missing:
         raise SetUpError(missing_packages_message(missing))
@@ -236,20 +250,28 @@ def make_environment() -> None:
     run_logged(
         "making the virtual environment .venv", [base_interpreter(), "-m", "venv", str(VENV)]
     )
+    install_locked("installing the locked distributions", parts_of_lock()[0])
+
+
+def complete_environment() -> None:
+    """Install the other locked distributions."""
+    _, others, sources = parts_of_lock()
+    install_locked("installing those of ROS and other large ones", others)
+    install_locked(f"installing {', '.join(SOURCE_ONLY)} from source", sources, built=True)
+
+
+def install_locked(description: str, text: str, *, built: bool = False) -> None:
+    """Install distributions with the versions and digests of a part of the lock.
+
+    :param built: they are built from source
+    """
     # Most modules are never imported: byte code is made for those that are, see make_byte_code.
-    install = ("install", "--no-compile", "--require-hashes", "--no-deps", "--no-build-isolation")
+    options = ("--no-compile", "--require-hashes", "--no-deps", "--no-build-isolation")
+    form = ("--use-pep517",) if built else ("--only-binary", ":all:")
     with tempfile.TemporaryDirectory() as scratch:
-        wheels, sources = Path(scratch) / "wheels.txt", Path(scratch) / "sources.txt"
-        for path, text in zip((wheels, sources), split_lock(SOURCE_ONLY), strict=True):
-            path.write_text(text, encoding="utf-8")
-        run_logged(
-            "installing the locked distributions",
-            pip(*install, "--only-binary", ":all:", "-r", str(wheels)),
-        )
-        run_logged(
-            f"installing {', '.join(SOURCE_ONLY)} from source",
-            pip(*install, "--use-pep517", "-r", str(sources)),
-        )
+        file = Path(scratch) / "requirements.txt"
+        file.write_text(text, encoding="utf-8")
+        run_logged(description, pip("install", *options, *form, "-r", str(file)))
 
 
 def install_package() -> None:
@@ -418,6 +440,8 @@ def set_up(extras: str, *, keep_compiled: bool = False) -> None:
         make_environment()
         there = {}
     with compilation:
+        if reason is not None:
+            complete_environment()
         for name in sorted(wanted.keys() - there.keys()):
             install_extra(name)
         if reason is not None or stamp is None or stamp.get("package") != digests[1]:

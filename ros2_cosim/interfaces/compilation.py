@@ -21,6 +21,10 @@ PYTHON_DIRECTORY = Path(
     f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 )
 
+# What is generated from messages copies fields one by one: more optimisation costs half of the time
+# of the build and gains nothing that a benchmark shows.
+GENERATED_CODE_FLAGS = "-O1 -DNDEBUG"
+
 
 class InterfaceBuildError(ConfigurationError):
     """The messages cannot be built; the text says what is missing or which step failed."""
@@ -126,6 +130,8 @@ def build_interface_package(
         f"-DCMAKE_INSTALL_PREFIX={stage}",
         f"-DCMAKE_PROJECT_INCLUDE={Path(__file__).with_name('ros_wheels.cmake')}",
         "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_C_FLAGS_RELEASE={GENERATED_CODE_FLAGS}",
+        f"-DCMAKE_CXX_FLAGS_RELEASE={GENERATED_CODE_FLAGS}",
         "-DBUILD_TESTING=OFF",
         "-DROS2_COSIM_PYTHON_METADATA=OFF",
         f"-DPYTHON_INSTALL_DIR={PYTHON_DIRECTORY.as_posix()}",

@@ -19,6 +19,9 @@ GRACE_S = 3.0
 #: So long [s] it looks for processes that were being started meanwhile.
 _LAST_LOOK_S = 2.0
 _POLL_S = 0.1
+#: So often, at this distance [s], it looks at a process that seems to have no environment.
+_LOOKS = 5
+_LOOK_S = 0.01
 
 
 def marked(mark: bytes) -> list[int]:
@@ -28,12 +31,25 @@ def marked(mark: bytes) -> list[int]:
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
-            with open("/proc/" + entry + "/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    found.append(int(entry))
+            if mark in _environment("/proc/" + entry).split(b"\0"):
+                found.append(int(entry))
         except OSError:
             continue  # it has ended, or belongs to another user
     return found
+
+
+def _environment(process: str) -> bytes:
+    """The environment of a process in the words of the kernel; empty if it has none."""
+    for _ in range(_LOOKS):
+        with open(process + "/environ", "rb") as file:
+            content = file.read()
+        if content:
+            return content
+        # In the middle of exec() the environment is empty. It has none at all if it has ended, or
+        # is a thread of the kernel: neither has a program.
+        os.readlink(process + "/exe")
+        time.sleep(_LOOK_S)
+    return b""
 
 
 def send(pids: list[int], number: int) -> None:

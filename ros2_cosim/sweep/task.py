@@ -54,13 +54,14 @@ def scenario_of(job: Job) -> Scenario:
     return make_scenario(data, job.origin)
 
 
-def perform(job: Job) -> Outcome:
+def perform(job: Job, place: str | None = None) -> Outcome:
     """Do a run in this process; an error of the run is its outcome.
 
+    :param place: an existing directory for what is removed after the run; None: that of the system
     :raises OSError, StorageError: the machine failed, not the run; another one may do better
     """
-    with TemporaryDirectory(prefix="cosim-sweep-") as place:
-        output = Path(place)
+    with TemporaryDirectory(prefix="cosim-sweep-", dir=place) as directory:
+        output = Path(directory)
         try:
             scenario = scenario_of(job)
             check_scenario(scenario, "inproc")

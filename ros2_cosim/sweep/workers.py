@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from ros2_cosim.documents.one_line import one_line
@@ -51,6 +52,13 @@ class ThisProcess:
         raise AssertionError("the last attempt returns")
 
 
+def perform_at_worker(job: Job) -> Outcome:
+    """Do a run in a worker of Dask, in its directory: that is removed though the run kills it."""
+    from distributed import get_worker
+
+    return perform(job, get_worker().local_directory)
+
+
 class DaskWorkers:
     """Workers behind a scheduler of Dask.
 
@@ -89,7 +97,7 @@ class DaskWorkers:
 
         def submit(job: Job) -> Any:
             # Not pure: a run is done though another sweep on the cluster had the same.
-            future = self._client.submit(perform, job, pure=False, retries=self._retries)
+            future = self._client.submit(perform_at_worker, job, pure=False, retries=self._retries)
             jobs_of[future] = job
             return future
 
@@ -163,10 +171,12 @@ def workers_for(
             return
         count = workers or len(os.sched_getaffinity(0))
         with (
+            TemporaryDirectory(prefix="cosim-sweep-") as place,
             LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 dashboard_address=None,
+                local_directory=place,
                 silence_logs="CRITICAL",
             ) as local,
             Client(local, set_as_default=False) as client,
