@@ -15,7 +15,12 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import Field, PrivateAttr
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.description.model import (
+    Causality,
+    SlaveDescription,
+    Variable,
+    element_count,
+)
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -49,11 +54,15 @@ _STEP_TOLERANCE: Final = 1e-6
 
 
 class _Input(NamedTuple):
-    """Where the value of one input comes from: ``path``, or a constant without one."""
+    """Where the value of one input comes from: ``path``, or a constant without one.
+
+    ``size`` is that of an array; what there is no value for is zero.
+    """
 
     variable: Variable
     source: Source
     path: FieldPath | None
+    size: int = 0
 
     def value(self, measurement: Measurement) -> Value:
         found = self.source.constant if self.path is None else self.path.read(measurement)
@@ -61,8 +70,8 @@ class _Input(NamedTuple):
         if not self.variable.dimensions:
             return _fitting(found, self.variable.data_type)
         items = [_fitting(item, self.variable.data_type) for item in found]
-        size = _size(self.variable)
-        return tuple((items + [_fitting(0, self.variable.data_type)] * size)[:size])
+        rest = [_fitting(0, self.variable.data_type)] * self.size
+        return tuple((items + rest)[: self.size])
 
 
 class _Bound(NamedTuple):
@@ -122,7 +131,7 @@ class FmuLaw(FileLaw):
         """
         bound = self._bound = self._bind(where)
         slave = self._slave = FmuSlave(Path(self.file), bound.model, bound.variables)
-        slave.bind(bound.description, values=bound.values)
+        slave.bind(bound.description, _structure(bound.description), bound.values)
         self._time, self._step = 0.0, None
         try:
             slave.configure({})
@@ -177,7 +186,7 @@ class FmuLaw(FileLaw):
             raise ConfigurationError(f"{where}.file: {error}") from None
         inputs = self._inputs(description, where)
         output = self._output(description, where)
-        factor, offset = conversion(
+        factor, offset = _converted(
             output, description, "m/s^2", f"{where}.output: '{output.name}'"
         )
         return _Bound(
@@ -298,23 +307,35 @@ def _input(variable: Variable, source: Source, description: SlaveDescription, wh
             f"{where}: found {source.name!r}, a number with fractions; the input is "
             f"{variable.data_type.name}"
         )
-    if variable.dimensions:
-        _size(variable, where)
+    size = element_count(variable, _structure(description)) or 0
     if source.factor is None and source.offset is None and path.unit is not None:
-        factor, offset = conversion(variable, description, path.unit, f"{where}: {source.name!r}")
+        factor, offset = _converted(variable, description, path.unit, f"{where}: {source.name!r}")
         if (factor, offset) != (1.0, 0.0):
             # SI = factor * value + offset, and the FMU wants the value.
             source = Source(source.name, None, 1.0 / factor, -offset / factor)
-    return _Input(variable, source, path)
+    return _Input(variable, source, path, size)
 
 
-def _size(variable: Variable, where: str = "") -> int:
-    size = 1
-    for dimension in variable.dimensions:
-        if dimension.constant is None:
-            raise ConfigurationError(f"{where}: arrays of variable size cannot be mapped")
-        size *= dimension.constant
-    return size
+def _converted(
+    variable: Variable, description: SlaveDescription, unit: str, where: str
+) -> tuple[float, float]:
+    """Factor and offset to SI; one that is not defined is refused."""
+    found = conversion(variable, description, unit, where)
+    if found is None:
+        raise ConfigurationError(
+            f"{where}: found unit '{variable.attributes.unit}', which the FMU does not define; "
+            f"allowed is {unit}, or for an input factor and offset"
+        )
+    return found
+
+
+def _structure(description: SlaveDescription) -> dict[int, int]:
+    """Value reference -> start value of what says how large arrays are."""
+    return {
+        variable.value_reference: int(variable.start)
+        for variable in description.of(Causality.STRUCTURAL)
+        if isinstance(variable.start, int)
+    }
 
 
 def _fitting(value: Any, kind: DataType) -> Value:

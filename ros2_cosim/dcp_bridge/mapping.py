@@ -322,7 +322,10 @@ def _check_fit(
             f"{variable.data_type.name}{shape}"
         )
     if path.unit is not None and source.factor is None and source.offset is None:
-        factor, offset = conversion(variable, slave, path.unit, f"{where}: {source.name!r}")
+        factor, offset = conversion(variable, slave, path.unit, f"{where}: {source.name!r}") or (
+            1.0,
+            0.0,
+        )
         if (factor, offset) != (1.0, 0.0):
             raise ConfigurationError(
                 f"{where}: {source.name!r} is in {path.unit}, {variable.name} in "

@@ -99,13 +99,21 @@ def test_fmus_of_others_drive(tmp_path: Path) -> None:
 
 
 def test_arrays_of_fmi_3_take_lists(tmp_path: Path) -> None:
-    fmu = build_fmu("trig3", tmp_path)
-    mapped = {
-        "u": "objects[].distance", "small_in": 0, "flag_in": 0,
-        "text_in": "x", "data_in": 0,
-    }  # fmt: skip
-    with pytest.raises(ConfigurationError, match=r"inputs\.text_in: found a string; allowed are"):
-        make_law("fmu", {"file": str(fmu), "inputs": mapped, "output": "now"})
+    fmu = _edited(
+        build_fmu("trig3", tmp_path), b'<String name="text_in" valueReference="9" '
+        b'causality="input"><Start value="abc"/></String>', b"",
+    )  # fmt: skip
+    fmu = _edited(
+        fmu, b'<Binary name="data_in" valueReference="11" causality="input">'
+        b'<Start value="0102"/></Binary>', b"", to="again.fmu",
+    )  # fmt: skip
+    mapped = {"u": "objects[].distance", "small_in": "objects.count", "flag_in": "leader.valid"}
+    parameters = {"file": str(fmu), "inputs": mapped, "output": "small_out"}
+    law = make_law("fmu", parameters)
+    for step in (0.1, 0.1):
+        assert law.acceleration(MEASURED._replace(dt=step)) >= 0.0
+    assert law._slave.inputs[law._slave.index["u"]] == (10.0, 20.0)  # type: ignore[attr-defined]
+    adapted(law, "law").close()
 
 
 def test_a_step_of_another_size_is_refused_where_the_fmu_wants_one(
@@ -122,8 +130,10 @@ def test_a_step_of_another_size_is_refused_where_the_fmu_wants_one(
     adapted(law, "law").close()
 
 
-def _edited(fmu: Path, old: bytes, new: bytes, rename: tuple[str, str] = ("", "")) -> Path:
-    edited = fmu.with_name("edited.fmu")
+def _edited(
+    fmu: Path, old: bytes, new: bytes, rename: tuple[str, str] = ("", ""), to: str = "edited.fmu"
+) -> Path:
+    edited = fmu.with_name(to)
     with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(edited, "w") as target:
         for name in source.namelist():
             content = source.read(name)
