@@ -382,7 +382,7 @@ class Starter:
         self._early_leaves: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._second = 0
-        self._progress_at = time.monotonic()
+        self._progress_at = time.monotonic() - _APART_S
         given = os.environ.get(CHANNEL)
         #: Whether the user has started the process, and looks at its console.
         self._by_hand = not given
