@@ -45,8 +45,6 @@ _MOST_CONNECTIONS = 1024
 _ANSWER_S = 5.0
 #: A process that tells its progress does so at least this often [s].
 _SIGN_S = 1.0
-#: Wall time [s] between two of a run that simulates more than a second meanwhile.
-_APART_S = 0.005
 _PEER = struct.Struct("iII")
 _CHUNK = 65_536
 
@@ -382,7 +380,7 @@ class Starter:
         self._early_leaves: dict[str, str] = {}
         self._required: frozenset[str] | None = None
         self._second = 0
-        self._progress_at = time.monotonic() - _APART_S
+        self._progress_at = time.monotonic()
         given = os.environ.get(CHANNEL)
         #: Whether the user has started the process, and looks at its console.
         self._by_hand = not given
@@ -407,10 +405,10 @@ class Starter:
         """Tell the simulated time, and whether the run stands because that was asked for.
 
         May be called as often as convenient: what is sent is one message a second, simulated or
-        real, which is a sign of life as well; of a fast run fewer.
+        real, which is a sign of life as well.
         """
         now, second = time.monotonic(), time_ns // 1_000_000_000
-        if now - self._progress_at < (_SIGN_S if second == self._second else _APART_S):
+        if second == self._second and now - self._progress_at < _SIGN_S:
             return
         self._second, self._progress_at = second, now
         if not self._send(Progress(time_ns=time_ns, resting=resting)):
