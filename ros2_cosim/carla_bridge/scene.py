@@ -329,7 +329,7 @@ class Scene:
         """Bumper to bumper, whichever of the two is ahead."""
         gap = abs(way) - vehicle.body.extent[0] - other.body.extent[0]
         closing = self._speed_of(vehicle) - self._speed_of(other)
-        return Room(max(gap, 0.0), closing if way > 0.0 else -closing)
+        return Room(max(gap, 0.0), closing if way > 0.0 else -closing, way > 0.0)
 
     def _place(self, vehicle: SceneVehicle) -> RoadPosition:
         assert self._network is not None

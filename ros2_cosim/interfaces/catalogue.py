@@ -314,6 +314,7 @@ class Catalogue:
 #: Records of the project's own message types, which have the same names.
 OWN_RECORDS: tuple[type, ...] = (
     records.ControlCommand,
+    records.ControllerStatus,
     records.DetectedObject,
     records.ObjectList,
     records.V2VMessage,

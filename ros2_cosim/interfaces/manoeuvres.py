@@ -36,19 +36,25 @@ class Condition(Section):
     ttc: _Positive | None = Field(
         default=None, description="as soon as the time to collision is at most this [s]"
     )
+    past: _NotNegative | None = Field(
+        default=None,
+        description="as soon as the vehicle 'of' is so far behind, bumper to bumper [m]",
+    )
     of: str | None = Field(
         default=None,
         description="the vehicle that gap and ttc are measured to, in any lane, ahead or behind; "
-        "default: what is next ahead in the own lane",
+        "default: what is next ahead in the own lane; past needs it",
     )
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         given = [name for name, value in self if name != "of" and value is not None]
         if len(given) != 1:
-            raise ValueError("allowed is one of time, distance, gap and ttc")
-        if self.of is not None and given[0] not in ("gap", "ttc"):
-            raise ValueError(f"'of' belongs to gap and ttc; found it with {given[0]}")
+            raise ValueError("allowed is one of time, distance, gap, ttc and past")
+        if self.of is not None and given[0] not in ("gap", "ttc", "past"):
+            raise ValueError(f"'of' belongs to gap, ttc and past; found it with {given[0]}")
+        if self.of is None and self.past is not None:
+            raise ValueError("past: allowed with 'of', the vehicle that is passed")
         return self
 
 

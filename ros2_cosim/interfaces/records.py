@@ -54,6 +54,21 @@ class ControlCommand(NamedTuple):
     steer: float
 
 
+class ControllerStatus(NamedTuple):
+    """What a controller does (ros2_cosim/msg/ControllerStatus).
+
+    ``mode`` is one of the values below. ``time_gap`` [s] is that of the spacing policy at present,
+    ``time_gap_error`` [s] the real one less that; the ages [s] are those of the V2V data in use.
+    NaN: there is none.
+    """
+
+    mode: int
+    time_gap: float
+    time_gap_error: float
+    predecessor_age: float
+    leader_age: float
+
+
 class DetectedObject(NamedTuple):
     """One object of an object list (ros2_cosim/msg/DetectedObject).
 
@@ -141,3 +156,14 @@ CLASS_UNKNOWN: Final = 0
 CLASS_CAR: Final = 1
 CLASS_TRUCK: Final = 2
 CLASS_OBSTACLE: Final = 3
+
+#: Names of ``mode`` of a controller, by value.
+CONTROLLER_MODES: Final = (
+    "waiting",
+    "cruise",
+    "law",
+    "estimate",
+    "fallback",
+    "emergency",
+    "hold",
+)

@@ -10,14 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from math import nan
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
 from ros2_cosim.documents.settings import Number, Section
-from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
+from ros2_cosim.interfaces.records import (
+    CONTROLLER_MODES,
+    ControlCommand,
+    ControllerStatus,
+    DetectedObject,
+    ObjectList,
+    V2VMessage,
+)
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Traits
+from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Report, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
@@ -36,10 +44,19 @@ from ros2_cosim.models.controllers.safety import (
     StandstillHold,
 )
 from ros2_cosim.models.controllers.tracking import AccelerationTracker
-from ros2_cosim.models.message_types import ACCELERATION, CONTROL, OBJECTS, ODOMETRY, V2V
+from ros2_cosim.models.message_types import (
+    ACCELERATION,
+    CONTROL,
+    CONTROLLER_STATUS,
+    OBJECTS,
+    ODOMETRY,
+    V2V,
+)
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 _SHORTEST_TIME_GAP: Final = 0.2
+#: Slower vehicles have no time gap [m/s].
+_DRIVES: Final = 2.0
 FALLBACK: Final = "rajamani_acc"
 """The law that drives without V2V if the parameters name none."""
 
@@ -124,7 +141,8 @@ class CaccController(Model):
 
     Inputs: ``objects`` (ObjectList, the trigger); latched ``odometry`` and ``acceleration`` of
     the own vehicle, ``v2v_leader`` and ``v2v_predecessor`` (V2VMessage; either may be missing).
-    Output at every activation: ``control`` (ControlCommand). Steering is left to the lane
+    Outputs at every activation: ``control`` (ControlCommand), and ``status`` (ControllerStatus) if
+    the scenario has that port. Steering is left to the lane
     keeping on the simulator's side: ``steer`` is 0.
 
     The object ahead is the nearest one in the own lane. A V2V message counts as the
@@ -156,7 +174,15 @@ class CaccController(Model):
         Port("v2v_leader", V2V, required=False),
         Port("v2v_predecessor", V2V, required=False),
     )
-    output_ports = (Port("control", CONTROL),)
+    output_ports = (
+        Port("control", CONTROL),
+        Port(
+            "status",
+            CONTROLLER_STATUS,
+            required=False,
+            description="mode, time gap and its error, age of V2V",
+        ),
+    )
     other_ports = False
 
     @classmethod
@@ -227,6 +253,9 @@ class CaccController(Model):
         self._timeout_ns = round(parameters.v2v_timeout * 1e9)
         self._half_width = parameters.lane_half_width
         self._time_gap = parameters.time_gap
+        self._tells_status = "status" in context.output_types
+        self._activations = dict.fromkeys(CONTROLLER_MODES, 0)
+        self._heard: tuple[Peer | None, Peer | None] = (None, None)
         self._degraded = False
         self._nominal_period = parameters.nominal_period
         self._previous_time: int | None = None
@@ -251,11 +280,35 @@ class CaccController(Model):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Compute the command for the newest object list."""
+        sent: dict[str, Any] = {"control": self._command(step)}
+        self._activations[self.mode] += 1
+        if self._tells_status:
+            sent["status"] = self._status(step.latest)
+        return sent
+
+    def report(self) -> Report:
+        """The share of the activations in each mode."""
+        total = sum(self._activations.values())
+        shares = {mode: count / total for mode, count in self._activations.items() if count}
+        return Report(figures={"modes": shares}) if shares else Report()
+
+    def _status(self, latest: Mapping[str, Sample | None]) -> ControllerStatus:
+        odometry, objects = latest["odometry"], latest["objects"]
+        error = nan
+        if odometry is not None and objects is not None and odometry.value.vx >= _DRIVES:
+            target = self._object_ahead(objects.value)
+            if target is not None:
+                room = target.distance - self._standstill_gap
+                error = room / odometry.value.vx - self._time_gap
+        ages = [nan if peer is None else peer.age for peer in self._heard]
+        return ControllerStatus(CONTROLLER_MODES.index(self.mode), self._time_gap, error, *ages)
+
+    def _command(self, step: Step) -> ControlCommand:
         latest = step.latest
         odometry = latest["odometry"]
         objects = latest["objects"]
         if odometry is None or objects is None:
-            return {"control": ControlCommand(0.0, 0.0, 0.0, 0.0)}
+            return ControlCommand(0.0, 0.0, 0.0, 0.0)
         now = step.time
         if self._previous_time is None or now == self._previous_time:
             dt = self._nominal_period
@@ -270,10 +323,10 @@ class CaccController(Model):
         if self.mode == "hold":
             self._previous_command = 0.0
             self._brake = self._holding_brake(dt)
-            return {"control": ControlCommand(0.0, 0.0, self._brake, 0.0)}
+            return ControlCommand(0.0, 0.0, self._brake, 0.0)
         self._previous_command = demand
         throttle, self._brake = self._tracker.pedals(demand, measured, speed, dt)
-        return {"control": ControlCommand(demand, throttle, self._brake, 0.0)}
+        return ControlCommand(demand, throttle, self._brake, 0.0)
 
     def _holding_brake(self, dt: float) -> float:
         """The brake pedal of the coming interval at standstill."""
@@ -307,12 +360,14 @@ class CaccController(Model):
         if target is None:
             self._hold.holding = False
             self.mode = "cruise"
+            self._heard = (None, None)
             free = Measurement(
                 dt, speed, acceleration, 1e9, 0.0, self._standstill_gap, self._time_gap,
                 self._set_speed, previous,
             )  # fmt: skip
             return limits.apply(self._cruise.acceleration(free), previous, dt)
         leader, predecessor = self._peers(latest, now, target.id)
+        self._heard = (predecessor, leader)
         degraded = (self._needs_predecessor and predecessor is None) or (
             self._needs_leader and leader is None
         )

@@ -30,10 +30,14 @@ _NS: Final = 1e9
 
 
 class Room(NamedTuple):
-    """What a condition may ask: gap [m], bumper to bumper, and how fast it closes [m/s]."""
+    """What a condition may ask: gap [m], bumper to bumper, and how fast it closes [m/s].
+
+    ``is_ahead`` tells whether the other one is ahead.
+    """
 
     gap: float
     closing: float
+    is_ahead: bool = True
 
 
 #: From the name of a vehicle (None: what is next ahead in the own lane) to the room; None: nothing.
@@ -135,6 +139,8 @@ def holds(condition: Condition, time: int, distance: float, look: Look) -> bool:
         return False
     if condition.gap is not None:
         return room.gap <= condition.gap
+    if condition.past is not None:
+        return not room.is_ahead and room.gap >= condition.past
     assert condition.ttc is not None
     return room.closing > 0.0 and room.gap <= condition.ttc * room.closing
 

@@ -4,6 +4,7 @@
 ACCELERATION = "geometry_msgs/msg/AccelStamped"
 COLLISION = "ros2_cosim/msg/CollisionEvent"
 CONTROL = "ros2_cosim/msg/ControlCommand"
+CONTROLLER_STATUS = "ros2_cosim/msg/ControllerStatus"
 OBJECTS = "ros2_cosim/msg/ObjectList"
 ODOMETRY = "nav_msgs/msg/Odometry"
 STATIC_OBJECTS = "ros2_cosim/msg/StaticObjects"

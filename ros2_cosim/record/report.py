@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
+from ros2_cosim.interfaces.records import CONTROLLER_MODES
 from ros2_cosim.record.driving_measures import ratio
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.profile import path_rows
@@ -107,6 +108,14 @@ def driving_charts(data: RunData) -> list[Chart]:
         "Gap over closing speed, while the gap closes; longer ones than 20 s are left out.",
         behind(data.ttc),
         "time [s]",
+    )
+    meaning = ", ".join(f"{number} {name}" for number, name in enumerate(CONTROLLER_MODES))
+    add("Controller mode", f"{meaning}.", lines(data.mode, step=True), "mode")
+    add(
+        "Age of V2V in the controller",
+        "Of what it knows of its predecessor; gaps where nothing fresh has been heard.",
+        lines(data.heard) if any(map(_has_values, data.heard.values())) else [],
+        "age [ms]",
     )
     obstacle = data.obstacle_gap
     if any(map(math.isfinite, obstacle.values)):
@@ -297,3 +306,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         facts.append((f"Not repeatable{when}", summary.not_repeatable_reason or ""))
     facts.extend((f"Version of {name}", text) for name, text in sorted(summary.versions.items()))
     return [(label, value) for label, value in facts if value]
+
+
+def _has_values(series: Series) -> bool:
+    return any(map(math.isfinite, series.values))

@@ -19,6 +19,7 @@ from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
+    ControllerStatus,
     ObjectList,
     Odometry,
     PlatoonStatus,
@@ -59,6 +60,10 @@ class RunData:
     """throttle minus brake, -1..1"""
     distance: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """distance to the nearest object seen by the vehicle's sensor [m]"""
+    mode: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """what the controller does: index into ``CONTROLLER_MODES``"""
+    heard: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """age of what the controller knows of its predecessor by V2V [ms]"""
     gaps: list[Series] = field(default_factory=list)
     """true gap behind vehicle i [m]"""
     obstacle_gap: Series = field(default_factory=Series)
@@ -90,7 +95,7 @@ class RunData:
     def series(self) -> Iterator[Series]:
         """All curves."""
         tables = (self.speed, self.acceleration, self.command, self.pedals, self.distance)
-        for table in (*tables, self.latency, self.way, self.jerk):
+        for table in (*tables, self.latency, self.way, self.jerk, self.mode, self.heard):
             yield from table.values()
         for behind in (self.gaps, self.ttc, self.time_gap_error):
             yield from behind
@@ -196,6 +201,12 @@ def _control(data: RunData, topic: list[str], time: float, record: object) -> No
     data.pedals[topic[0]].add(time, record.throttle - record.brake)
 
 
+def _controller(data: RunData, topic: list[str], time: float, record: object) -> None:
+    assert isinstance(record, ControllerStatus)
+    data.mode[topic[0]].add(time, float(record.mode))
+    data.heard[topic[0]].add(time, record.predecessor_age * 1e3)
+
+
 def _objects(data: RunData, topic: list[str], time: float, record: object) -> None:
     assert isinstance(record, ObjectList)
     nearest = min((found.distance for found in record.objects), default=math.nan)
@@ -237,6 +248,7 @@ _HANDLERS: dict[type, _Handler] = {
     Odometry: _odometry,
     Acceleration: _acceleration,
     ControlCommand: _control,
+    ControllerStatus: _controller,
     ObjectList: _objects,
     PlatoonStatus: _status,
     V2VMessage: _v2v,

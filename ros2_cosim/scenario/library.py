@@ -22,6 +22,8 @@ NAMES: Final = (
     "drive_cycle",
     "cut_in",
     "cut_out",
+    "merge",
+    "overtake",
     "v2v_outage",
     "packet_loss",
     "platoon20",

@@ -107,6 +107,12 @@ class PlatoonTemplate(Section):
         description="further parameters of the model cacc_controller; defaults of the template: "
         "hold_rate 0.2, emergency brake with trigger 2, gain 1.1, margin 2, least_room 0.1",
     )
+    status: bool = Field(
+        default=False,
+        strict=True,
+        description="whether each controller tells its mode, time-gap error and age of V2V, on "
+        "NAME/controller_status",
+    )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
@@ -285,7 +291,16 @@ def _controller(
         ),
         "inputs": inputs,
         "outputs": {
-            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name))
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name)),
+            **(
+                {
+                    "status": _output(
+                        "ControllerStatus", f"/{name}/controller_status", frame_id=_frame(name)
+                    )
+                }
+                if template.status
+                else {}
+            ),
         },
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.manoeuvres import Action, Manoeuvre
@@ -196,7 +196,7 @@ def test_a_speed_file_that_is_not_there(tmp_path: Path) -> None:
         ({"brakes": {}}, "manoeuvre.0.brakes: unknown key; did you mean 'brake'?"),
         ({"cycle": "wltc"}, "manoeuvre.0.cycle: found 'wltc'; allowed is 'nedc'"),
         ({"when": {"gap": 1, "ttc": 1}, "constant": "1s"}, "allowed is one of time, distance"),
-        ({"when": {"time": 1, "of": "x"}, "constant": "1s"}, "'of' belongs to gap and ttc"),
+        ({"when": {"time": 1, "of": "x"}, "constant": "1s"}, "'of' belongs to gap, ttc and past"),
         ({"ramp": {"speed": 200, "acceleration": 1}}, "ramp.speed: found 200; allowed is"),
     ],
 )
@@ -262,3 +262,20 @@ def test_a_table_of_a_cycle_is_compared_with_what_is_published(name: str, tmp_pa
         (tmp_path / "cycle.csv").write_text(schedule(*wrong, scale))
         with pytest.raises(ConfigurationError, match=f"found {what} .*; the cycle {name} has"):
             run_of(action, 0.0, tmp_path)
+
+
+def test_a_vehicle_is_passed_when_it_is_so_far_behind() -> None:
+    action = {"when": {"past": 12.0, "of": "slow"}, "brake": {"deceleration": 1.0}}
+    for room, begins in (
+        (Room(20.0, 5.0, True), False),
+        (Room(11.9, -5.0, False), False),
+        (Room(12.0, -5.0, False), True),
+        (None, False),
+    ):
+        order = run_of([action], 20.0).update(NS, 20.0, lambda of, room=room: room)
+        assert (order.motion.acceleration < 0.0) is begins
+
+
+def test_what_is_passed_has_a_name() -> None:
+    with pytest.raises(ValidationError, match="past: allowed with 'of', the vehicle that is"):
+        run_of([{"when": {"past": 5.0}, "brake": {"deceleration": 1.0}}], 20.0)
