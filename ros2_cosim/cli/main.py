@@ -108,6 +108,9 @@ def run(
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
+    foxglove: Annotated[
+        str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)
+    ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
@@ -139,6 +142,7 @@ def run(
             record=bag,
             visualise=visualise,
             rviz=rviz,
+            foxglove=foxglove,
             paused=paused,
             repeat=repeat,
         )
