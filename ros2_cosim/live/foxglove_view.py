@@ -8,6 +8,7 @@ send anything to the run.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -83,6 +84,9 @@ class FoxgloveView:
     ) -> None:
         need_extra("live", ("foxglove",), "--foxglove")
         import foxglove
+
+        # It complains of viewers that vanish; to the run that is nothing.
+        logging.getLogger("foxglove").setLevel(logging.CRITICAL)
         from foxglove.websocket import Capability
 
         self._timer = timer
