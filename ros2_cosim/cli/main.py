@@ -17,6 +17,7 @@ import typer
 
 from ros2_cosim import __version__, compiled
 from ros2_cosim.carla_headless.__main__ import carla_headless
+from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
@@ -52,12 +53,17 @@ app = typer.Typer(
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
+Simulator = Annotated[
+    str | None,
+    typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
+]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
@@ -97,7 +103,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
-    controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
+    controllers: Annotated[
+        str | None,
+        typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
+    ] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
     transport: Annotated[
