@@ -320,11 +320,15 @@ app.add_typer(fmu_app)
 app.add_typer(messages_app)
 
 
-def main() -> None:
-    """Entry point of the command ``cosim``."""
+def main(words: list[str] | None = None, program: str | None = None) -> None:
+    """Entry point of the command ``cosim``; ends the process with its exit code.
+
+    :param words: what stands behind the command (None: as the process was started)
+    :param program: what the command is called (None: the same)
+    """
     show_notes()
     with safe_output():
-        app()
+        app(words, prog_name=program)
 
 
 def _print_line(name: str, line: str) -> None:
