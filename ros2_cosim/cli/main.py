@@ -39,6 +39,7 @@ from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
 from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
+from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS
 
@@ -105,6 +106,7 @@ def run(
     ] = "auto",
     processes: Processes = "auto",
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
+    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -135,6 +137,7 @@ def run(
             transport=transport,
             by_hand=tuple(by_hand or ()),
             processes=processes,
+            namespace=parse_namespace(namespace, "--namespace"),
             profile=profile,
             record=bag,
             visualise=visualise,

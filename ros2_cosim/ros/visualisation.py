@@ -26,6 +26,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.cdr import NS_PER_S
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.records import (
     ObjectList,
     Odometry,
@@ -139,10 +140,14 @@ class Visualisation:
 
         # A run may stand for long: what comes late is shown all that is known.
         late = PublisherEventCallbacks(matched=self._on_match)
-        self._scene = node.create_publisher(MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
-        self._obstacles = node.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
-        self._road = node.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
-        self._transforms = node.create_publisher(TFMessage, "/tf", 100, event_callbacks=late)
+        self._scene = node.create_publisher(
+            MarkerArray, inside(node, SCENE_TOPIC), 10, event_callbacks=late
+        )
+        self._obstacles = node.create_publisher(MarkerArray, inside(node, OBSTACLE_TOPIC), _LATCHED)
+        self._road = node.create_publisher(MarkerArray, inside(node, ROAD_TOPIC), _LATCHED)
+        self._transforms = node.create_publisher(
+            TFMessage, inside(node, "/tf"), 100, event_callbacks=late
+        )
         if road_file:
             self._road.publish(_whole(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()
@@ -232,7 +237,8 @@ class Visualisation:
             self._fresh = True
 
         guarded = until_shut_down(self._node, receive)
-        self._node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
+        name = inside(self._node, topic)
+        self._node.create_subscription(message_class(type_name), name, guarded, qos, raw=True)
 
     def _take_status(self, status: PlatoonStatus) -> None:
         self._status = status

@@ -22,6 +22,7 @@ from rclpy.qos import (
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2_cosim.interfaces.cdr import ENCAPSULATION, WireCodec
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.packages import how_to_install
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.raw import CarrierCodec
@@ -76,6 +77,7 @@ class _Publisher:
         self, node: Node, type_name: str, topic: str, qos: QoSProfile, *, to_all: bool
     ) -> None:
         kind = message_class(type_name)
+        topic = inside(node, topic)
         self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         #: Whether there are subscriptions; kept up to date only where it matters.
         self._heard = False

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ros2_cosim.interfaces.named_simulator import find_simulator
+from ros2_cosim.interfaces.namespaces import ROOT
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
@@ -60,7 +61,8 @@ class RunRequest:
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
-    note what they spend their time on. ``out`` is the output directory, None: ``out/NAME`` of the
+    note what they spend their time on. All its nodes and topics are in ``namespace``.
+    ``out`` is the output directory, None: ``out/NAME`` of the
     scenario.
     """
 
@@ -86,6 +88,7 @@ class RunRequest:
     repeat: int = 1
     processes: str = AUTO
     profile: bool = False
+    namespace: str = ROOT
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -187,6 +190,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         transport=request.transport,
         by_hand=request.by_hand,
         profile=request.profile,
+        namespace=request.namespace,
     )
     check_scenario(scenario, request.shape)
     cores = cores_for(request.processes)
@@ -211,6 +215,11 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
                 "source a ROS installation, or use --shape inproc"
             )
         return
+    if request.namespace != ROOT:
+        raise ConfigurationError(
+            f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
+            "is it with --shape ros or composed"
+        )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
@@ -252,7 +261,14 @@ def bring_up(
             # One that was set holds: processes on other hosts, started by the user, have it too.
             secret = secret_of() or new_secret()
             domain = stack.enter_context(
-                domain_lock(scenario.name, options.output, settings, domains, secret=secret)
+                domain_lock(
+                    scenario.name,
+                    options.output,
+                    settings,
+                    domains,
+                    secret=secret,
+                    namespace=options.namespace,
+                )
             )
             ports = hold_ports(scenario)
             stack.callback(ports.close)
@@ -276,7 +292,7 @@ def bring_up(
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
         if options.visualise and not undrawable(scenario):
-            write_views(options.output, drawn_vehicles(scenario))
+            write_views(options.output, drawn_vehicles(scenario), options.namespace)
         if plan:
-            environment = loopback_environment(environment, options.output)
+            environment = loopback_environment(environment, options.output, options.namespace)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
 
@@ -42,6 +43,10 @@ def _path(name: str, text: str) -> Path:
 
 def _rate(name: str, text: str) -> float | None:
     return parse_rate(text)
+
+
+def _namespace(name: str, text: str) -> str:
+    return parse_namespace(text, name)
 
 
 class RunOption(NamedTuple):
@@ -136,6 +141,13 @@ OPTIONS = {
             _truth,
             "false",
             "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
+        ),
+        RunOption(
+            "namespace",
+            "--namespace",
+            _namespace,
+            "",
+            "ROS namespace of the run: all its nodes, topics and services are inside it.",
         ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(
