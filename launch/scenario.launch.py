@@ -97,6 +97,7 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
     return Node(
         name=process.name,
         namespace=process.namespace,
+        ros_arguments=list(process.ros_arguments),
         exec_name=process.name,
         parameters=[request.parameter_file],
         **program,

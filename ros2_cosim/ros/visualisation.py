@@ -37,6 +37,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.node_parameters import DRAWING
+from ros2_cosim.ros.qos_overrides import make_publisher
 from ros2_cosim.ros.road_markers import Roads, road_markers
 from ros2_cosim.ros.session import until_shut_down, wall_timer
 from ros2_cosim.ros.writers import message_class
@@ -140,14 +141,10 @@ class Visualisation:
 
         # A run may stand for long: what comes late is shown all that is known.
         late = PublisherEventCallbacks(matched=self._on_match)
-        self._scene = node.create_publisher(
-            MarkerArray, inside(node, SCENE_TOPIC), 10, event_callbacks=late
-        )
-        self._obstacles = node.create_publisher(MarkerArray, inside(node, OBSTACLE_TOPIC), _LATCHED)
-        self._road = node.create_publisher(MarkerArray, inside(node, ROAD_TOPIC), _LATCHED)
-        self._transforms = node.create_publisher(
-            TFMessage, inside(node, "/tf"), 100, event_callbacks=late
-        )
+        self._scene = make_publisher(node, MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
+        self._obstacles = make_publisher(node, MarkerArray, OBSTACLE_TOPIC, _LATCHED)
+        self._road = make_publisher(node, MarkerArray, ROAD_TOPIC, _LATCHED)
+        self._transforms = make_publisher(node, TFMessage, "/tf", 100, event_callbacks=late)
         if road_file:
             self._road.publish(_whole(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()

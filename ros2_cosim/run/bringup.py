@@ -61,7 +61,8 @@ class RunRequest:
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
-    note what they spend their time on. All its nodes and topics are in ``namespace``.
+    note what they spend their time on. All its nodes and topics are in ``namespace``, and
+    its nodes get the ROS arguments ``ros_args``.
     ``out`` is the output directory, None: ``out/NAME`` of the
     scenario.
     """
@@ -89,6 +90,7 @@ class RunRequest:
     processes: str = AUTO
     profile: bool = False
     namespace: str = ROOT
+    ros_args: tuple[str, ...] = ()
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -166,6 +168,12 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         )
     if request.repeat < 1:
         raise ConfigurationError(f"repeat: found {request.repeat}; allowed is 1 or more")
+    for argument in request.ros_args:
+        if argument.startswith(("__node:=", "__name:=", "__ns:=")):
+            raise ConfigurationError(
+                f"--ros-args: found '{argument}'; the nodes of a run have the names of its "
+                "participants; allowed is --namespace for where they are"
+            )
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.profile and request.shape != "ros":
@@ -191,6 +199,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         by_hand=request.by_hand,
         profile=request.profile,
         namespace=request.namespace,
+        ros_arguments=request.ros_args,
     )
     check_scenario(scenario, request.shape)
     cores = cores_for(request.processes)
@@ -215,6 +224,11 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
                 "source a ROS installation, or use --shape inproc"
             )
         return
+    if request.ros_args:
+        raise ConfigurationError(
+            "--ros-args: found with shape inproc, which has no ROS; allowed is it with --shape ros "
+            "or composed"
+        )
     if request.namespace != ROOT:
         raise ConfigurationError(
             f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "

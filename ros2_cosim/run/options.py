@@ -26,7 +26,11 @@ def _truth(name: str, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _words(name: str, text: str) -> tuple[str, ...]:
+def words(name: str, text: str) -> tuple[str, ...]:
+    """The words of a text, which are quoted as in a shell.
+
+    :raises ConfigurationError: a quote is not closed
+    """
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -93,7 +97,7 @@ OPTIONS = {
         RunOption(
             "set",
             "--set",
-            _words,
+            words,
             "",
             "Change one value of the scenario: dotted.key=value (several are allowed).",
         ),
@@ -109,14 +113,14 @@ OPTIONS = {
         RunOption(
             "without",
             "--without",
-            _words,
+            words,
             "",
             "Leave out a participant that is not required (several are allowed).",
         ),
         RunOption(
             "by_hand",
             "--by-hand",
-            _words,
+            words,
             "",
             "You start the process of this participant yourself (several are allowed).",
         ),
@@ -148,6 +152,13 @@ OPTIONS = {
             _namespace,
             "",
             "ROS namespace of the run: all its nodes, topics and services are inside it.",
+        ),
+        RunOption(
+            "ros_args",
+            "--ros-args",
+            words,
+            "",
+            "ROS arguments of all nodes of the run: remappings, parameters, log levels.",
         ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(

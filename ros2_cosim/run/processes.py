@@ -270,7 +270,7 @@ def _arguments(process: Process) -> list[str]:
     arguments = list(process.arguments)
     if process.is_ros:
         arguments += ["--ros-args", "-r", f"__node:={process.name}"]
-        arguments += remapping(process.namespace)
+        arguments += [*remapping(process.namespace), *process.ros_arguments]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.
             arguments += ["-p", f"{name}:={json.dumps(value)}"]

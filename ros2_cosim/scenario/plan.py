@@ -52,7 +52,8 @@ class Process:
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves;
     if there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets
-    that are held for it. The ``namespace`` is that of its nodes.
+    that are held for it. The ``namespace`` is that of its nodes,
+    ``ros_arguments`` are theirs besides.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Process:
     hosts: tuple[str, ...] = ()
     inherits: bool = False
     namespace: str = ROOT
+    ros_arguments: tuple[str, ...] = ()
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -107,6 +109,8 @@ class RunOptions:
     by_hand: tuple[str, ...] = ()
     #: Of all nodes, topics and services.
     namespace: str = ROOT
+    #: ROS arguments of all nodes.
+    ros_arguments: tuple[str, ...] = ()
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
@@ -177,7 +181,9 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
     return [
-        replace(process, namespace=options.namespace) if process.is_ros else process
+        replace(process, namespace=options.namespace, ros_arguments=options.ros_arguments)
+        if process.is_ros
+        else process
         for process in processes
     ]
 

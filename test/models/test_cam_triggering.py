@@ -38,7 +38,7 @@ def test_a_vehicle_that_stands_sends_every_second() -> None:
 @pytest.mark.parametrize(
     ("speed", "expected"),
     [
-        # 4 m are exceeded after 4 / v: the first look after 205.1, 133.3 and 50 ms; never below 100.
+        # 4 m are exceeded after 4 / v: 205.1, 133.3 and 50 ms; never below 100.
         (19.5, [0, 210, 420, 630]),
         (30.0, [0, 140, 280, 420, 560]),
         (80.0, [0, 100, 200, 300, 400, 500, 600]),

@@ -44,6 +44,7 @@ def test_two_runs_in_one_domain_do_not_disturb_each_other(tmp_path: Path) -> Non
     one, two = tmp_path / "one", tmp_path / "two"
     with user_environment(tmp_path / "log") as environment:
         lane = (scenario, "--out", one, "--paused", "--namespace", "cars/a")
+        lane += ("--ros-args", "-r", "/cars/a/clock:=/time")
         dds = (scenario, "--out", two, "--paused", "--namespace", "/b", "--transport", "dds")
         with Running(environment, *lane) as first, Running(environment, *dds) as second:
             a = Controlled(environment, first, "--namespace", "cars/a")
@@ -65,9 +66,9 @@ def test_two_runs_in_one_domain_do_not_disturb_each_other(tmp_path: Path) -> Non
             )
             monitor = b.command("monitor", "--once", "--namespace", "/b")
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 0s"
-            names = names_in(environment, tmp_path, "/cars/a/clock", "/b/cosim/control", "/b/plant")
+            names = names_in(environment, tmp_path, "/time", "/b/cosim/control", "/b/plant")
             outside = {n for n in names - COMMON if not n.startswith(("/cars/a/", "/b/"))}
-            assert outside == set()
+            assert outside == {"/time"}  # as it was remapped
             plain = {n.removeprefix("/b") for n in names if n.startswith("/b/")}
             assert {"/clock", "/cosim/horizon", "/cosim/status", "/recorder", "/plant"} <= plain
             a.end("resume")
@@ -94,3 +95,21 @@ def test_what_is_no_place_for_a_run_is_one_line(
     with user_environment(tmp_path / "log") as environment:
         result = cosim(environment, scenario, "--namespace", namespace, "--shape", shape)
     assert result.error().startswith(said)
+
+
+def test_arguments_of_ros_are_for_remappings_and_parameters(tmp_path: Path) -> None:
+    scenario = write_chain(tmp_path / "chain.json")
+    with user_environment(tmp_path / "log") as environment:
+        named = cosim(environment, scenario, "--ros-args", "-r", "__node:=x")
+        broken = cosim(
+            environment,
+            scenario,
+            *("--shape", "composed", "--out", tmp_path / "out", "--ros-args", "-p"),
+            "qos_overrides./cosim/report.publisher.depth:=1",
+        )
+    assert named.error() == (
+        "cosim: --ros-args: found '__node:=x'; the nodes of a run have the names of its "
+        "participants; allowed is --namespace for where they are"
+    )
+    assert "qos_overrides./cosim/report.publisher: found reliable" in broken.stderr
+    assert broken.stderr.splitlines()[-1].startswith("cosim: ")
