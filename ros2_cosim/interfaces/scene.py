@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ros2_cosim.documents.settings import Number, Section, Whole, read_section
+from ros2_cosim.documents.settings import Name, Number, Section, Whole, read_section
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
+from ros2_cosim.interfaces.sensors import SensorSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 
@@ -103,6 +104,9 @@ class SceneSettings(Section):
         default_factory=dict, description="static objects, name: settings"
     )
     roadblock: RoadblockSettings | None = Field(default=None, description="barriers across a lane")
+    sensors: Annotated[dict[Name, SensorSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="sensors of the simulator on vehicles, name: settings"
+    )
     platoon: tuple[str, ...] = Field(
         default=(), description="vehicles of the platoon, front to rear"
     )
@@ -140,4 +144,6 @@ def read_scene(section: Mapping[str, Any]) -> SceneSettings:
     scene = read_section(SceneSettings, dict(section), place="scene")
     for index, name in enumerate(scene.platoon):
         scene.require_vehicle(name, f"scene.platoon.{index}")
+    for name, sensor in scene.sensors.items():
+        scene.require_vehicle(sensor.vehicle, f"scene.sensors.{name}.vehicle")
     return scene

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any, Final
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.foreign import HeaderDelay
@@ -248,6 +249,9 @@ def declared_outputs(scenario: Scenario, name: str) -> dict[str, Port]:
     return {port.name: port for port in declare(scenario, name).ports.outputs}
 
 
+_ANY: Final = Port("any")
+
+
 def as_declared(
     scenario: Scenario,
     name: str,
@@ -263,13 +267,11 @@ def as_declared(
     """
     if port not in scenario.participants[name].outputs:
         return settings.model_copy(update={"whole": True, "header_stamped": False})
-    found = declared().get(port)
-    return settings.model_copy(
-        update={
-            "whole": found is not None and found.whole,
-            "header_stamped": found is not None and found.header_stamped,
-        }
-    )
+    found = declared().get(port, _ANY)
+    known: dict[str, Any] = {"whole": found.whole, "header_stamped": found.header_stamped}
+    if found.frame_id and "frame_id" not in settings.model_fields_set:
+        known["frame_id"] = found.frame_id
+    return settings.model_copy(update=known)
 
 
 def _feeds_late(scenario: Scenario, source: str) -> bool:
