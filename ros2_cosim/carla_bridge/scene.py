@@ -97,7 +97,8 @@ class Scene:
         parameters = self._parameters
         try:
             self._simulator.prepare(parameters.map, parameters.weather, self._step_s)
-            self._network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
+            network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
+            self._network = network.along(parameters.route)
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
             self._spawn_traffic(self._network)
@@ -386,6 +387,8 @@ class Scene:
 
 def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
     """See whether all vehicles, objects and background traffic find their place on a road.
+
+    :param network: the roads, along the route of the scene
 
     :raises ConfigurationError: one does not
     """

@@ -156,6 +156,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         traffic=parameters.traffic,
         traffic_seed=parameters.traffic_seed or context.run_seed,
         sensors=_sensors(scene, context.run_seed),
+        route=scene.route,
     )
     _check_ports(context, found)
     return found

@@ -96,6 +96,11 @@ class SceneSettings(Section):
     map: str = Field(
         default="", description="OpenDRIVE file (.xodr), or a map that the simulator has"
     )
+    route: tuple[Whole, ...] = Field(
+        default=(),
+        description="OpenDRIVE roads, one after the other and without those inside junctions: "
+        "there vehicles turn so; default: straight on",
+    )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"
