@@ -122,8 +122,10 @@ def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     scene.initialise()
     intruder = carla.Client("127.0.0.1", server[1]).get_world()
     intruder.tick()
+    # Its frame may be on the way still, and be taken for that of the first step.
     with pytest.raises(CausalityError, match="another client also advances this world"):
-        scene.step({"follower1": VehicleCommand(0.0, 0.0)})
+        for _ in range(2):
+            scene.step({"follower1": VehicleCommand(0.0, 0.0)})
     scene.dismantle()
 
 
