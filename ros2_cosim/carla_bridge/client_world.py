@@ -22,10 +22,19 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ros2_cosim.carla_bridge.weather import WEATHER
+from ros2_cosim.interfaces.sensors import (
+    Fix,
+    Inertia,
+    Measurement,
+    Payload,
+    SensorForm,
+    form_of,
+)
 from ros2_cosim.interfaces.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
@@ -33,6 +42,7 @@ from ros2_cosim.interfaces.simulator import (
     MapChoice,
     Motion,
     Pose,
+    SensorMount,
 )
 from ros2_cosim.kernel.errors import (
     CausalityError,
@@ -85,6 +95,7 @@ class ClientWorld:
         self._ticks = 0
         self._reported = 0
         self._arrived: list[tuple[int, Contact]] = []  # (frame, contact without tick)
+        self._measured: dict[int, SimpleQueue[tuple[int, Measurement]]] = {}
         self._lock = threading.Lock()
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
@@ -105,7 +116,7 @@ class ClientWorld:
             settings = self._world.get_settings()
             settings.synchronous_mode = True
             settings.fixed_delta_seconds = step_s
-            self._world.set_weather(getattr(carla.WeatherParameters, weather))
+            self._world.set_weather(carla.WeatherParameters(*WEATHER[weather]))
             self._world.apply_settings(settings)
             self._subscription = self._world.on_tick(self._snapshots.put)
             client.set_timeout(_CHECK_PERIOD_S)
@@ -220,6 +231,58 @@ class ClientWorld:
         self._reported = max(self._reported, due)
         return sorted(ready)
 
+    def attach(self, sensor: SensorMount) -> int:
+        """Mount a sensor on an actor and listen to it."""
+        try:
+            found = self._world.get_blueprint_library().find(sensor.blueprint)
+            for name, value in sensor.attributes.items():
+                if found.has_attribute(name):
+                    found.set_attribute(name, value)
+            actor = self._world.spawn_actor(
+                found, self._transform(sensor.pose), attach_to=self._actors[sensor.carrier]
+            )
+            self._sensors.append(actor)
+            self._measured[actor.id] = SimpleQueue()
+            actor.listen(_measuring(form_of(sensor.blueprint), self._measured[actor.id]))
+        except IndexError:
+            raise ConfigurationError(
+                f"scene.sensors.{sensor.name}.blueprint: found {sensor.blueprint}; "
+                f"{self._where} does not have it"
+            ) from None
+        except RuntimeError as error:
+            raise self._failure(f"cannot mount sensor '{sensor.name}'", error) from None
+        sensor_id: int = actor.id
+        return sensor_id
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """What sensors have measured in the last tick: waits for what is on its way."""
+        return [self._measurement(sensor) for sensor in sensors]
+
+    def _measurement(self, sensor: int) -> Measurement:
+        expected = self._first_frame + self._ticks - 1
+        deadline = time.monotonic() + CALL_TIMEOUT_S
+        while True:
+            try:
+                frame, measured = self._measured[sensor].get(timeout=_LOOK_PERIOD_S)
+            except Empty:
+                if self._server_gone():
+                    raise ConnectionFailedError(
+                        f"{self._where}: no measurement of sensor {sensor}: the server has gone"
+                    ) from None
+                if time.monotonic() > deadline:
+                    raise self._unmeasured(sensor, expected, "nothing") from None
+                continue
+            if frame == expected:
+                return measured
+            if frame > expected:
+                raise self._unmeasured(sensor, expected, f"one of frame {frame}")
+
+    def _unmeasured(self, sensor: int, expected: int, found: str) -> RunError:
+        return RunError(
+            f"{self._where}: sensor {sensor} has no measurement of frame {expected} (found "
+            f"{found}): it does not keep its period; allowed is the step of the world"
+        )
+
     def close(self) -> None:
         """Destroy the actors and restore the settings, as far as the server still answers."""
         if self._client is None:
@@ -241,6 +304,7 @@ class ClientWorld:
             self._witness.close()
             self._witness = None
         self._sensors.clear()
+        self._measured.clear()
         self._actors.clear()
         self._commands.clear()
         self._snapshots = SimpleQueue()
@@ -369,6 +433,24 @@ class ClientWorld:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         kind = ConnectionFailedError if "time-out" in text or "timeout" in text else RunError
         return kind(f"{self._where}: {what}: {text}")
+
+
+def _measuring(form: SensorForm, into: SimpleQueue[tuple[int, Measurement]]) -> Any:
+    """What takes the data of a sensor, on a thread of the client."""
+
+    def heard(data: Any) -> None:
+        into.put((data.frame, _measurement_of(form, data)))
+
+    return heard
+
+
+def _measurement_of(form: SensorForm, data: Any) -> Measurement:
+    if form is SensorForm.FIX:
+        return Fix(data.latitude, data.longitude, data.altitude)
+    if form is SensorForm.INERTIA:
+        felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
+        return Inertia(*felt, *rates, data.compass)
+    return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
 
 
 def _triple(value: Any) -> tuple[float, float, float]:
