@@ -40,7 +40,7 @@ class Catalogues:
         given = {}
         assignments = reference.find("ParameterAssignments")
         for assignment in assignments.children() if assignments is not None else ():
-            given[assignment.text("parameterRef").removeprefix("$")] = assignment.text("value")
+            given[assignment.raw("parameterRef").removeprefix("$")] = assignment.text("value")
         for found in catalogue.children():
             if found.text("name", "") == entry:
                 own = {key: as_text(value) for key, value in given.items()}
@@ -60,9 +60,10 @@ class Catalogues:
                 raise ConfigurationError(
                     f"{directory}: found more than {MAX_FILES} catalogues; allowed are {MAX_FILES}"
                 )
-        self._catalogues = {}
+        found: dict[str, Element] = {}
         for file in files:
             catalogue = read_document(file).find("Catalog")
             if catalogue is not None:
-                self._catalogues.setdefault(catalogue.text("name"), catalogue)
-        return self._catalogues
+                found.setdefault(catalogue.text("name"), catalogue)
+        self._catalogues = found
+        return found

@@ -9,7 +9,7 @@ from math import inf
 from typing import NamedTuple
 
 from ros2_cosim.openscenario.story import Condition, DistanceTo, Trigger, compare
-from ros2_cosim.openscenario.traffic import Seen, Traffic
+from ros2_cosim.openscenario.traffic import Seen, Traffic, overlap
 
 #: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
 LookUp = Callable[[str, str, str], bool]
@@ -90,9 +90,16 @@ class ConditionRun:
             return compare(relative.rule, difference, relative.value)
         if condition.travelled is not None:
             return traffic.travelled[name] >= condition.travelled
-        if condition.stand_still is not None:
-            since = traffic.standing.get(name)
-            return since is not None and (traffic.time - since) / 1e9 >= condition.stand_still
+        if condition.collision is not None:
+            other = traffic.seen[condition.collision]
+            return overlap(seen, other)
+        for duration, since in (
+            (condition.stand_still, traffic.standing),
+            (condition.end_of_road, traffic.at_end),
+            (condition.off_road, traffic.off_road),
+        ):
+            if duration is not None:
+                return name in since and (traffic.time - since[name]) / 1e9 >= duration
         if condition.reach is not None:
             place = condition.reach.place
             way = traffic.distance(

@@ -129,6 +129,10 @@ class Element:
         except ConfigurationError:
             return str(self._node.get(name))
 
+    def raw(self, name: str) -> str:
+        """An attribute as it stands; empty where it is missing."""
+        return str(self._node.get(name, ""))
+
     def number(self, name: str, default: float | None = None) -> float:
         """An attribute that is a finite number.
 

@@ -52,7 +52,7 @@ class _Import:
             raise root.error("missing Storyboard; a catalogue or a set of values is no scenario")
         self._catalogues = Catalogues(self._root, path.parent)
         self._map = self._map_file(path)
-        self._places = Places(RoadNetwork.from_file(self._map))
+        self._places = Places(RoadNetwork.from_file(self._map), self._findings)
         #: Entity -> vehicle of the scene.
         self._names: dict[str, str] = {}
         self._vehicles: dict[str, Vehicle] = {}

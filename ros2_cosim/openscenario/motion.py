@@ -273,15 +273,15 @@ class Actor:
 
         :raises ConfigurationError: the road has no such lane here
         """
-        lane = action.lane
+        lane, own = action.lane, traffic.seen[self.name]
         if action.relative_to is not None:
-            other = traffic.seen[action.relative_to].position
-            lane = other.lane_id or self._keeper.lane_id
-            if action.relative_to == self.name:
-                lane = self._keeper.lane_id
-            lane = neighbour(lane, action.lane) if action.lane else lane
-        own = traffic.seen[self.name]
-        way = self._way_aside(own, lane, action.offset)
+            other = traffic.seen[action.relative_to]
+            lane = other.position.lane_id or self._keeper.lane_id
+            lane = neighbour(lane, action.lane, other.along) if action.lane else lane
+        offset = action.offset
+        if (lane > 0) != (self._keeper.lane_id > 0):
+            lane, offset = self._opposite(own, lane, offset)
+        way = self._way_aside(own, lane, offset)
         shape, value = action.dynamics.shape, action.dynamics.value
         if action.dynamics.dimension == "distance":
             duration = value / max(own.speed, 1.0)
@@ -291,7 +291,7 @@ class Actor:
             duration = value
         if shape == "step":
             duration = 0.0
-        return self._aside(lane, action.offset, shape, way, duration, _LATERAL_LIMIT, traffic)
+        return self._aside(lane, offset, shape, way, duration, _LATERAL_LIMIT, traffic)
 
     def change_offset(self, action: LaneOffset, traffic: Traffic) -> Lateral:
         """Begin a LaneOffsetAction."""
@@ -299,6 +299,19 @@ class Actor:
         way = self._way_aside(traffic.seen[self.name], lane, action.offset)
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
         return self._aside(lane, action.offset, action.shape, way, 0.0, limit, traffic)
+
+    def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
+        """A lane of the other direction, as the own lane with an offset."""
+        here = own.position
+        lanes = self._network.lane_ids(here.road_id, here.s)
+        kept = self._keeper.lane_id
+        if lane not in lanes or kept not in lanes:
+            raise ConfigurationError(
+                f"vehicle '{self.name}': lane change: found lane {lane}; allowed on road "
+                f"{here.road_id} at s={here.s:.1f} m are {', '.join(map(str, lanes))}"
+            )
+        there = self._network.lane_centre(here.road_id, lane, here.s)
+        return kept, there - self._network.lane_centre(here.road_id, kept, here.s) + offset
 
     def _way_aside(self, own: Seen, lane: int, offset: float) -> float:
         here = own.position

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
 from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.openscenario.document import Element
+from ros2_cosim.openscenario.document import Element, Findings
 
 #: A heading further from that of the lane than this is one against it [rad].
 _ACROSS: Final = 0.5 * pi
@@ -30,8 +30,9 @@ class Spot(NamedTuple):
 class Places:
     """Positions on one map."""
 
-    def __init__(self, network: RoadNetwork) -> None:
+    def __init__(self, network: RoadNetwork, findings: Findings) -> None:
         self.network = network
+        self._findings = findings
         #: Where the vehicles start, as far as known.
         self.starts: dict[str, Spot] = {}
 
@@ -83,9 +84,19 @@ class Places:
         else:
             # Relative to the road, or for lanes driven the other way to the lane: files do both.
             off = min(heading, wrap_angle(heading - pi), key=abs) if spot.lane > 0 else heading
+        self._judge(orientation, off)
+
+    def _judge(self, element: Element, off: float) -> None:
+        """A heading that differs from the lane's by an angle [rad]."""
+        if abs(off) > _ACROSS + _ALONG:
+            raise element.error(
+                f"h: found {element.number('h', 0.0):g}, against the lane; supported is its "
+                "direction"
+            )
         if abs(off) > _ALONG:
-            raise orientation.error(
-                f"h: found {orientation.number('h', 0.0):g}; supported is the direction of the lane"
+            self._findings.note(
+                element,
+                f"h={element.number('h', 0.0):g} has no effect: the vehicle starts along its lane",
             )
 
     def on_road(self, road: int, s: float, t: float) -> Spot:
@@ -110,11 +121,7 @@ class Places:
         spot = self.on_road(found.road_id, found.s, found.t)
         if kind.has("h"):
             lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
-            off = abs(wrap_angle(kind.number("h") - lane_heading))
-            if off > _ACROSS:
-                raise kind.error(f"h: found {kind.number('h'):g}, against the lane")
-            if off > _ALONG:
-                raise kind.error(f"h: found {kind.number('h'):g}, across the lane")
+            self._judge(kind, wrap_angle(kind.number("h") - lane_heading))
         return spot
 
     def _lane(self, kind: Element) -> Spot:
@@ -138,7 +145,8 @@ class Places:
         start = self._start_of(kind)
         way = kind.number("ds") if kind.has("ds") else kind.number("dsLane")
         ahead = self.moved(start._replace(offset=0.0), way)
-        lane = neighbour(ahead.lane, kind.whole("dLane"))
+        direction = float(driving_direction(start.lane))
+        lane = neighbour(ahead.lane, kind.whole("dLane"), direction)
         return ahead._replace(lane=lane, offset=kind.number("offset", 0.0))
 
     def _relative_road(self, kind: Element) -> Spot:
@@ -173,10 +181,13 @@ _MAKERS: Final = {
 }
 
 
-def neighbour(lane: int, lanes: int) -> int:
-    """The lane so many lanes to the left of a vehicle that drives along a lane; 0 is skipped."""
-    # Ids grow to the left of the road; for a lane that is driven the other way left is smaller.
-    step = lanes if lane < 0 else -lanes
+def neighbour(lane: int, lanes: int, along: float) -> int:
+    """The lane so many lanes to the left of a vehicle in a lane; 0 is skipped.
+
+    :param along: at least 0 if the vehicle heads along the road, below if against it
+    """
+    # Ids grow to the left of the road.
+    step = lanes if along >= 0.0 else -lanes
     result = lane + step
     if (lane < 0) != (result < 0) or result == 0:
         result += 1 if step > 0 else -1

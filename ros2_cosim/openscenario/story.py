@@ -210,6 +210,9 @@ class Condition(_OneOf):
     relative_speed: SpeedRelation | None = None
     travelled: _NotNegative | None = None
     stand_still: _NotNegative | None = None
+    end_of_road: _NotNegative | None = None
+    off_road: _NotNegative | None = None
+    collision: str | None = None
     headway: DistanceTo | None = None
     time_to_collision: DistanceTo | None = None
     distance: DistanceTo | None = None

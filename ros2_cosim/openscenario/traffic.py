@@ -12,7 +12,7 @@ from ros2_cosim.kernel.exactmath import cos as _cos
 from ros2_cosim.kernel.exactmath import hypot
 from ros2_cosim.kernel.exactmath import sin as _sin
 from ros2_cosim.models.lane_frame import heading_of
-from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition
+from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
 from ros2_cosim.openscenario.story import Box
 
 Measure = Literal["longitudinal", "lateral", "euclidian"]
@@ -51,8 +51,11 @@ class Traffic:
         self.seen: dict[str, Seen] = {}
         self.travelled = dict.fromkeys(boxes, 0.0)
         self.acceleration = dict.fromkeys(boxes, 0.0)
-        #: Since when each vehicle stands [ns]; those that move are not there.
+        #: Since when each vehicle stands, is at the end of its road, is in no lane [ns]; the others
+        #: are not there.
         self.standing: dict[str, int] = {}
+        self.at_end: dict[str, int] = {}
+        self.off_road: dict[str, int] = {}
         #: Time of the newest look [ns].
         self.time = 0
 
@@ -78,10 +81,23 @@ class Traffic:
             if before is not None and seconds > 0.0:
                 self.travelled[name] += 0.5 * abs(before.speed + speed) * seconds
                 self.acceleration[name] = (speed - before.speed) / seconds
-            if abs(speed) >= STANDING:
-                self.standing.pop(name, None)
-            else:
-                self.standing.setdefault(name, time)
+            lane = position.lane_id
+            for since, holds in (
+                (self.standing, abs(speed) < STANDING),
+                (self.at_end, lane == OFF_ROAD or self._is_at_end(self.seen[name])),
+                (self.off_road, lane == OFF_ROAD),
+            ):
+                if holds:
+                    since.setdefault(name, time)
+                else:
+                    since.pop(name, None)
+
+    def _is_at_end(self, seen: Seen) -> bool:
+        """Whether the lane goes on no further than the vehicle's front."""
+        here = seen.position
+        half = 0.5 * seen.box.length
+        road, _, s = self.network.advance(here.road_id, here.lane_id, here.s, half)
+        return road == here.road_id and abs(s - here.s) < half - 1e-6
 
     def distance(
         self, a: Seen, b: Seen | tuple[float, float], measure: Measure, *, freespace: bool,
@@ -161,7 +177,7 @@ def _apart(a: Seen, b: Seen | tuple[float, float]) -> float:
     """Smallest distance between two boxes, or a box and a point [m]; 0 where they overlap."""
     if not isinstance(b, Seen):
         return _to_box(b, a)
-    if _overlap(a, b):
+    if overlap(a, b):
         return 0.0
     # One of the nearest points of two convex shapes apart is a corner.
     return min(
@@ -185,7 +201,8 @@ def _corners(box: Seen) -> list[tuple[float, float]]:
     return corners
 
 
-def _overlap(a: Seen, b: Seen) -> bool:
+def overlap(a: Seen, b: Seen) -> bool:
+    """Whether two boxes overlap."""
     dx, dy = b.x - a.x, b.y - a.y
     for cos, sin in ((a.cos, a.sin), (-a.sin, a.cos), (b.cos, b.sin), (-b.sin, b.cos)):
         if abs(dx * cos + dy * sin) > a.half(cos, sin) + b.half(cos, sin):

@@ -56,6 +56,13 @@ _WITHOUT_EFFECT: Final = {
 }
 
 
+#: Elements around the one that says what is done.
+_WRAPPERS: Final = (
+    "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "ParameterAction",
+    "PrivateAction", "RoutingAction", "TrafficAction", "VariableAction",
+)  # fmt: skip
+
+
 class Translator:
     """Translates the elements of one storyboard.
 
@@ -164,7 +171,7 @@ class Translator:
 
         :raises ConfigurationError: it is not supported, or wrong
         """
-        if element.tag in ("PrivateAction", "GlobalAction", "LongitudinalAction", "LateralAction"):
+        if element.tag in _WRAPPERS:
             return self.action(element.choice())
         makers = {
             "SpeedAction": self._speed,
@@ -272,7 +279,10 @@ class Translator:
         kind = below[0].one("EntityCondition").choice()
         makers = {
             "AccelerationCondition": self._acceleration,
+            "CollisionCondition": self._collision,
             "DistanceCondition": self._distance,
+            "EndOfRoadCondition": self._end_of_road,
+            "OffroadCondition": self._off_road,
             "ReachPositionCondition": self._reach,
             "RelativeDistanceCondition": self._relative_distance,
             "RelativeSpeedCondition": self._relative_speed,
@@ -306,7 +316,7 @@ class Translator:
 
     def _parameter(self, kind: Element) -> bool:
         """Parameters do not change during a run: the condition holds always or never."""
-        name = kind.text("parameterRef").removeprefix("$")
+        name = kind.raw("parameterRef").removeprefix("$")
         if name not in kind.parameters:
             self._findings.note(kind, f"never holds: there is no parameter '{name}'")
             return False
@@ -335,6 +345,18 @@ class Translator:
 
     def _stand_still(self, kind: Element) -> _Plain:
         return {"stand_still": kind.number("duration")}
+
+    def _collision(self, kind: Element) -> _Plain:
+        target = kind.choice()
+        if target.tag != "EntityRef":
+            raise target.error("not supported; supported is EntityRef")
+        return {"collision": self.vehicle(target)}
+
+    def _end_of_road(self, kind: Element) -> _Plain:
+        return {"end_of_road": kind.number("duration")}
+
+    def _off_road(self, kind: Element) -> _Plain:
+        return {"off_road": kind.number("duration")}
 
     def _travelled(self, kind: Element) -> _Plain:
         return {"travelled": kind.number("value")}
