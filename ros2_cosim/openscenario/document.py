@@ -209,7 +209,7 @@ def declared(element: Element, given: Mapping[str, Any]) -> dict[str, str]:
     values = dict(element.parameters)
     declarations = element.find("ParameterDeclarations")
     for declaration in declarations.each("ParameterDeclaration") if declarations else ():
-        name = declaration.text("name").removeprefix("$")
+        name = declaration.raw("name").removeprefix("$")
         if name in given:
             values[name] = as_text(given[name])
         else:

@@ -12,7 +12,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import PI, cos, sin
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
-from ros2_cosim.models.road import RoadNetwork, driving_direction
+from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.places import neighbour
@@ -34,6 +34,9 @@ _MAX_SPEED: Final = 100.0
 _LATERAL_LIMIT: Final = 3.0
 #: The same along the road, for following the speed of another vehicle with a step [m/s^2].
 _JUMP_LIMIT: Final = 20.0
+#: Where its lane ends a vehicle stops: with this deceleration [m/s^2], so far before the end [m].
+_END_DECELERATION: Final = 6.0
+_END_GAP: Final = 1.0
 #: Longest action [s]: more than a day is never.
 _LONGEST: Final = 1e5
 #: Of keeping a distance: acceleration per error of the distance [1/s^2] and of the speed [1/s].
@@ -162,7 +165,7 @@ class Tracked:
 
 
 class Following:
-    """Keeps a distance to another vehicle: a proportional-differential law within limits."""
+    """Keeps a distance behind or ahead of another vehicle, by a proportional-differential law."""
 
     def __init__(self, action: KeepDistance, name: str, speed: float, began: int) -> None:
         self._action = action
@@ -179,7 +182,8 @@ class Following:
         if wanted is None:
             assert action.time_gap is not None
             wanted = action.time_gap * max(own.speed, 0.0)
-        self._error = way - wanted
+        ahead = way < 0.0 if action.lead is None else action.lead
+        self._error = way + wanted if ahead else way - wanted
         demand = _GAP_GAIN * self._error - _CLOSING_GAIN * closing
         demand = min(max(demand, -action.max_deceleration), action.max_acceleration)
         before, self._time = self._time, now
@@ -226,7 +230,15 @@ class Actor:
     """A vehicle that a storyboard drives, asked in order of time."""
 
     def __init__(
-        self, name: str, network: RoadNetwork, dynamics: str, lane: int, speed: float, period: int
+        self,
+        name: str,
+        network: RoadNetwork,
+        dynamics: str,
+        lane: int,
+        *,
+        speed: float,
+        length: float,
+        period: int,
     ) -> None:
         """Begin in a lane at a speed [m/s]; ``period`` is that of the calls [ns]."""
         parameters = VEHICLES[dynamics]
@@ -234,7 +246,14 @@ class Actor:
         self._network = network
         self._period = period
         self._keeper = LaneKeeper(network, parameters, lane)
-        self._driver = LeaderDriver(parameters, cruise_speed=max(speed, 0.1), period=period / _NS)
+        self._half = 0.5 * length
+        self._driver = LeaderDriver(
+            parameters,
+            cruise_speed=max(speed, 0.1),
+            stop_gap=_END_GAP,
+            deceleration=_END_DECELERATION,
+            period=period / _NS,
+        )
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
 
@@ -350,9 +369,29 @@ class Actor:
         self._speed = motion.speed
         direction = driving_direction(self._keeper.lane_id)
         slope = direction * self._network.slope(position.road_id, position.s)
-        demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, None, slope)
         steer = self._keeper.steer(odometry, position)
+        room = self._room(odometry.vx)
+        demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
         return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+
+    def _room(self, speed: float) -> float | None:
+        """Way from the front to the end of the lane [m]; None: it goes on for long enough."""
+        here, lane = self._keeper.position, self._keeper.lane_id
+        assert here is not None
+        network = self._network
+        look = 0.5 * speed * speed / _END_DECELERATION + speed + self._half + 2.0 * _END_GAP
+        if lane not in network.lane_ids(here.road_id, here.s):
+            return None
+        road, last, s = network.advance(here.road_id, lane, here.s, look)
+        if network.advance(here.road_id, lane, here.s, look + 1.0) != (road, last, s):
+            return None
+        if road == here.road_id:
+            return abs(s - here.s) - self._half
+        try:
+            way = network.distance(here, RoadPosition(road, s, here.t, last, 0.0))
+        except RoadError:
+            return None
+        return abs(way) - self._half
 
 
 def _speed(wanted: float) -> float:

@@ -78,7 +78,10 @@ class StoryboardPlayer(Model):
                 vehicle = scene.vehicles[name]
                 dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
                 lane = _lane(scene, name, context)
-                actors[name] = Actor(name, network, dynamics, lane, speed, period)
+                length = parameters.boxes[name].length
+                actors[name] = Actor(
+                    name, network, dynamics, lane, speed=speed, length=length, period=period
+                )
         self._actors = actors
         self._stage = Stage(parameters, Cast(actors, self._traffic))
         self._judged = bool(parameters.stop)

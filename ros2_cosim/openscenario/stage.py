@@ -194,7 +194,8 @@ class Stage:
             return
         for story in self._stories:
             story.play(instant)
-        if not self._stop_given and all(s.element.state == COMPLETE for s in self._stories):
+        complete = bool(self._stories) and _complete(story.element for story in self._stories)
+        if complete and not self._stop_given:
             self.ended = "all stories of the storyboard are complete"
 
     def new(self, kind: str, name: str) -> Element:

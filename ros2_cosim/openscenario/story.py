@@ -92,11 +92,15 @@ class SpeedProfile(Section):
 
 
 class KeepDistance(Section):
-    """A distance [m] or time gap [s] to another vehicle ahead."""
+    """A distance [m] or time gap [s] to another vehicle.
+
+    ``lead`` says whether to keep it ahead of that one; default: on the side where it is.
+    """
 
     to: str
     distance: _NotNegative | None = None
     time_gap: _NotNegative | None = None
+    lead: bool | None = False
     freespace: bool = False
     continuous: bool = False
     max_acceleration: _Positive = 5.0

@@ -222,9 +222,11 @@ class Translator:
             "freespace": element.flag("freespace"),
             "continuous": element.flag("continuous"),
         }
-        displacement = element.text("displacement", "trailingReferencedEntity")
-        if displacement == "leadingReferencedEntity":
-            raise element.error("displacement: to lead another vehicle is not supported")
+        sides = {
+            "any": "", "leadingReferencedEntity": "lead", "trailingReferencedEntity": "trail",
+        }  # fmt: skip
+        side = element.one_of("displacement", sides, "trailingReferencedEntity")
+        action["lead"] = side == "lead" if side else None
         keys = {"distance": "distance", "timeGap": "time_gap"}
         given = [name for name in keys if element.has(name)]
         if len(given) != 1:
