@@ -17,6 +17,8 @@ from ros2_cosim.openscenario.expressions import substituted
 
 #: Largest file [bytes]: a thousand times a usual one.
 MAX_BYTES: Final = 16_000_000
+#: Characters of a message about an element: names of a stranger may be long.
+_MAX_TEXT: Final = 600
 
 
 class Findings:
@@ -59,7 +61,7 @@ class Element:
 
     def error(self, text: str) -> ConfigurationError:
         """An error at this place."""
-        return ConfigurationError(f"{self.place}: {text}")
+        return ConfigurationError(f"{self.place}: {printable(text)[:_MAX_TEXT]}")
 
     def children(self) -> list[Element]:
         """All elements directly below."""
@@ -190,8 +192,11 @@ def read_document(path: Path) -> Element:
     try:
         data = read_bounded(path, MAX_BYTES)
     except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from None
-    root = Element(read_xml(data, str(path)), str(path), {})
+        raise ConfigurationError(f"{printable(str(path))}: {error.strerror or error}") from None
+    except ValueError:  # a null character
+        raise ConfigurationError(f"{printable(str(path))}: no such file") from None
+    source = printable(str(path))
+    root = Element(read_xml(data, source), source, {})
     if root.tag not in ("OpenSCENARIO", "OpenScenario"):
         raise root.error("found at the top; allowed is OpenSCENARIO")
     header = root.one("FileHeader")

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from ros2_cosim.documents.one_line import printable
 from ros2_cosim.interfaces.importing import Imported, ImportRequest
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadError, RoadNetwork
@@ -52,7 +53,11 @@ class _Import:
             raise root.error("missing Storyboard; a catalogue or a set of values is no scenario")
         self._catalogues = Catalogues(self._root, path.parent)
         self._map = self._map_file(path)
-        self._places = Places(RoadNetwork.from_file(self._map), self._findings)
+        try:
+            network = RoadNetwork.from_file(self._map)
+        except (RoadError, ValueError) as error:
+            raise ConfigurationError(printable(str(error))) from None
+        self._places = Places(network, self._findings)
         #: Entity -> vehicle of the scene.
         self._names: dict[str, str] = {}
         self._vehicles: dict[str, Vehicle] = {}
@@ -76,7 +81,7 @@ class _Import:
         for name in self._settings.external:
             if name not in self._names:
                 self._findings.faults.append(
-                    f"openscenario.external: found '{name}'; allowed are "
+                    f"{self._settings.file}: openscenario.external: found '{name}'; allowed are "
                     + (", ".join(self._names) or "none")
                 )
         faults, notes = list(self._findings.faults), list(self._findings.notes)
@@ -122,7 +127,8 @@ class _Import:
         kind = content[0]
         if kind.tag == "CatalogReference":
             kind = self._catalogues.entry(kind)
-        kind = kind.within(declared(kind, {}))
+        else:
+            kind = kind.within(declared(kind, {}))
         name = entity.text("name")
         if name in self._names or name in self._objects:
             raise entity.error(f"name: found '{name}' twice")

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import PI, cos, sin
-from ros2_cosim.models.lane_keeping import LaneKeeper
+from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
@@ -37,6 +37,8 @@ _JUMP_LIMIT: Final = 20.0
 #: Where its lane ends a vehicle stops: with this deceleration [m/s^2], so far before the end [m].
 _END_DECELERATION: Final = 6.0
 _END_GAP: Final = 1.0
+#: Below this speed a vehicle hardly gets aside [m/s].
+_SLOW: Final = 1.0
 #: Longest action [s]: more than a day is never.
 _LONGEST: Final = 1e5
 #: Of keeping a distance: acceleration per error of the distance [1/s^2] and of the speed [1/s].
@@ -346,8 +348,13 @@ class Actor:
         least = sqrt(_PEAK_BEND[shape] * way / limit)
         taken = min(max(duration, least), _LONGEST)
         calls = max(round(taken * _NS / self._period), 1)
+        curve = _LATERAL_SHAPES[shape]
+        if curve is not None:
+            # Steering aims at a point ahead: at what is to be reached when the vehicle is there.
+            speed = max(traffic.seen[self.name].speed, _SLOW)
+            curve = _ahead(curve, max(MIN_LOOKAHEAD / speed, LOOKAHEAD_TIME) / max(taken, 0.1))
         try:
-            self._keeper.change_lane(lane, calls, offset=offset, shape=_LATERAL_SHAPES[shape])
+            self._keeper.change_lane(lane, calls, offset=offset, shape=curve)
         except ConfigurationError as error:
             raise ConfigurationError(f"vehicle '{self.name}': {error}") from None
         # A step is complete at once, however long the vehicle takes.
@@ -392,6 +399,11 @@ class Actor:
         except RoadError:
             return None
         return abs(way) - self._half
+
+
+def _ahead(curve: Callable[[float], float], lead: float) -> Callable[[float], float]:
+    """A curve over 0..1 that is ahead by a share."""
+    return lambda share: curve(min(share + lead, 1.0))
 
 
 def _speed(wanted: float) -> float:

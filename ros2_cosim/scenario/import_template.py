@@ -89,7 +89,7 @@ def with_import(data: dict[str, Any], origin: str) -> dict[str, Any]:
         )
     )
     if found.faults:
-        raise ScenarioError([f"{origin}: {fault}" for fault in found.faults])
+        raise ScenarioError(found.faults)
     for note in found.notes:
         warnings.warn(note, WithoutEffectWarning, stacklevel=2)
     return merged(found.data, rest)
