@@ -209,7 +209,8 @@ def check(
     """
     from ros2_cosim.kernel import lookahead
     from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.scenario.check import ScenarioError, check_scenario
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.scenario_error import ScenarioError
     from ros2_cosim.scenario.schema import load_scenario
 
     with clear_errors():
