@@ -202,7 +202,7 @@ def show(
     run = find_run(domain)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
-    api = DataPortApi(scenario.name, control, view)
+    api = DataPortApi(scenario.name, control, view, history=view.history)
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)

@@ -88,7 +88,8 @@ def run_shown(
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
-    served = DataPort(DataPortApi(scenario.name, control, view), address.host, address.port, token)
+    api = DataPortApi(scenario.name, control, view, history=view.history)
+    served = DataPort(api, address.host, address.port, token)
     try:
         with run:
             served.start()
