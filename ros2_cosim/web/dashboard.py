@@ -33,6 +33,7 @@ from ros2_cosim.vds.controllable import (
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
+from ros2_cosim.web.road_lines import road_lines
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
@@ -202,7 +203,8 @@ def show(
     run = find_run(domain)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
-    api = DataPortApi(scenario.name, control, view, history=view.history)
+    lines = road_lines(scenario)
+    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)

@@ -20,6 +20,7 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.dashboard import footprints, shown_ports
 from ros2_cosim.web.driven_run import DrivenControl
 from ros2_cosim.web.records_view import RecordsView
+from ros2_cosim.web.road_lines import road_lines
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
@@ -39,6 +40,27 @@ DRAWN = """(() => {
 })()"""
 
 
+#: How many lines one above the other the top view has at the most, other than those of the grid.
+LANES = """(() => {
+  const canvas = document.getElementById("scene");
+  const { width, height } = canvas;
+  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  let most = 0;
+  for (let x = 0; x < width; x++) {
+    let found = 0, inside = false;
+    for (let y = 0; y < height - 24; y++) {
+      const at = 4 * (y * width + x);
+      const [r, g, b] = data.slice(at, at + 3);
+      const dark = Math.max(r, g, b) < 200 && Math.max(r, g, b) - Math.min(r, g, b) < 60;
+      if (dark && !inside) found++;
+      inside = dark;
+    }
+    most = Math.max(most, found);
+  }
+  return most;
+})()"""
+
+
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """The page of a platoon that has driven for 8 s, and stands."""
@@ -52,7 +74,9 @@ def address(tmp_path: Path) -> Iterator[str]:
     with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
         run.request(Request(Command.UNTIL, time_ns=8 * SECOND))
         control.tell(run, "paused")
-    served = DataPort(DataPortApi(scenario.name, control, view, history=view.history))
+    lines = road_lines(scenario)
+    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    served = DataPort(api)
     served.start()
     yield served.url
     served.close()
@@ -71,12 +95,13 @@ def test_a_late_page_shows_what_was_before(address: str, width: int, tmp_path: P
     except BrowserError as error:
         pytest.skip(f"Chromium does not start here: {error}")
     try:
-        browser.open(address, width=width)
+        browser.open(address, width=width, height=1800)
         browser.wait_for("document.body?.dataset.steps !== undefined")
         assert browser.evaluate("document.getElementById('time').innerText") == "8.00 s"
         # A single picture would draw no line.
         for chart in ("speeds", "gaps", "accelerations"):
             assert browser.evaluate(DRAWN % chart) > 0.6, chart
+        assert browser.evaluate(LANES) > 2
         assert browser.evaluate("document.getElementById('min-ttc').innerText").endswith(" s")
         cells = "[...document.querySelectorAll('#vehicles tr')].map(r => r.cells.length)"
         heads = browser.evaluate("document.querySelectorAll('thead th').length")

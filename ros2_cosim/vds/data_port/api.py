@@ -68,6 +68,7 @@ class DataPortApi:
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
     :param telemetry: sends states to receivers; None: this run does not
+    :param lines: of the road, each a list of places (x, y) [m]; they do not change
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -78,10 +79,12 @@ class DataPortApi:
         view: RunPicture,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
+        lines: Sequence[Sequence[tuple[float, float]]] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
     ) -> None:
         self._name = name
         self._history = history
+        self._scene = json_answer(200, {"lines": lines})
         self._control = control
         self._view = view
         self._target = target
@@ -90,6 +93,7 @@ class DataPortApi:
             "/api/health": {"GET": self._health},
             "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
             "/api/run": {"GET": self._run, "POST": self._change},
+            "/api/scene": {"GET": lambda query, body: self._scene},
             "/api/history": {"GET": self._past},
             "/api/state": {"GET": self._state},
             "/api/io": {"POST": self._io},

@@ -117,8 +117,9 @@ function nothingYet() {
   return Object.fromEntries(REMEMBERED.map((key) => [key, []]));
 }
 
-// What was before this page was opened.
+// What does not change, and what was before this page was opened.
 async function recall() {
+  scene.take((await ask("api/scene")).lines);
   const { fields, vehicles } = await ask("api/history");
   for (const [name, rows] of Object.entries(vehicles)) {
     const known = nothingYet();
