@@ -32,7 +32,7 @@ _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 #: Time and pictures are shown at most so often [ns of wall time]: 25 times a second.
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
-BACKLOG = 16_384
+BACKLOG = 8_192
 
 
 def check_address(text: str) -> None:
