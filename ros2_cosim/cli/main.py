@@ -40,8 +40,9 @@ from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
 from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
+from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
     from ros2_cosim.dcp.description.model import SlaveDescription
@@ -55,6 +56,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+#: As all programs of ROS take it: what follows is for ROS.
+ROS_ARGS = OPTIONS["ros_args"].flag
 ScenarioFile = Annotated[
     Path,
     typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
@@ -114,6 +117,8 @@ def run(
     ] = "auto",
     processes: Processes = "auto",
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
+    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
+    ros_args: Annotated[str, typer.Option(help=OPTIONS["ros_args"].help)] = "",
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -147,6 +152,8 @@ def run(
             transport=transport,
             by_hand=tuple(by_hand or ()),
             processes=processes,
+            namespace=parse_namespace(namespace, "--namespace"),
+            ros_args=words("--ros-args", ros_args),
             profile=profile,
             record=bag,
             visualise=visualise,
@@ -328,7 +335,19 @@ def main(words: list[str] | None = None, program: str | None = None) -> None:
     """
     show_notes()
     with safe_output():
-        app(words, prog_name=program)
+        app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
+
+
+def _with_ros_arguments(arguments: list[str]) -> list[str]:
+    """Make one value of what stands behind ``--ros-args``, up to ``--`` or to the end."""
+    if ROS_ARGS not in arguments:
+        return arguments
+    start = arguments.index(ROS_ARGS) + 1
+    end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
+    given = arguments[start:end]
+    # A single value may be quoted already, as that of the launch argument is.
+    value = given[0] if len(given) == 1 else shlex.join(given)
+    return [*arguments[: start - 1], f"{ROS_ARGS}={value}", *arguments[end + 1 :]]
 
 
 def _print_line(name: str, line: str) -> None:

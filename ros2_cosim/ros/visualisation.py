@@ -26,11 +26,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.cdr import NS_PER_S
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.node_parameters import DRAWING
+from ros2_cosim.ros.qos_overrides import make_publisher
 from ros2_cosim.ros.road_markers import Roads, road_markers
 from ros2_cosim.ros.scene_picture import (
     OBSTACLE_TOPIC,
@@ -136,11 +138,11 @@ class Visualisation:
 
         # A run may stand for long: what comes late is shown all that is known.
         late = PublisherEventCallbacks(matched=self._on_match)
-        self._scene = node.create_publisher(MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
-        self._obstacles = node.create_publisher(MarkerArray, OBSTACLE_TOPIC, _LATCHED)
-        self._road = node.create_publisher(MarkerArray, ROAD_TOPIC, _LATCHED)
-        self._transforms = node.create_publisher(
-            TFMessage, TRANSFORM_TOPIC, 100, event_callbacks=late
+        self._scene = make_publisher(node, MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
+        self._obstacles = make_publisher(node, MarkerArray, OBSTACLE_TOPIC, _LATCHED)
+        self._road = make_publisher(node, MarkerArray, ROAD_TOPIC, _LATCHED)
+        self._transforms = make_publisher(
+            node, TFMessage, TRANSFORM_TOPIC, 100, event_callbacks=late
         )
         if road_file:
             self._road.publish(_whole(road_markers(load_roads(Path(road_file))), 0))
@@ -215,7 +217,8 @@ class Visualisation:
             self._fresh = True
 
         guarded = until_shut_down(self._node, receive)
-        self._node.create_subscription(message_class(type_name), topic, guarded, qos, raw=True)
+        name = inside(self._node, topic)
+        self._node.create_subscription(message_class(type_name), name, guarded, qos, raw=True)
 
     def _parameter(self, name: str, default: Any) -> Any:
         # Any type is let in, so that 10 passes for 10.0 and errors are ours. All is read once.

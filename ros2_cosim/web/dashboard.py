@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
 from ros2_cosim.interfaces.scene import read_scene
 from ros2_cosim.kernel.errors import Cancelled, ConfigurationError
@@ -151,6 +152,7 @@ def tell_now(line: str) -> None:
 def show(
     visit: Visit,
     domain: int | None,
+    namespace: str | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -161,6 +163,7 @@ def show(
 
     :param visit: gets the session
     :param domain: ROS domain of the run, None: the only one
+    :param namespace: of the run, None: any
     :param host: address of the data port
     :param port: 0: any free one
     :param token: see ``DataPort``
@@ -168,7 +171,7 @@ def show(
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the port cannot be had
     """
-    run = find_run(domain)
+    run = find_run(domain, namespace)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
     api = DataPortApi(scenario.name, control, view)
@@ -210,7 +213,7 @@ class _Requester:
         from ros2_cosim.srv import ControlRun
 
         self._kind = ControlRun
-        self._client = session.node.create_client(ControlRun, CONTROL)
+        self._client = session.node.create_client(ControlRun, inside(session.node, CONTROL))
         self._control = control
         self._tell = tell
         self._open: list[tuple[str, Any]] = []
@@ -269,7 +272,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
     for topic, kind, vehicle in known:
         session.node.create_subscription(
             message_class(kind),
-            topic,
+            inside(session.node, topic),
             receiver(kind, vehicle),
             latched if kind == _LATCHED else newest,
             raw=True,
