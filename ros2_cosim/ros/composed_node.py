@@ -11,6 +11,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from ros2_cosim.interfaces.protocol import Completion, ParticipantState, SystemState
+from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import Wiring
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.participant import Sample
@@ -22,7 +23,6 @@ from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.ros.blocking import BlockingTable
 from ros2_cosim.ros.control_services import ControlServices, describe_end
 from ros2_cosim.ros.outputs import OutputTopics, flush_onlookers
-from ros2_cosim.ros.recorder_node import Sink
 from ros2_cosim.ros.run_view import RunProgress, RunView
 from ros2_cosim.ros.session import Session
 from ros2_cosim.ros.time_topics import StandingTime
