@@ -53,6 +53,7 @@ SLOW_PLACES = (
     "study/test_runs.py",
     "sweep/test_workers.py",
     "vds/test_dashboard.py",
+    "web/test_page.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}

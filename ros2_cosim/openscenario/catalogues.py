@@ -36,9 +36,7 @@ class Catalogues:
         if name not in catalogues:
             known = ", ".join(catalogues) or "none"
             unread = f" (not readable: {self._unread[0]})" if self._unread else ""
-            raise reference.error(
-                f"catalogName: found '{name}'; allowed are {known}{unread}"
-            )
+            raise reference.error(f"catalogName: found '{name}'; allowed are {known}{unread}")
         catalogue = catalogues[name]
         given = {}
         assignments = reference.find("ParameterAssignments")
