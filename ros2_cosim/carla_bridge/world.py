@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ros2_cosim.carla_bridge.dcp_world import (
@@ -14,6 +15,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.saved_scene import SCENE_STATE
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
@@ -68,7 +70,7 @@ class CarlaWorld(Model):
     """
 
     Parameters = WorldParameters
-    traits = Traits(reads_scene=True, cost_ns=500_000)
+    traits = Traits(reads_scene=True, cost_ns=500_000, saves=True)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
@@ -141,6 +143,9 @@ class CarlaWorld(Model):
     def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
         scene = _scene(context, parameters)
         self._plant: _Plant
+        if context.shape != "inproc" or find_simulator(context.simulator) is not None:
+            # A simulator elsewhere cannot be put back.
+            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
         if context.shape == "inproc":
             run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
             self._plant = ScenePlant(run, commanded_vehicles(scene))
@@ -153,6 +158,14 @@ class CarlaWorld(Model):
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
         return self._plant.activate(step)
+
+    def save_state(self) -> Any:
+        """The scene, its vehicles and those who drive them."""
+        return SCENE_STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        SCENE_STATE.restore(self, state)
 
     def finish(self) -> None:
         """The last step is done: the slave dismantles its scene."""

@@ -26,7 +26,7 @@ from ros2_cosim.models.controllers.script import law_of_script
 
 ENTRY_POINT_GROUP = "ros2_cosim.controllers"
 #: The members that a law may have.
-LAW_MEMBERS = ("acceleration", "needs_v2v", "attach")
+LAW_MEMBERS = ("acceleration", "needs_v2v", "attach", "save_state", "restore_state")
 #: What a law may need by V2V.
 PEERS = ("predecessor", "leader")
 #: Classes of these modules bring names of their own, which are no misspelt ones.
@@ -37,13 +37,17 @@ class AdaptedLaw(NamedTuple):
     """A control law as the controller uses it.
 
     ``acceleration`` is its method, ``needs`` names the peers that it needs, ``attach`` is called
-    with the rclpy node of the participant, if it has that method.
+    with the rclpy node of the participant, if it has that method. ``saves`` tells whether the other
+    two keep the state of the law; one without attributes, or of fixed ones, has none.
     """
 
     name: str
     acceleration: Callable[[Measurement], float]
     needs: frozenset[str]
     attach: Callable[[Any], Any] | None
+    saves: bool
+    save_state: Callable[[], Any]
+    restore_state: Callable[[Any], Any]
 
 
 def adapted(law: Any, where: str) -> AdaptedLaw:
@@ -68,7 +72,24 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{' and '.join(repr(peer) for peer in PEERS)}"
         )
     attach = getattr(law, "attach", None)
-    return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach)
+    save, restore = getattr(law, "save_state", None), getattr(law, "restore_state", None)
+    saves = callable(save) and callable(restore)
+    if not saves:
+        saves = isinstance(law, Section) or not _has_attributes(law)
+        save, restore = _nothing, _nothing
+    return AdaptedLaw(
+        kind.__name__, acceleration, frozenset(needs), attach, saves, save, restore
+    )
+
+
+def _has_attributes(law: Any) -> bool:
+    """Whether a law may have a state: attributes of its own."""
+    slots = any("__slots__" in vars(kind) for kind in type(law).__mro__[:-1])
+    return slots or bool(vars(law))
+
+
+def _nothing(state: Any = None) -> None:
+    """The state of a law that has none."""
 
 
 @lru_cache(maxsize=1)
