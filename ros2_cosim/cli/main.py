@@ -86,7 +86,12 @@ def cosim(
 
 @app.command()
 def run(
-    scenario: ScenarioFile,
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Scenario file (YAML or JSON); with --branch: default is that of the checkpoint."
+        ),
+    ] = None,
     shape: Shape = "ros",
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
@@ -105,6 +110,8 @@ def run(
     ] = "auto",
     processes: Processes = "auto",
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
+    checkpoint: Annotated[list[str] | None, typer.Option(help=OPTIONS["checkpoints"].help)] = None,
+    branch: Annotated[Path | None, typer.Option(help=OPTIONS["branch"].help)] = None,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -115,11 +122,19 @@ def run(
     from ros2_cosim.realtime.pacing import parse_rate
     from ros2_cosim.record.summary import print_repetitions, print_summary
     from ros2_cosim.run.bringup import RunRequest, bring_up
+    from ros2_cosim.run.checkpoints import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
+    if branch is not None:
+        branch = branch.absolute()
+    described = scenario or branch
+    if described is None:
+        raise typer.BadParameter(
+            "missing; allowed is to leave it out with --branch", param_hint="SCENARIO"
+        )
     with running():
         request = RunRequest(
-            scenario,
+            described,
             set=tuple(settings or ()),
             shape=shape,
             simulator=simulator,
@@ -136,6 +151,8 @@ def run(
             by_hand=tuple(by_hand or ()),
             processes=processes,
             profile=profile,
+            checkpoints=tuple(read_time("--checkpoint", text) for text in checkpoint or ()),
+            branch=branch,
             record=bag,
             visualise=visualise,
             rviz=rviz,
@@ -151,6 +168,7 @@ def run(
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
+            _print_checkpoints(prepared, summary)
     _exit_by_verdicts(summary)
 
 
@@ -160,6 +178,19 @@ def _start(prepared: PreparedRun) -> Summary:
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return start(prepared, progress=progress, on_line=_print_line)
+
+
+def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
+    """The checkpoints that were written, and those that were not."""
+    from ros2_cosim.record.checkpoint import checkpoint_name
+    from ros2_cosim.run.output_directory import shown
+
+    for time_ns in prepared.options.checkpoints:
+        name = checkpoint_name(time_ns)
+        if name in (summary.checkpoints or ()):
+            print(f"  checkpoint {shown(prepared.output / name)}")
+        else:
+            print(f"cosim: note: no {name}: the run had ended before", file=sys.stderr)
 
 
 def _exit_by_verdicts(summary: Summary) -> None:

@@ -16,7 +16,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -32,18 +31,25 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-@lru_cache(maxsize=256)
+#: Class -> attributes that it and its bases name themselves.
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
 def _declared_attributes(kind: type) -> tuple[str, ...]:
     """The attributes that the classes of an object name themselves: slots, and compiled ones."""
+    known = _NAMES.get(kind)
+    if known is not None:
+        return known
     names: dict[str, None] = {}
     for base in reversed(kind.__mro__):
         for table in ("__mypyc_attrs__", "__slots__"):
             found = vars(base).get(table, ())
             names.update(dict.fromkeys((found,) if isinstance(found, str) else found))
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+    declared = tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+    return _NAMES.setdefault(kind, declared)
 
 
-def _attributes(owner: object) -> dict[str, Any]:
+def _attributes(owner: Any) -> dict[str, Any]:
     """All attributes of an object that have a value."""
     found: dict[str, Any] = {}
     for name in _declared_attributes(type(owner)):
@@ -169,7 +175,7 @@ class _Reader:
         self._parts = parts
         self._known: dict[int, Any] = {}
 
-    def attributes(self, owner: object, state: Any, depth: int) -> None:
+    def attributes(self, owner: Any, state: Any, depth: int) -> None:
         if not isinstance(state, dict):
             raise ConfigurationError(f"state of a {type(owner).__name__}: found no mapping")
         present = _attributes(owner)
@@ -276,7 +282,7 @@ class _Reader:
 
     def _part(self, items: list[Any], present: Any, depth: int) -> Any:
         number, name, state = items
-        kind = self._parts.get(name)
+        kind: Any = self._parts.get(name)
         if kind is None:
             raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
         # Made while the run went on: all that it has is in its state.

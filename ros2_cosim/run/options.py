@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.run.checkpoints import read_time
 
 
 def _whole(name: str, text: str) -> int:
@@ -38,6 +39,10 @@ def _text(name: str, text: str) -> str:
 
 def _path(name: str, text: str) -> Path:
     return Path(text).absolute()
+
+
+def _times(name: str, text: str) -> tuple[int, ...]:
+    return tuple(read_time(name, word) for word in text.split())
 
 
 def _rate(name: str, text: str) -> float | None:
@@ -136,6 +141,22 @@ OPTIONS = {
             _truth,
             "false",
             "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
+        ),
+        RunOption(
+            "checkpoints",
+            "--checkpoint",
+            _times,
+            "",
+            "Write a checkpoint at this simulated time, in seconds (several are allowed; shape "
+            "inproc).",
+        ),
+        RunOption(
+            "branch",
+            "--branch",
+            _path,
+            "",
+            "Go on from a checkpoint, with what else is asked for changed from there on (shape "
+            "inproc).",
         ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(

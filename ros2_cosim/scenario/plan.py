@@ -103,6 +103,9 @@ class RunOptions:
     profile: bool = False
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
+    #: When checkpoints are written [ns], and the one that the run goes on from.
+    checkpoints: tuple[int, ...] = ()
+    branch: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:

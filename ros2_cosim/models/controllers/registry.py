@@ -72,14 +72,13 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{' and '.join(repr(peer) for peer in PEERS)}"
         )
     attach = getattr(law, "attach", None)
-    save, restore = getattr(law, "save_state", None), getattr(law, "restore_state", None)
+    save: Any = getattr(law, "save_state", None)
+    restore: Any = getattr(law, "restore_state", None)
     saves = callable(save) and callable(restore)
     if not saves:
         saves = isinstance(law, Section) or not _has_attributes(law)
         save, restore = _nothing, _nothing
-    return AdaptedLaw(
-        kind.__name__, acceleration, frozenset(needs), attach, saves, save, restore
-    )
+    return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach, saves, save, restore)
 
 
 def _has_attributes(law: Any) -> bool:
