@@ -73,12 +73,21 @@ class SavedAttributes:
     """What the state of a model consists of.
 
     :param parts: classes of objects with a state of their own, which is saved with the model's
+    :param values: classes of objects that never change, and whose constructor takes all of their
+        attributes by name
     :param constants: classes of objects that are the same in every run of a scenario
         (subclasses too). So are functions, and what a model declares of itself
     """
 
-    def __init__(self, *, parts: Iterable[type] = (), constants: Iterable[type] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        parts: Iterable[type] = (),
+        values: Iterable[type] = (),
+        constants: Iterable[type] = (),
+    ) -> None:
         self._parts = {_name(kind): kind for kind in parts}
+        self._values = {_name(kind): kind for kind in values}
         self._constants = (Traits, type, *constants)
 
     def save(self, owner: object) -> Any:
@@ -86,14 +95,16 @@ class SavedAttributes:
 
         :raises ConfigurationError: it has an attribute of a class that is not declared
         """
-        return _Writer(self._parts, self._constants).attributes(owner, type(owner).__name__)
+        return _Writer(self._parts, self._values, self._constants).attributes(
+            owner, type(owner).__name__
+        )
 
     def restore(self, owner: object, state: Any) -> None:
         """Go back to a state; ``owner`` was made as the object was whose state it is.
 
         :raises ConfigurationError: it is no state of such an object
         """
-        reader = _Reader(self._parts)
+        reader = _Reader(self._parts, self._values)
         try:
             reader.attributes(owner, state, 0)
         except ConfigurationError:
@@ -107,8 +118,11 @@ class SavedAttributes:
 class _Writer:
     """Turns one object into plain data; what occurs twice is written once."""
 
-    def __init__(self, parts: dict[str, type], constants: tuple[type, ...]) -> None:
+    def __init__(
+        self, parts: dict[str, type], values: dict[str, type], constants: tuple[type, ...]
+    ) -> None:
         self._parts = parts
+        self._values = values
         self._constants = constants
         #: Identity of what may change -> its number. The objects are kept, so that identities stay.
         self._numbers: dict[int, int] = {}
@@ -155,6 +169,8 @@ class _Writer:
         if _name(kind) in self._parts:
             number = self._number(value)
             return ["p", number, _name(kind), self.attributes(value, f"{where}({kind.__name__})")]
+        if _name(kind) in self._values:
+            return ["v", _name(kind), self.attributes(value, f"{where}({kind.__name__})")]
         if self._is_constant(value):
             return ["c"]
         raise ConfigurationError(
@@ -171,8 +187,9 @@ class _Writer:
 class _Reader:
     """Puts plain data into an object."""
 
-    def __init__(self, parts: dict[str, type]) -> None:
+    def __init__(self, parts: dict[str, type], values: dict[str, type]) -> None:
         self._parts = parts
+        self._values = values
         self._known: dict[int, Any] = {}
 
     def attributes(self, owner: Any, state: Any, depth: int) -> None:
@@ -291,6 +308,13 @@ class _Reader:
         self.attributes(target, state, depth)
         return target
 
+    def _fixed(self, items: list[Any], present: Any, depth: int) -> Any:
+        name, state = items
+        kind: Any = self._values.get(name)
+        if kind is None:
+            raise ConfigurationError(f"state of a model: found a {name}, which is no part of it")
+        return kind(**{key: self.value(saved, None, depth) for key, saved in state.items()})
+
     _READERS: dict[str, Callable[[_Reader, list[Any], Any, int], Any]] = {  # noqa: RUF012
         "c": _constant,
         "t": _tuple,
@@ -304,6 +328,7 @@ class _Reader:
         "d": _mapping,
         "x": _stream,
         "p": _part,
+        "v": _fixed,
     }
 
 

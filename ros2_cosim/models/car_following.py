@@ -311,4 +311,4 @@ def _finite(value: float) -> float | None:
     return value if value < inf else None
 
 
-_STATE = SavedAttributes()
+_STATE = SavedAttributes(constants=(Section,))

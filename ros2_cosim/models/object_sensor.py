@@ -149,4 +149,4 @@ class ObjectSensor(Model):
         _STATE.restore(self, state)
 
 
-_STATE = SavedAttributes(parts=(Detector, LaneBox), constants=(LaneBoxes, FieldOfView))
+_STATE = SavedAttributes(parts=(Detector,), values=(LaneBox,), constants=(LaneBoxes, FieldOfView))

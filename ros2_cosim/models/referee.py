@@ -299,7 +299,7 @@ class PlatoonReferee(Model):
 
 
 #: What is kept of the road makes nothing but speed.
-_STATE = SavedAttributes(parts=(LaneBox,), constants=(LaneBoxes, RoadNetwork))
+_STATE = SavedAttributes(values=(LaneBox,), constants=(LaneBoxes, RoadNetwork))
 
 
 def _platoon(context: ModelContext) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ before its time: what ``cosim replay --substitute`` does, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -256,6 +257,20 @@ class Branch:
             for name, model in models.items()
         }
         return dict(self._played)
+
+    @contextmanager
+    def played(self) -> Iterator[None]:
+        """The part of the run that is played; errors in it name the checkpoint.
+
+        :raises RunError: it cannot be played
+        """
+        try:
+            yield
+        except CosimError as error:
+            path = self._checkpoint.path
+            if str(error).startswith(str(path)):
+                raise
+            raise RunError(f"{path}: its run cannot be played again: {error}") from error
 
     def take_over(self, runtimes: Mapping[str, ParticipantRuntime]) -> None:
         """All that was recorded has been played: the models go on.

@@ -224,7 +224,8 @@ class InprocRun:
 
     def _play_branch(self, branch: Branch) -> None:
         """Get to where the checkpoint was written, and let the models take over."""
-        self.request(Request(Command.UNTIL, time_ns=branch.time_ns))
+        with branch.played():
+            self.request(Request(Command.UNTIL, time_ns=branch.time_ns))
         branch.take_over(self._scheduler.runtimes)
 
     def _require(self, names: tuple[str, ...]) -> None:
