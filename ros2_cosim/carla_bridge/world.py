@@ -160,7 +160,7 @@ class CarlaWorld(Model):
         return self._plant.activate(step)
 
     def save_state(self) -> Any:
-        """The scene, its vehicles and those who drive them."""
+        """The scene, its vehicles and what drives them."""
         return SCENE_STATE.save(self)
 
     def restore_state(self, state: Any) -> None:
