@@ -24,6 +24,7 @@ from launch.events import Shutdown
 from launch.events.process import ProcessExited, ProcessIO
 from launch.logging import get_logger
 from launch_ros.actions import Node
+from launch_ros.utilities import prefix_namespace
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.run.channel import Progress
@@ -59,6 +60,9 @@ def bring_up(context: LaunchContext) -> list:
         names = [text.partition(":=")[0] for text in context.argv if ":=" in text]
         check_names(dict.fromkeys(n for n in names if not n.startswith("launch-prefix")))
     values = {a.name: context.launch_configurations[a.name] for a in launch_arguments()}
+    # PushRosNamespace of a launch file that includes this one holds for the run, too.
+    pushed = context.launch_configurations.get("ros_namespace", "")
+    values["namespace"] = prefix_namespace(pushed, values["namespace"]) or ""
     request = prepare_launch(values)
     run = Run(request)
     clock = get_logger("clock")
@@ -92,6 +96,8 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
         program = {"executable": sys.executable, "arguments": [process.executable]}
     return Node(
         name=process.name,
+        namespace=process.namespace,
+        ros_arguments=list(process.ros_arguments) or None,
         exec_name=process.name,
         parameters=[request.parameter_file],
         **program,

@@ -20,6 +20,9 @@ from ros2_cosim.realtime.run_control import Command, Request
 _UNSIGNED = 2**32
 
 Domain = Annotated[int | None, typer.Option(help="ROS domain of the run, if there are several.")]
+Namespace = Annotated[
+    str | None, typer.Option(help="Namespace of the run, if there are several in its domain.")
+]
 Word = Literal[
     "status",
     "pause",
@@ -92,6 +95,7 @@ def add_control_commands(app: typer.Typer) -> None:
             str, typer.Option(help="The reason; part of the end reason of the run.")
         ] = "",
         domain: Domain = None,
+        namespace: Namespace = None,
         timeout: Annotated[
             float, typer.Option(help="Wall seconds to wait until the run answers; 0: no limit.")
         ] = 0.0,
@@ -101,7 +105,7 @@ def add_control_commands(app: typer.Typer) -> None:
             request = make_request(word, value or (), by, reason)
             from ros2_cosim.run.control import ask
 
-            answer = ask(visit, request, domain, timeout)
+            answer = ask(visit, request, domain, timeout, namespace)
             if not answer.success:
                 raise RunError(f"control {word}: {answer.message}")
             print(answer.message)
@@ -110,9 +114,10 @@ def add_control_commands(app: typer.Typer) -> None:
     def monitor(
         once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
         domain: Domain = None,
+        namespace: Namespace = None,
     ) -> None:
         """Show how far each participant of a run under way is, and what it waits for."""
         with visiting() as visit:
             from ros2_cosim.run.monitor import watch
 
-            watch(visit, domain, once=once)
+            watch(visit, domain, namespace, once=once)

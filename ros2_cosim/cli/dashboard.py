@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ros2_cosim.cli.console import visiting
+from ros2_cosim.cli.control import Domain, Namespace
 
 
 def add_dashboard_command(app: typer.Typer) -> None:
@@ -20,12 +21,11 @@ def add_dashboard_command(app: typer.Typer) -> None:
         token: Annotated[
             str | None, typer.Option(help="What requests must show (made up if not loopback).")
         ] = None,
-        domain: Annotated[
-            int | None, typer.Option(help="ROS domain of the run, if there are several.")
-        ] = None,
+        domain: Domain = None,
+        namespace: Namespace = None,
     ) -> None:
         """Show a run under way in the browser, and pause, step and pace it there."""
         with visiting() as visit:
             from ros2_cosim.web.dashboard import show
 
-            show(visit, domain, host=http_host, port=http_port, token=token)
+            show(visit, domain, namespace, host=http_host, port=http_port, token=token)

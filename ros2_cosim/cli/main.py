@@ -17,6 +17,7 @@ import typer
 
 from ros2_cosim import __version__, compiled
 from ros2_cosim.carla_headless.__main__ import carla_headless
+from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
@@ -39,11 +40,13 @@ from ros2_cosim.cli.replay import replay
 from ros2_cosim.cli.study import app as study_app
 from ros2_cosim.cli.sweep import sweep
 from ros2_cosim.cli.vds import app as vds_app
+from ros2_cosim.interfaces.namespaces import ROOT, parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.run.options import OPTIONS
+from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
     from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
     from ros2_cosim.scenario.plan import Process
@@ -52,12 +55,19 @@ app = typer.Typer(
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
+#: As all programs of ROS take it: what follows is for ROS.
+ROS_ARGS = OPTIONS["ros_args"].flag
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
+Simulator = Annotated[
+    str | None,
+    typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
+]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
@@ -89,7 +99,8 @@ def run(
     scenario: Annotated[
         Path | None,
         typer.Argument(
-            help="Scenario file (YAML or JSON); with --branch: default is that of the checkpoint."
+            help="Scenario file (YAML or JSON); with --branch: default is that of the checkpoint.",
+            autocompletion=completion.scenario_files,
         ),
     ] = None,
     shape: Shape = "ros",
@@ -102,7 +113,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
-    controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
+    controllers: Annotated[
+        str | None,
+        typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
+    ] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
     transport: Annotated[
@@ -110,11 +124,24 @@ def run(
     ] = "auto",
     processes: Processes = "auto",
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
+    namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
+    ros_args: Annotated[str, typer.Option(help=OPTIONS["ros_args"].help)] = "",
     checkpoint: Annotated[list[str] | None, typer.Option(help=OPTIONS["checkpoints"].help)] = None,
     branch: Annotated[Path | None, typer.Option(help=OPTIONS["branch"].help)] = None,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
+    foxglove: Annotated[
+        str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)
+    ] = "",
+    dashboard: Annotated[
+        str,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Show and control the run in the browser (shape inproc; for others: cosim "
+            "dashboard).",
+        ),
+    ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
@@ -150,21 +177,25 @@ def run(
             transport=transport,
             by_hand=tuple(by_hand or ()),
             processes=processes,
+            namespace=parse_namespace(namespace, "--namespace"),
+            ros_args=words("--ros-args", ros_args),
             profile=profile,
             checkpoints=tuple(read_time("--checkpoint", text) for text in checkpoint or ()),
             branch=branch,
             record=bag,
             visualise=visualise,
             rviz=rviz,
-            paused=paused,
+            foxglove=foxglove,
+            paused=paused and not dashboard,
             repeat=repeat,
         )
+        page = _page(dashboard, shape, repeat)
         with bring_up(request) as prepared:
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = _start(prepared)
+            summary = _start(prepared) if page is None else _show(prepared, page, paused)
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
@@ -178,6 +209,28 @@ def _start(prepared: PreparedRun) -> Summary:
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return start(prepared, progress=progress, on_line=_print_line)
+
+
+def _page(address: str, shape: str, repeat: int) -> Address | None:
+    """Where the page of a run is to be, if it is to have one."""
+    from ros2_cosim.live.address import Address
+    from ros2_cosim.web.driven_run import check_shown
+
+    if not address:
+        return None
+    check_shown(shape, repeat)
+    return Address.of(address, "--dashboard")
+
+
+def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
+    """Run what is prepared, with progress, shown in the browser."""
+    from ros2_cosim.web.driven_run import run_shown
+
+    def tell(line: str) -> None:
+        _print_line("inproc", line)
+
+    with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
+        return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
 
 
 def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
@@ -220,7 +273,8 @@ def check(
     """
     from ros2_cosim.kernel import lookahead
     from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.scenario.check import ScenarioError, check_scenario
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.scenario_error import ScenarioError
     from ros2_cosim.scenario.schema import load_scenario
 
     with clear_errors():
@@ -338,11 +392,27 @@ app.add_typer(fmu_app)
 app.add_typer(messages_app)
 
 
-def main() -> None:
-    """Entry point of the command ``cosim``."""
+def main(words: list[str] | None = None, program: str | None = None) -> None:
+    """Entry point of the command ``cosim``; ends the process with its exit code.
+
+    :param words: what stands behind the command (None: as the process was started)
+    :param program: what the command is called (None: the same)
+    """
     show_notes()
     with safe_output():
-        app()
+        app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
+
+
+def _with_ros_arguments(arguments: list[str]) -> list[str]:
+    """Make one value of what stands behind ``--ros-args``, up to ``--`` or to the end."""
+    if ROS_ARGS not in arguments:
+        return arguments
+    start = arguments.index(ROS_ARGS) + 1
+    end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
+    given = arguments[start:end]
+    # A single value may be quoted already, as that of the launch argument is.
+    value = given[0] if len(given) == 1 else shlex.join(given)
+    return [*arguments[: start - 1], f"{ROS_ARGS}={value}", *arguments[end + 1 :]]
 
 
 def _print_line(name: str, line: str) -> None:

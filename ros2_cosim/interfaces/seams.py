@@ -75,6 +75,13 @@ class InputSeam(Seam, ABC):
         :param sent: output port -> what the participant sent last
         """
 
+    def received(self, record: Any, sent: Mapping[str, Any], stamp: int) -> Any:
+        """The same, for seams that need to know when.
+
+        :param stamp: time of reception [ns]
+        """
+        return self.convert(record, sent)
+
 
 class OutputSeam(Seam, ABC):
     """Makes the messages of a port of what the model sends on others."""
@@ -151,7 +158,7 @@ class WithSeams(Wrapper):
         return Step(step.time, samples, latest)
 
     def _made(self, seam: InputSeam, sample: Sample) -> Sample | None:
-        value = seam.convert(sample.value, self._sent)
+        value = seam.received(sample.value, self._sent, sample.stamp)
         return None if value is None else Sample(sample.stamp, sample.seq, value)
 
     def _complete(self, time: int, values: Mapping[str, Any]) -> Mapping[str, Any]:

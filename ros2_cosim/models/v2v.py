@@ -9,7 +9,7 @@ is lost. A lost beacon is silence on the port.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.kernel.time import format_ns
+from ros2_cosim.models.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
 from ros2_cosim.models.packet_loss import (
     NO_LOSS,
@@ -53,6 +55,11 @@ class ChannelParameters(Section):
         description="probability [1], {bernoulli: p} or {gilbert_elliott: {p_gb, p_bg, loss_good, "
         "loss_bad}}; each link has its own state",
     )
+    triggering: Literal["periodic", "cam"] = Field(
+        default="periodic",
+        description="when a vehicle sends: at each activation, or at those that ETSI EN 302 637-2 "
+        "asks for (motion, at most every 0.1 s, at least every second)",
+    )
 
 
 class V2VChannel(Model):
@@ -65,7 +72,10 @@ class V2VChannel(Model):
 
     Without a control command the measured acceleration stands for the commanded one.
 
-    :raises ConfigurationError: unknown vehicle, a link twice or to its sender
+    With ``triggering: cam`` a vehicle sends, on all its links at once, when its motion asks for it;
+    it is activated at least every 100 ms for that.
+
+    :raises ConfigurationError: unknown vehicle, a link twice or to its sender, a period too long
     """
 
     Parameters = ChannelParameters
@@ -99,6 +109,12 @@ class V2VChannel(Model):
 
         :raises ConfigurationError: one is not
         """
+        period = context.period_ns
+        if parameters.triggering == "cam" and period is not None and period > T_GEN_CAM_MIN_NS:
+            raise ConfigurationError(
+                f"{context.where}.triggering: found 'cam' with period {format_ns(period)}; allowed "
+                f"are periods up to {format_ns(T_GEN_CAM_MIN_NS)}"
+            )
         scene = scene_settings(context)
         scene_vehicles(context)
         ports: set[str] = set()
@@ -125,11 +141,14 @@ class V2VChannel(Model):
             stream = RandomStream(context.run_seed, context.name, f"loss/{sender}/{receiver}")
             loss = make_loss(parameters.loss, stream)
             self._links.append((sender, link_port(sender, receiver), loss))
+        self._triggering: dict[str, CamTriggering] = {}
+        if parameters.triggering == "cam":
+            self._triggering = {sender: CamTriggering() for sender in self._senders}
         #: Beacons that never arrive, so far.
         self.lost = 0
 
     def activate(self, step: Step) -> Mapping[str, Any]:
-        """Send one beacon on each link."""
+        """Send one beacon on each link whose sender is due."""
         messages: dict[str, V2VMessage | None] = {
             sender: self._beacon(step, sender, info) for sender, info in self._senders.items()
         }
@@ -157,6 +176,9 @@ class V2VChannel(Model):
         odometry = latest[f"odometry/{sender}"]
         if odometry is None:
             return None
+        triggering = self._triggering.get(sender)
+        if triggering is not None and not triggering.is_due(step.time, odometry.value):
+            return None
         sample: Sample | None = latest[f"acceleration/{sender}"]
         acceleration: float = 0.0 if sample is None else sample.value.ax
         control = latest.get(f"control/{sender}")
@@ -175,4 +197,4 @@ class V2VChannel(Model):
         )  # fmt: skip
 
 
-_STATE = SavedAttributes(parts=(BernoulliLoss, GilbertElliottLoss))
+_STATE = SavedAttributes(parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
+from ros2_cosim.interfaces.namespaces import namespace_of
 from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
@@ -195,15 +196,16 @@ def _in_words(error: BaseException) -> str:
 
 
 def _take_secret() -> None:
-    """Take part in the run of this ROS domain, if the user has started this process.
+    """Take part in the run of this ROS domain and namespace, if the user has started this process.
 
     Its own starter gives a process the secret that seals its messages.
 
     :raises ConfigurationError: what is known of the run cannot be read
     """
     if not secret_of():
-        secrets = {run.domain: run.secret for run in active_runs()}
-        os.environ[RUN_SECRET] = secrets.get(own_domain(), "")
+        secrets = {(run.domain, run.namespace): run.secret for run in active_runs()}
+        place = own_domain(), namespace_of(sys.argv)
+        os.environ[RUN_SECRET] = secrets.get(place, "")
 
 
 def realtime_of(session: Session, *, floating: bool = False) -> RealtimeRun:

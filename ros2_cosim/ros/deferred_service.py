@@ -8,6 +8,8 @@ from typing import Any
 
 from rclpy.node import Node
 
+from ros2_cosim.interfaces.namespaces import inside
+
 
 def deferred_service(
     node: Node,
@@ -20,6 +22,7 @@ def deferred_service(
     The executors of rclpy send the response that the callback returns, through the service's
     own method; here that method hands request and response on instead.
 
+    :param name: as in a run without a namespace
     :param handle: called with (request, response, send); it fills the response and calls send
         once, whenever the request is done
     """
@@ -29,7 +32,7 @@ def deferred_service(
         requests.append(request)
         return response
 
-    service = node.create_service(kind, name, take)
+    service = node.create_service(kind, inside(node, name), take)
     send = service.send_response
 
     def later(response: Any, header: Any) -> None:

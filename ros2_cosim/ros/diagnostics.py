@@ -12,6 +12,7 @@ from rclpy.node import Node
 from ros2_cosim.kernel.lifecycle import State
 from ros2_cosim.kernel.time import NEVER, format_ns, split_stamp
 from ros2_cosim.ros import topics
+from ros2_cosim.ros.qos_overrides import make_publisher
 
 _FAULTS = (State.ERROR, State.ABORTING)
 
@@ -34,7 +35,7 @@ class DiagnosticsPublisher:
     """Publishes ``diagnostic_msgs/DiagnosticArray``, one status per participant and the clock."""
 
     def __init__(self, node: Node, run_id: str) -> None:
-        self._publisher = node.create_publisher(DiagnosticArray, topics.DIAGNOSTICS, 10)
+        self._publisher = make_publisher(node, DiagnosticArray, topics.DIAGNOSTICS, 10)
         self._run_id = run_id
 
     def publish(

@@ -34,12 +34,7 @@ from ros2_cosim.ros.foreign_process import (
     ros_arguments,
 )
 from ros2_cosim.ros.foreign_threads import ThreadWatch, processes_of_session
-from ros2_cosim.ros.foreign_topics import (
-    ForeignTopics,
-    clock_topic,
-    input_topic,
-    output_topic,
-)
+from ros2_cosim.ros.foreign_topics import ForeignTopics
 
 #: The adapter gives up before the clock's watchdog does, for it knows more of the cause.
 _SHARE_OF_WATCHDOG = 2 / 3
@@ -93,19 +88,19 @@ class ForeignNodeAdapter:
             self._first_clock = max(0, (spec.first_time or 0) - spec.period_ns)
         self._barrier = settings.barrier == "parameters"
         base = settings.node_name or f"{name}_node"
-        self._node_name = base if base.startswith("/") else f"/{base}"
         self._patience = Patience(name, patience_s)
         outputs = {port.name: wire_codec(port) for port in spec.outputs}
         once = {port.name: port.schedule == "once" for port in spec.outputs}
         self._topics = ForeignTopics(
             name,
-            self._node_name,
+            base if base.startswith("/") else f"/{base}",
             {port: codec_type(codec) for port, codec in self._codecs.items()},
             {port: (codec_type(codec), once[port]) for port, codec in outputs.items()},
             barrier=self._barrier,
             clock=settings.use_sim_time,
             check=self._patience.check,
         )
+        self._node_name = self._topics.node_name
         self._outputs = [
             Output(port, settings.outputs[port.name], self._topics.received[port.name],
                     self._patience)
@@ -280,11 +275,11 @@ class ForeignNodeAdapter:
         self._patience.close()
 
     def _remappings(self) -> dict[str, str]:
-        names = {tied.topic: input_topic(self._name, port)
+        names = {tied.topic: self._topics.input_topic(port)
                  for port, tied in self._settings.inputs.items()}  # fmt: skip
-        names |= {tied.topic: output_topic(self._name, port)
+        names |= {tied.topic: self._topics.output_topic(port)
                   for port, tied in self._settings.outputs.items()}  # fmt: skip
-        names["/clock"] = clock_topic(self._name)
+        names["/clock"] = self._topics.clock_topic
         space, _, base = self._node_name.rpartition("/")
         names["__node"] = base
         if space:

@@ -19,6 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.ros.foreign_threads import process_of_endpoint
 from ros2_cosim.ros.writers import ClockWriter, data_qos, message_class
 
@@ -42,7 +43,7 @@ class ForeignTopics:
     """Publishers, subscriptions and the barrier towards one foreign node.
 
     :param name: the participant
-    :param node_name: full name of the foreign node
+    :param node_name: full name of the foreign node in a run without a namespace
     :param inputs: port -> ROS type
     :param outputs: port -> (ROS type, whether it is sent once, to readers of any time)
     :param check: called while waiting; raises if waiting makes no sense any more
@@ -60,14 +61,16 @@ class ForeignTopics:
         check: Callable[[], None],
     ) -> None:
         self._name = name
-        self._node_name = node_name
         self._check = check
         self.node = Node(
             f"{name}_gate",
             enable_rosout=False,
             start_parameter_services=False,
-            use_global_arguments=False,
+            # The namespace is that of its process, the name is not.
+            cli_args=["--ros-args", "-r", f"__node:={name}_gate"],
         )
+        #: Full name of the foreign node.
+        self.node_name = inside(self.node, node_name)
         self.received: dict[str, list[Received]] = {port: [] for port in outputs}
         # First the readers, then the client: the foreign node learns of them in this order.
         # Its answer to a request therefore shows that it knows all readers.
@@ -75,28 +78,43 @@ class ForeignTopics:
             receive: Any = self._receiver(port)  # rclpy's types know no message information
             self.node.create_subscription(
                 message_class(type_name),
-                output_topic(name, port),
+                self.output_topic(port),
                 receive,
                 data_qos(latched=latched),
                 raw=True,
             )
         self._writers = {
             port: self.node.create_publisher(
-                message_class(type_name), input_topic(name, port), data_qos(latched=True)
+                message_class(type_name), self.input_topic(port), data_qos(latched=True)
             )
             for port, type_name in inputs.items()
         }
-        self._clock = ClockWriter(self.node, clock_topic(name), to_all=True) if clock else None
+        self._clock = ClockWriter(self.node, _clock_topic(name), to_all=True) if clock else None
         self._client = None
         if barrier:
             from rcl_interfaces.srv import GetParameters
 
             self._request = GetParameters.Request()
-            self._client = self.node.create_client(GetParameters, f"{node_name}/get_parameters")
+            self._client = self.node.create_client(
+                GetParameters, f"{self.node_name}/get_parameters"
+            )
         #: Wall time [ns] at which the last answer to the barrier was here; 0: there was none.
         self.answered_ns = 0
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
+
+    def input_topic(self, port: str) -> str:
+        """The private topic that stands for an input topic of the foreign node."""
+        return inside(self.node, f"/gate/{self._name}/in/{port}")
+
+    def output_topic(self, port: str) -> str:
+        """The private topic that stands for an output topic of the foreign node."""
+        return inside(self.node, f"/gate/{self._name}/out/{port}")
+
+    @property
+    def clock_topic(self) -> str:
+        """The foreign node's own ``/clock``."""
+        return inside(self.node, _clock_topic(self._name))
 
     def missing(self) -> list[str]:
         """What of the foreign node has not been found yet."""
@@ -106,14 +124,14 @@ class ForeignTopics:
             if not writer.get_subscription_count()
         ]
         if self._clock is not None and not self._clock.readers:
-            missing.append(f"a subscription of {self._clock.topic}")
+            missing.append(f"a subscription of {self.clock_topic}")
         missing += [
-            f"a publisher of {output_topic(self._name, port)}"
+            f"a publisher of {self.output_topic(port)}"
             for port in self.received
-            if not self.node.count_publishers(output_topic(self._name, port))
+            if not self.node.count_publishers(self.output_topic(port))
         ]
         if self._client is not None and not self._client.service_is_ready():
-            missing.append(f"the service {self._node_name}/get_parameters")
+            missing.append(f"the service {self.node_name}/get_parameters")
         return missing
 
     def greet(self) -> None:
@@ -134,45 +152,45 @@ class ForeignTopics:
 
     def publishers(self, port: str) -> int:
         """How many publishers write to an output port."""
-        return int(self.node.count_publishers(output_topic(self._name, port)))
+        return int(self.node.count_publishers(self.output_topic(port)))
 
     def process(self) -> int | None:
         """The process that the node is in; None: it cannot be seen from here."""
         mine = [
             info.endpoint_gid
             for port in self.received
-            for info in self.node.get_subscriptions_info_by_topic(output_topic(self._name, port))
+            for info in self.node.get_subscriptions_info_by_topic(self.output_topic(port))
             if info.node_name == self.node.get_name()
         ] + [
             info.endpoint_gid
             for port in self._writers
-            for info in self.node.get_publishers_info_by_topic(input_topic(self._name, port))
+            for info in self.node.get_publishers_info_by_topic(self.input_topic(port))
         ]
         theirs = [
             info.endpoint_gid
             for port in self.received
-            for info in self.node.get_publishers_info_by_topic(output_topic(self._name, port))
+            for info in self.node.get_publishers_info_by_topic(self.output_topic(port))
         ] + [
             info.endpoint_gid
             for port in self._writers
-            for info in self.node.get_subscriptions_info_by_topic(input_topic(self._name, port))
+            for info in self.node.get_subscriptions_info_by_topic(self.input_topic(port))
         ]
         return process_of_endpoint(bytes(theirs[0]), bytes(mine[0])) if theirs and mine else None
 
     def best_effort(self, port: str) -> bool:
         """Whether a reader of an input port does without reliable delivery."""
-        readers = self.node.get_subscriptions_info_by_topic(input_topic(self._name, port))
+        readers = self.node.get_subscriptions_info_by_topic(self.input_topic(port))
         return any(r.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for r in readers)
 
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
         """Topics that the foreign node reads beside its inputs and its clock."""
-        name, _, base = self._node_name.rpartition("/")
+        name, _, base = self.node_name.rpartition("/")
         try:
             found = self.node.get_subscriber_names_and_types_by_node(base, name or "/")
         except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
             return []
-        known = {*_COMMON, *allowed, clock_topic(self._name)}
-        own = input_topic(self._name, "")
+        known = {*_COMMON, *allowed, self.clock_topic}
+        own = self.input_topic("")
         known |= {topic for topic, _ in found if topic.startswith(own)}
         return sorted(topic for topic, _ in found if topic not in known)
 
@@ -226,18 +244,7 @@ class ForeignTopics:
         return receive
 
 
-def input_topic(participant: str, port: str) -> str:
-    """The private topic that stands for an input topic of the foreign node."""
-    return f"/gate/{participant}/in/{port}"
-
-
-def output_topic(participant: str, port: str) -> str:
-    """The private topic that stands for an output topic of the foreign node."""
-    return f"/gate/{participant}/out/{port}"
-
-
-def clock_topic(participant: str) -> str:
-    """The foreign node's own ``/clock``."""
+def _clock_topic(participant: str) -> str:
     return f"/gate/{participant}/clock"
 
 

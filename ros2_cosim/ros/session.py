@@ -25,6 +25,7 @@ from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ProtocolError
@@ -216,7 +217,8 @@ class Session:
         What ``receive`` raises comes out of :meth:`wait`.
         """
         kind = message_class(type_name)
-        self.node.create_subscription(kind, topic, self._guarded(receive), qos, raw=True)
+        name = inside(self.node, topic)
+        self.node.create_subscription(kind, name, self._guarded(receive), qos, raw=True)
 
     def reader(
         self,
@@ -359,13 +361,14 @@ class Session:
         """Writers of a topic of the run that are known to be there."""
         if self._lane is not None:
             return self._lane.writers(topic)
-        return int(self.node.count_publishers(topic))
+        return int(self.node.count_publishers(inside(self.node, topic)))
 
     def publishing_nodes(self, topic: str) -> set[str]:
         """Full names of the nodes that are known to publish a topic; empty: not known yet."""
         if self._lane is not None:
             return self._lane.writer_nodes(topic)
-        return {node_of(info) for info in self.node.get_publishers_info_by_topic(topic)}
+        found = self.node.get_publishers_info_by_topic(inside(self.node, topic))
+        return {node_of(info) for info in found}
 
     @property
     def departures(self) -> int:

@@ -15,6 +15,7 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.realtime.run_control import Answer, Command, Request
 
 
@@ -22,7 +23,7 @@ class SimulateSteps:
     """Offers the action; one goal at a time.
 
     :param node: the ROS node that owns the clock
-    :param name: of the action
+    :param name: of the action, as in a run without a namespace
     :param kind: its type
     :param ask: hands a request on to the run
     :param result: the type of results
@@ -44,7 +45,7 @@ class SimulateSteps:
         self._server = ActionServer(
             node,
             kind,
-            name,
+            inside(node, name),
             execute_callback=self._execute,
             goal_callback=self._accept,
             cancel_callback=lambda goal: CancelResponse.ACCEPT,

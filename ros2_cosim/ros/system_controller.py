@@ -8,6 +8,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.realtime.run_control import Command
 from ros2_cosim.ros.control_services import CONTROL
 
@@ -18,14 +19,14 @@ class SystemController:
     The requests return futures: they are completed, with ``success`` and ``message``, while the
     node is spun. A run that has ended may have done so before its answer was sent.
 
-    :param node: any rclpy node
+    :param node: any rclpy node, in the namespace of the run
     """
 
     def __init__(self, node: Node) -> None:
         from ros2_cosim.srv import ControlRun
 
         self._type = ControlRun
-        self._client = node.create_client(ControlRun, CONTROL)
+        self._client = node.create_client(ControlRun, inside(node, CONTROL))
 
     @property
     def ready(self) -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system monitor: states of a run, seen from any rclpy node.
 
-It only reads: the states of the participants and of the system, which are latched, so that a
-monitor that starts late has them, too; and which nodes there are. A monitor changes nothing
-about a run::
+It sees the run of its own namespace, and it only reads: the states of the participants and of the
+system, which are latched, so that a monitor that starts late has them, too; and which nodes there
+are. A monitor changes nothing about a run::
 
     monitor = SystemMonitor(node)
     monitor.add_participant_handler(lambda status: print(status.participant, status.state.name))
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from rclpy.node import Node
 
+from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import wall_timer
@@ -60,7 +61,7 @@ class SystemMonitor:
             (topics.PARTICIPANT_STATE, topics.PARTICIPANT_STATE_TYPE, self._take_participant),
             (topics.SYSTEM_STATE, topics.SYSTEM_STATE_TYPE, self._take_system),
         ):
-            node.create_subscription(message_class(kind), topic, receive, latched)
+            node.create_subscription(message_class(kind), inside(node, topic), receive, latched)
         wall_timer(node, _LOOK_S, self.look)
 
     @property
@@ -110,8 +111,10 @@ class SystemMonitor:
         there: set[str] = set()
         # A name may stay for ever: what says which nodes a process has can arrive after the news
         # that it has ended. Topics end with the process.
-        if self._node.count_publishers(topics.PARTICIPANT_STATE):
-            there.update(self._node.get_node_names())
+        if self._node.count_publishers(inside(self._node, topics.PARTICIPANT_STATE)):
+            space = self._node.get_namespace()
+            nodes = self._node.get_node_names_and_namespaces()
+            there.update(name for name, place in nodes if place == space)
         for name in sorted(self._present):
             looks = self._present[name]
             if name in there:

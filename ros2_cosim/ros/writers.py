@@ -30,6 +30,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.lane import TopicWriter
+from ros2_cosim.ros.qos_overrides import Overridable, make_publisher
 from ros2_cosim.ros.short_forms import ShortForm
 
 #: A reader that has not answered by then is gone.
@@ -70,22 +71,32 @@ class _Publisher:
 
     :param to_all: what is sent is always published; else if there is a subscription, or
         later ones get it
+    :param overridable: which quality of service users may override
     """
 
     def __init__(
-        self, node: Node, type_name: str, topic: str, qos: QoSProfile, *, to_all: bool
+        self,
+        node: Node,
+        type_name: str,
+        topic: str,
+        qos: QoSProfile,
+        *,
+        to_all: bool,
+        overridable: Overridable,
     ) -> None:
-        kind = message_class(type_name)
         self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
         #: Whether there are subscriptions; kept up to date only where it matters.
         self._heard = False
-        self._publisher: Any
-        if self._always:
-            self._publisher = node.create_publisher(kind, topic, qos)
-        else:
-            self._publisher = node.create_publisher(
-                kind, topic, qos, event_callbacks=PublisherEventCallbacks(matched=self._matched)
-            )
+        self._publisher = make_publisher(
+            node,
+            message_class(type_name),
+            topic,
+            qos,
+            overridable=overridable,
+            event_callbacks=(
+                None if self._always else PublisherEventCallbacks(matched=self._matched)
+            ),
+        )
 
     def _matched(self, status: Any) -> None:
         self._heard = status.current_count > 0
@@ -150,12 +161,19 @@ class Writer:
         self._for_onlookers = lane is not None or for_onlookers
         to_all = lane is None and not for_onlookers
         edge = topics.edge(topic, codec)
-        self._publisher = _Publisher(node, codec.type_name, edge, qos, to_all=to_all)
+        overridable = Overridable.UPWARDS if to_all else Overridable.FREELY
+        if topics.is_coordination(topic):
+            overridable = Overridable.NOT
+        self._publisher = _Publisher(
+            node, codec.type_name, edge, qos, to_all=to_all, overridable=overridable
+        )
         self._codec = codec
         self._plain_publisher = None
         if isinstance(codec, CarrierCodec):
             inner = codec.inner.type_name
-            self._plain_publisher = _Publisher(node, inner, topic, qos, to_all=to_all)
+            self._plain_publisher = _Publisher(
+                node, inner, topic, qos, to_all=to_all, overridable=Overridable.FREELY
+            )
 
     def send(self, record: Any, stamp_ns: int = 0, seq: int = 0) -> None:
         """Encode and publish one record."""
@@ -251,7 +269,10 @@ class ClockWriter:
 
     def __init__(self, node: Node, topic: str = topics.CLOCK, *, to_all: bool = False) -> None:
         self.topic = topic
-        self._publisher = _Publisher(node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all)
+        overridable = Overridable.UPWARDS if to_all else Overridable.FREELY
+        self._publisher = _Publisher(
+            node, topics.CLOCK_TYPE, topic, data_qos(), to_all=to_all, overridable=overridable
+        )
 
     def show(self, time_ns: int) -> None:
         """Publish a time."""

@@ -17,8 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ros2_cosim.interfaces.named_simulator import find_simulator
+from ros2_cosim.interfaces.namespaces import ROOT
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.channel import CHANNEL, Channel
@@ -64,8 +66,9 @@ class RunRequest:
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
     note what they spend their time on. ``checkpoints`` are the times [ns] at which one is written,
     and ``branch`` is the one that the run goes on from; if ``scenario`` is the same file, the
-    scenario in it is meant. ``out`` is the output directory, None: ``out/NAME`` of the
-    scenario.
+    scenario in it is meant. ``foxglove`` is where Foxglove finds the run, ``[HOST:]PORT``. All its
+    nodes and topics are in ``namespace``, and its nodes get the ROS arguments ``ros_args``. ``out``
+    is the output directory, None: ``out/NAME`` of the scenario.
     """
 
     scenario: Path | Scenario
@@ -86,10 +89,13 @@ class RunRequest:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    foxglove: str = ""
     paused: bool = False
     repeat: int = 1
     processes: str = AUTO
     profile: bool = False
+    namespace: str = ROOT
+    ros_args: tuple[str, ...] = ()
     checkpoints: tuple[int, ...] = ()
     branch: Path | None = None
 
@@ -171,6 +177,12 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         )
     if request.repeat < 1:
         raise ConfigurationError(f"repeat: found {request.repeat}; allowed is 1 or more")
+    for argument in request.ros_args:
+        if argument.startswith(("__node:=", "__name:=", "__ns:=")):
+            raise ConfigurationError(
+                f"--ros-args: found '{argument}'; the nodes of a run have the names of its "
+                "participants; allowed is --namespace for where they are"
+            )
     if request.hard and request.rate is None:
         raise ConfigurationError("--hard: a run as fast as possible has no deadlines; add --rate")
     if request.profile and request.shape != "ros":
@@ -178,6 +190,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
             f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
             "the summary tells what each participant took"
         )
+    if request.foxglove:
+        check_address(request.foxglove)
     _check_checkpoints(request)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
@@ -191,11 +205,14 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         record=request.record,
         visualise=request.visualise or request.rviz,
         rviz=request.rviz,
+        foxglove=request.foxglove,
         paused=request.paused,
         repeat=request.repeat,
         transport=request.transport,
         by_hand=request.by_hand,
         profile=request.profile,
+        namespace=request.namespace,
+        ros_arguments=request.ros_args,
         checkpoints=request.checkpoints,
         branch=None if request.branch is None else request.branch.absolute(),
     )
@@ -257,6 +274,16 @@ def _check_shape(request: RunRequest, scenario: Scenario) -> None:
                 "source a ROS installation, or use --shape inproc"
             )
         return
+    if request.ros_args:
+        raise ConfigurationError(
+            "--ros-args: found with shape inproc, which has no ROS; allowed is it with --shape ros "
+            "or composed"
+        )
+    if request.namespace != ROOT:
+        raise ConfigurationError(
+            f"namespace: found '{request.namespace}' with shape inproc, which has no ROS; allowed "
+            "is it with --shape ros or composed"
+        )
     if scenario.simulator.kind == "carla" or request.visualise or request.rviz or request.paused:
         raise ConfigurationError(
             "shape inproc runs the headless world, without ROS; simulator carla, --visualise, "
@@ -298,7 +325,14 @@ def bring_up(
             # One that was set holds: processes on other hosts, started by the user, have it too.
             secret = secret_of() or new_secret()
             domain = stack.enter_context(
-                domain_lock(scenario.name, options.output, settings, domains, secret=secret)
+                domain_lock(
+                    scenario.name,
+                    options.output,
+                    settings,
+                    domains,
+                    secret=secret,
+                    namespace=options.namespace,
+                )
             )
             ports = hold_ports(scenario)
             stack.callback(ports.close)
@@ -321,8 +355,8 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
-        if options.visualise and not undrawable(scenario):
-            write_views(options.output, drawn_vehicles(scenario))
+        if (options.visualise or options.foxglove) and not undrawable(scenario):
+            write_views(options.output, drawn_vehicles(scenario), options.namespace)
         if plan:
-            environment = loopback_environment(environment, options.output)
+            environment = loopback_environment(environment, options.output, options.namespace)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

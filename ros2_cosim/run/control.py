@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from ros2_cosim.interfaces.namespaces import in_words, inside, parse_namespace, remapping
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.realtime.run_control import Answer, Command, Request
@@ -23,11 +24,12 @@ _POLL_S = 0.1
 _ENDING = (Command.RESUME, Command.STOP, Command.ABORT)
 
 
-def find_run(domain: int | None) -> ActiveRun:
+def find_run(domain: int | None, namespace: str | None = None) -> ActiveRun:
     """The run that is meant.
 
     :param domain: its ROS domain; None: that of ``ROS_DOMAIN_ID``; not set either: the only run
         there is
+    :param namespace: its namespace; None: any
     :raises ConfigurationError: there is none, or there are several
     """
     runs = active_runs()
@@ -36,12 +38,20 @@ def find_run(domain: int | None) -> ActiveRun:
         domain = own_domain()
     if domain is not None:
         runs = [run for run in runs if run.domain == domain]
+    where = "" if domain is None else f" in ROS domain {domain}"
+    if namespace is not None:
+        space = parse_namespace(namespace, "--namespace")
+        runs = [run for run in runs if run.namespace == space]
+        where += in_words(space) or " in the root namespace"
     if not runs:
-        where = "" if domain is None else f" in ROS domain {domain}"
         raise ConfigurationError(f"no run is under way on this machine{where}")
     if len(runs) > 1:
-        names = ", ".join(f"{run.domain} ({run.scenario})" for run in runs)
-        raise ConfigurationError(f"several runs are under way; choose one by --domain: {names}")
+        one_domain = len({run.domain for run in runs}) == 1
+        by = "--namespace" if one_domain else "--domain"
+        names = ", ".join(
+            f"{run.namespace if one_domain else run.domain} ({run.scenario})" for run in runs
+        )
+        raise ConfigurationError(f"several runs are under way; choose one by {by}: {names}")
     return runs[0]
 
 
@@ -56,14 +66,15 @@ class Visit:
         self._session: Session | None = None
 
     def join(self, run: ActiveRun, name: str) -> Session:
-        """A session in the domain of a run, with its DDS settings; once."""
+        """A session in the place of a run, with its DDS settings; once."""
         os.environ["ROS_DOMAIN_ID"] = str(run.domain)
         # Nothing else of what its lock file says enters this process.
         os.environ.update(dds_settings(run.environment))
         os.environ[RUN_SECRET] = run.secret
         from ros2_cosim.ros.session import Session
 
-        self._session = Session(f"{name}_{os.getpid()}", standard=False)
+        arguments = ["cosim", "--ros-args", *remapping(run.namespace)]
+        self._session = Session(f"{name}_{os.getpid()}", arguments, standard=False)
         return self._session
 
     def leave(self, code: int | None) -> None:
@@ -80,22 +91,26 @@ class Visit:
 
 
 def ask(
-    visit: Visit, request: Request, domain: int | None = None, timeout_s: float = 0.0
+    visit: Visit,
+    request: Request,
+    domain: int | None = None,
+    timeout_s: float = 0.0,
+    namespace: str | None = None,
 ) -> Answer:
     """Send a request to a run, and wait until it is done.
 
     :param visit: gets the session
-    :param domain: see :func:`find_run`
+    :param domain: see :func:`find_run`, as for ``namespace``
     :param timeout_s: how long to wait for the answer [s of wall time]; 0: as long as the run goes
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not answer, or has ended meanwhile
     """
-    run = find_run(domain)
+    run = find_run(domain, namespace)
     session = visit.join(run, "control")
     from ros2_cosim.ros.control_services import CONTROL
     from ros2_cosim.srv import ControlRun
 
-    client = session.node.create_client(ControlRun, CONTROL)
+    client = session.node.create_client(ControlRun, inside(session.node, CONTROL))
     began = time.monotonic()
     while not client.service_is_ready():
         _check(run, began, FIND_S, "found no clock")
@@ -123,6 +138,6 @@ def ask(
 def _check(run: ActiveRun, began: float, limit_s: float | None, what: str) -> None:
     waited = time.monotonic() - began
     if limit_s is not None and waited > limit_s:
-        raise ConnectionFailedError(f"{what} in ROS domain {run.domain} within {limit_s:g} s")
+        raise ConnectionFailedError(f"{what} in {run.place} within {limit_s:g} s")
     if waited > 1.0 and run not in active_runs():
-        raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended meanwhile")
+        raise ConnectionFailedError(f"the run in {run.place} has ended meanwhile")

@@ -24,6 +24,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.interfaces.namespaces import ROOT, qualified
+from ros2_cosim.ros.topics import HORIZON
 from ros2_cosim.run.domain_lock import own_domain
 
 PROFILE_FILE = "fastdds.xml"
@@ -75,7 +77,7 @@ PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
         <nackSupressionDuration><sec>0</sec><nanosec>80000000</nanosec></nackSupressionDuration>
       </times>
     </data_writer>
-    <data_reader profile_name="/cosim/horizon">
+    <data_reader profile_name="{horizon}">
       <multicastLocatorList>
         <locator><udpv4><port>{port}</port><address>239.255.0.2</address></udpv4></locator>
       </multicastLocatorList>
@@ -91,19 +93,23 @@ def dds_settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in names if name in environment}
 
 
-def loopback_environment(environment: Mapping[str, str], directory: Path) -> dict[str, str]:
+def loopback_environment(
+    environment: Mapping[str, str], directory: Path, namespace: str = ROOT
+) -> dict[str, str]:
     """An environment in which ROS nodes talk over loopback only.
 
     DDS settings that are in the environment already hold instead. With ``COSIM_KEEP_DDS`` the
     middleware's defaults hold.
 
     :param directory: where the profile file is written
+    :param namespace: of the run
     """
     result = dds_environment(environment, directory)
     profile = result.get("FASTRTPS_DEFAULT_PROFILES_FILE", "")
     if profile and profile != environment.get("FASTRTPS_DEFAULT_PROFILES_FILE"):
         port = _USER_MULTICAST + _PORTS_PER_DOMAIN * own_domain(environment)
-        write_atomically(Path(profile), PROFILE.format(port=port))
+        horizon = qualified(namespace, HORIZON)
+        write_atomically(Path(profile), PROFILE.format(port=port, horizon=horizon))
     return result
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run at a time in a ROS domain: two runs would read each other's topics.
+"""One run at a time in a namespace of a ROS domain: two would read each other's topics.
 
-Two things are held, and both end with the process that holds them:
+Three things are held, and both end with the process that holds them:
 
-- a *claim* keeps a domain for one process and for those that it starts: a run, a study with many
+- a *claim* keeps a whole domain for one process and for those that it starts: a study with many
   runs, or a session of tests. It is a socket with an abstract name, which leaves no file behind.
-- the *lock* of a domain belongs to one run. Its file says what others need to talk to the run; it
+- a *place* is the same for one run: its domain and namespace. Who takes one of the two looks for
+  the other kind afterwards, so that of two that come at the same time at least one gives way.
+- the *lock* of a place belongs to one run. Its file says what others need to talk to the run; it
   lies where only this user can make and read files (:mod:`ros2_cosim.run.private_directory`).
 """
 
@@ -25,6 +27,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from ros2_cosim.documents.settings import Section, fault_text
+from ros2_cosim.interfaces.namespaces import ROOT, in_words
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.private_directory import (
     PrivateDirectory,
@@ -35,7 +38,12 @@ from ros2_cosim.run.private_directory import (
 )
 
 _FILE = "domain_{}.lock"
+#: Not found by versions that know no namespaces, which would not understand what it says.
+_FILE_OF_PLACE = "namespace_{}{}.lock"
 _CLAIM = "\0ros2_cosim-domain-{}"
+_PLACE = "\0ros2_cosim-run-{}{}"
+#: Linux lists sockets here; an abstract name begins with @.
+_SOCKETS = Path("/proc/net/unix")
 #: Each look at the owner of a claim takes one place; more than the system allows is cut down.
 _CLAIM_BACKLOG = 4096
 _ATTEMPTS = 5
@@ -48,7 +56,7 @@ _PEER = struct.Struct("iII")
 
 
 class ActiveRun(NamedTuple):
-    """A run on this machine: its ROS domain, scenario, output directory and DDS settings.
+    """A run on this machine: its ROS domain, namespace, scenario, output and DDS settings.
 
     ``secret`` seals its coordination messages (:mod:`ros2_cosim.ros.seal`).
     """
@@ -58,12 +66,19 @@ class ActiveRun(NamedTuple):
     output: Path
     environment: dict[str, str]
     secret: str
+    namespace: str = ROOT
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a message."""
+        return f"ROS domain {self.domain}{in_words(self.namespace)}"
 
 
 class _Facts(Section):
     """What a lock file says."""
 
     domain: int
+    namespace: str = ROOT
     scenario: str
     output: str
     environment: dict[str, str]
@@ -78,8 +93,9 @@ def domain_lock(
     domains: Sequence[int] | None = None,
     *,
     secret: str = "",
+    namespace: str = ROOT,
 ) -> Iterator[int]:
-    """Hold a ROS domain for a run; yields its number.
+    """Hold a namespace of a ROS domain for a run; yields the number of the domain.
 
     What is known of the run is left in the lock file, for :func:`active_runs`.
 
@@ -87,20 +103,22 @@ def domain_lock(
     :param domains: the first of them that is free is taken; None: only the domain of this
         process (``ROS_DOMAIN_ID``, 0 by default)
     :param secret: that seals the coordination messages of the run
+    :param namespace: of the run
     :raises ConfigurationError: other programs on this machine use all of them, or the lock file
         cannot be used
     """
     candidates = domains or (own_domain(),)
     with contextlib.ExitStack() as stack:
-        domain, file = _taken(stack, candidates)
+        domain, file = _taken(stack, candidates, namespace)
         facts = _Facts(
             domain=domain,
+            namespace=namespace,
             scenario=scenario,
             output=str(output.absolute()),
             environment=dict(environment or {}),
             secret=secret,
         )
-        write_text(file, facts.model_dump_json())
+        write_text(file, facts.model_dump_json(exclude_defaults=True))
         yield domain
         write_text(file, "")
 
@@ -119,7 +137,7 @@ def claim(count: int = 1, among: Sequence[int] = FREE_DOMAINS) -> Iterator[int]:
     for start in range(len(among) - count + 1):
         wanted = among[start : start + count]
         with contextlib.ExitStack() as stack:
-            if all(_claimed(stack, domain) and _is_free(domain) for domain in wanted):
+            if all(_bound(stack, _CLAIM.format(d)) and _is_free(d) for d in wanted):
                 yield wanted[0]
                 return
     raise ConfigurationError(
@@ -127,17 +145,21 @@ def claim(count: int = 1, among: Sequence[int] = FREE_DOMAINS) -> Iterator[int]:
     )
 
 
-def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int, int]:
-    """Take the first domain that is free, for as long as the stack lasts, with its lock file."""
+def _taken(
+    stack: contextlib.ExitStack, candidates: Sequence[int], namespace: str
+) -> tuple[int, int]:
+    """Take the first place that is free, for as long as the stack lasts, with its lock file."""
     directory = stack.enter_context(private_directory())
     for domain in candidates:
         with contextlib.ExitStack() as attempt:
-            if not _claimed(attempt, domain) and _claimant(domain) not in _own_line():
+            if not _bound(attempt, _PLACE.format(domain, namespace)):
+                continue
+            if _claimant(domain) not in (None, *_own_line()):
                 continue
             # A domain that was not asked for must be free of all programs, not just of runs.
             if domain != candidates[0] and listened_to(domain):
                 continue
-            name = _FILE.format(domain)
+            name = _file_of(domain, namespace)
             file = attempt.enter_context(directory.opened(name, create=True))
             if _locked(file):
                 stack.push(attempt.pop_all())
@@ -147,31 +169,32 @@ def _taken(stack: contextlib.ExitStack, candidates: Sequence[int]) -> tuple[int,
             f"other programs use all of {len(candidates)} ROS domains; wait for them"
         )
     raise ConfigurationError(
-        f"another run uses ROS domain {candidates[0]}; wait for it, or set ROS_DOMAIN_ID "
-        f"to another number from 0 to {_LAST_DOMAIN}"
+        f"another run uses ROS domain {candidates[0]}{in_words(namespace)}; wait for it, or give "
+        "this one another place with --namespace, or with ROS_DOMAIN_ID from 0 to "
+        f"{_LAST_DOMAIN}"
     )
 
 
-def _claimed(stack: contextlib.ExitStack, domain: int) -> bool:
-    """Claim a domain for as long as the stack lasts; whether that was possible."""
+def _bound(stack: contextlib.ExitStack, name: str) -> bool:
+    """Take an abstract name for as long as the stack lasts; whether that was possible."""
     claim = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     try:
-        claim.bind(_CLAIM.format(domain))
+        claim.bind(name)
     except OSError:
         return False
     claim.listen(_CLAIM_BACKLOG)
     return True
 
 
-def _claimant(domain: int) -> int:
-    """The process that has claimed a domain; 0: none that can be seen."""
+def _claimant(domain: int) -> int | None:
+    """The process that has claimed a domain; None: none has, 0: one that cannot be seen."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(_CLAIM.format(domain))
             found = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
         except OSError:
-            return 0
+            return None
     return int(_PEER.unpack(found)[0])
 
 
@@ -189,7 +212,21 @@ def _own_line() -> Iterator[int]:
 
 def _is_free(domain: int) -> bool:
     """Whether neither a run nor another program uses a domain."""
-    return not listened_to(domain) and all(run.domain != domain for run in active_runs())
+    return not listened_to(domain) and not _has_place(domain)
+
+
+def _has_place(domain: int) -> bool:
+    """Whether a run, of any user, has a place in a domain."""
+    start = _PLACE.format(domain, ROOT)[1:]
+    lines = _SOCKETS.read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.partition("@")[2].startswith(start) for line in lines)
+
+
+def _file_of(domain: int, namespace: str) -> str:
+    """The name of the lock file of a place."""
+    if namespace == ROOT:
+        return _FILE.format(domain)
+    return _FILE_OF_PLACE.format(domain, namespace.replace("/", "."))
 
 
 def domains_from(first: int) -> tuple[int, ...]:
@@ -237,17 +274,17 @@ def own_domain(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def active_runs() -> list[ActiveRun]:
-    """The runs of this user on this machine, by domain.
+    """The runs of this user on this machine, by domain and namespace.
 
     :raises ConfigurationError: the lock file of one is not readable
     """
     found = []
     for directory in private_directories():
         for name in directory.names():
-            if fnmatchcase(name, _FILE.format("*")):
+            if fnmatchcase(name, "*_*.lock"):
                 run = _read(directory, name)
                 found += [] if run is None else [run]
-    return sorted(found)
+    return sorted(found, key=lambda run: (run.domain, run.namespace))
 
 
 def _read(directory: PrivateDirectory, name: str) -> ActiveRun | None:
@@ -271,5 +308,10 @@ def _read(directory: PrivateDirectory, name: str) -> ActiveRun | None:
             f"{fault_text(error, _Facts, None)}; it is no lock file of this version"
         ) from None
     return ActiveRun(
-        facts.domain, facts.scenario, Path(facts.output), facts.environment, facts.secret
+        facts.domain,
+        facts.scenario,
+        Path(facts.output),
+        facts.environment,
+        facts.secret,
+        facts.namespace,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -19,6 +20,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
+from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
@@ -30,7 +32,7 @@ from ros2_cosim.realtime.run_control import (
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.record.results import RunFacts, open_bag, write_results
+from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
@@ -42,6 +44,8 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: The same where viewers are shown what has happened [ns].
+SEEN_NS = 10_000_000
 #: So many new objects may live before the garbage collector looks for circles among them: messages
 #: form none, and it would look at each of them again and again.
 _GARBAGE_AFTER = 50_000
@@ -66,6 +70,8 @@ class InprocRun:
     :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats;
         None: as the options of the run say
     :param watch: (participant, output port) -> takes each message that it sends
+    :param tell: takes lines for the user: where the run can be seen
+    :param slice_ns: so much simulated time passes between two calls of ``progress`` [ns]
     :raises CosimError: the scenario is wrong
     """
 
@@ -76,6 +82,8 @@ class InprocRun:
         progress: Callable[[int], None] = lambda time_ns: None,
         realtime: RealtimeRun | None = None,
         watch: Mapping[tuple[str, str], Callable[[Sample], None]] | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+        slice_ns: int = _SLICE_NS,
     ) -> None:
         created = time.perf_counter_ns()
         scenario, options = prepared.scenario, prepared.options
@@ -124,7 +132,9 @@ class InprocRun:
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
             timer=time.perf_counter_ns,
-            observer=self._observe if record or watch or options.checkpoints else None,
+            observer=self._observe
+            if record or watch or options.checkpoints or options.foxglove
+            else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         runtimes = self._scheduler.runtimes
@@ -136,7 +146,10 @@ class InprocRun:
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
-        self._bag = open_bag(output, scenario, graph) if record else None
+        self._sink: Sink | None = None
+        if record or options.foxglove:
+            bag = open_sink(output, scenario, graph, record)
+            self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
         self.control = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
@@ -149,7 +162,7 @@ class InprocRun:
             self.control,
             self._pacer,
             duration_ns=scenario.duration,
-            slice_ns=_SLICE_NS,
+            slice_ns=SEEN_NS if options.foxglove else slice_ns,
             serve=time.sleep,
             timer=time.perf_counter_ns,
         )
@@ -165,17 +178,26 @@ class InprocRun:
         """Whether the end of the run is reached."""
         return self._loop.has_finished()
 
+    @property
+    def steps(self) -> int:
+        """The activations of the participant that has most of them."""
+        return max(r.trace.activations for r in self._scheduler.runtimes.values())
+
     def request(self, request: Request) -> Answer:
         """Do what is asked for, and return when it is done; a resume runs to the end.
 
         :raises CosimError: a participant failed
         """
         answers: list[Answer] = []
-        now = self._pacer.clock.now()
-        self.control.handle(request, time=self.time, now=now, reply=answers.append)
+        self.take(request, answers.append)
         if request.command is not Command.PAUSE and (not answers or answers[0].success):
-            self._run()
+            self.go_on()
         return answers[0]
+
+    def take(self, request: Request, reply: Callable[[Answer], None]) -> None:
+        """Take a request, without running; ``reply`` is called when it is done or refused."""
+        now = self._pacer.clock.now()
+        self.control.handle(request, time=self.time, now=now, reply=reply)
 
     def inbox(self, participant: str, port: str) -> Inbox:
         """Where messages for an unsynchronised input are put."""
@@ -196,7 +218,7 @@ class InprocRun:
         self._lifecycles.stop(reason)
         reports = {name: report_of(runtime) for name, runtime in self._scheduler.runtimes.items()}
         self._lifecycles.shut_down("the run is complete")
-        self._close_bag()
+        self._close_sink()
         facts = RunFacts(
             "inproc",
             self._loop.end,
@@ -232,8 +254,11 @@ class InprocRun:
         check_required(self._scheduler.graph, names)
         self._lifecycles.require(names)
 
-    def _run(self) -> None:
-        """Run until the end, or until the run stands."""
+    def go_on(self) -> None:
+        """Run until the end, or until the run stands, as its control says.
+
+        :raises CosimError: a participant failed
+        """
         # What is there stays until the end: the garbage collector need not look at it again.
         gc.freeze()
         usual = gc.get_threshold()
@@ -241,11 +266,11 @@ class InprocRun:
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
-                if self._bag is not None:
+                if self._sink is not None:
                     for message in self._messages:
-                        self._bag.write(*message)
+                        self._sink.write(*message)
                     self._messages.clear()
-                    self._bag.advance(self._loop.reached)
+                    self._sink.advance(self._loop.reached)
                 self._progress(self._loop.reached)
         finally:
             gc.set_threshold(*usual)
@@ -260,15 +285,15 @@ class InprocRun:
         if self._recorder is not None:
             activation = self._scheduler.runtimes[participant].trace.activations
             self._recorder.sent(participant, port, activation, data)
-        if self._bag is None:
+        if self._sink is None:
             return
         plain = self._codecs[participant][port].plain(data)
         self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
 
-    def _close_bag(self) -> None:
-        if self._bag is not None:
-            self._bag.close()
-            self._bag = None
+    def _close_sink(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
 
     def __enter__(self) -> InprocRun:
         self._during.__enter__()
@@ -286,7 +311,7 @@ class InprocRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close_bag()
+        self._close_sink()
         if self._recorder is not None:
             self._recorder.close()
         self._during.__exit__(kind, error, trace)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ros2_cosim.documents.files import write_atomically
+from ros2_cosim.interfaces.namespaces import qualified
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
@@ -158,7 +159,9 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
 def _parameters(plan: list[Process]) -> dict[str, Any]:
     """The content of a ROS parameter file for all nodes of a plan."""
     return {
-        f"/{process.name}": {"ros__parameters": dict(process.parameters)}
+        qualified(process.namespace, f"/{process.name}"): {
+            "ros__parameters": dict(process.parameters)
+        }
         for process in plan
         if process.is_ros
     }

@@ -24,16 +24,17 @@ _POLL_S = 0.2
 _NAMED = 3
 
 
-def watch(visit: Visit, domain: int | None, *, once: bool) -> None:
+def watch(visit: Visit, domain: int | None, namespace: str | None = None, *, once: bool) -> None:
     """Show the state of a run until it ends.
 
     :param visit: gets the session
     :param domain: ROS domain of the run, None: the only one
+    :param namespace: of the run, None: any
     :param once: print one table and return
     :raises ConfigurationError: there is no such run
     :raises ConnectionFailedError: the run does not tell its state
     """
-    run = find_run(domain)
+    run = find_run(domain, namespace)
     console = Console() if sys.stdout.isatty() else Console(width=140)
     session = visit.join(run, "monitor")
     latest: list[RunStatus] = []
@@ -42,10 +43,10 @@ def watch(visit: Visit, domain: int | None, *, once: bool) -> None:
     while not latest:
         if time.monotonic() - began > FIND_S:
             raise ConnectionFailedError(
-                f"the run in ROS domain {run.domain} published no state within {FIND_S:g} s"
+                f"the run in {run.place} published no state within {FIND_S:g} s"
             )
         if run not in active_runs():
-            raise ConnectionFailedError(f"the run in ROS domain {run.domain} has ended")
+            raise ConnectionFailedError(f"the run in {run.place} has ended")
         session.wait(_POLL_S)
     if once:
         console.print(render(latest[-1], run.scenario))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
 from ros2_cosim.run.checkpoints import read_time
@@ -26,7 +27,11 @@ def _truth(name: str, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _words(name: str, text: str) -> tuple[str, ...]:
+def words(name: str, text: str) -> tuple[str, ...]:
+    """The words of a text, which are quoted as in a shell.
+
+    :raises ConfigurationError: a quote is not closed
+    """
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -47,6 +52,10 @@ def _times(name: str, text: str) -> tuple[int, ...]:
 
 def _rate(name: str, text: str) -> float | None:
     return parse_rate(text)
+
+
+def _namespace(name: str, text: str) -> str:
+    return parse_namespace(text, name)
 
 
 class RunOption(NamedTuple):
@@ -93,7 +102,7 @@ OPTIONS = {
         RunOption(
             "set",
             "--set",
-            _words,
+            words,
             "",
             "Change one value of the scenario: dotted.key=value (several are allowed).",
         ),
@@ -109,14 +118,14 @@ OPTIONS = {
         RunOption(
             "without",
             "--without",
-            _words,
+            words,
             "",
             "Leave out a participant that is not required (several are allowed).",
         ),
         RunOption(
             "by_hand",
             "--by-hand",
-            _words,
+            words,
             "",
             "You start the process of this participant yourself (several are allowed).",
         ),
@@ -143,6 +152,20 @@ OPTIONS = {
             "Note what the time is spent on, for cosim profile (shape ros); the trace is the same.",
         ),
         RunOption(
+            "namespace",
+            "--namespace",
+            _namespace,
+            "",
+            "ROS namespace of the run: all its nodes, topics and services are inside it.",
+        ),
+        RunOption(
+            "ros_args",
+            "--ros-args",
+            words,
+            "",
+            "ROS arguments of all nodes of the run: remappings, parameters, log levels.",
+        ),
+        RunOption(
             "checkpoints",
             "--checkpoint",
             _times,
@@ -167,6 +190,14 @@ OPTIONS = {
             "Publish markers for RViz; implied by rviz.",
         ),
         RunOption("rviz", "--rviz", _truth, "false", "Start RViz with the view of this package."),
+        RunOption(
+            "foxglove",
+            "--foxglove",
+            _text,
+            "",
+            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove looks for "
+            "8765; 0: any free one; without a host 127.0.0.1). Needs make setup EXTRAS=live.",
+        ),
         RunOption(
             "paused", "--paused", _truth, "false", "Begin paused; cosim control lets the run go on."
         ),

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from ros2_cosim.documents.installed import PACKAGE, module_command
+from ros2_cosim.interfaces.namespaces import remapping
 from ros2_cosim.interfaces.processes import end_with_parent
 from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Over, Progress
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
@@ -269,6 +270,7 @@ def _arguments(process: Process) -> list[str]:
     arguments = list(process.arguments)
     if process.is_ros:
         arguments += ["--ros-args", "-r", f"__node:={process.name}"]
+        arguments += [*remapping(process.namespace), *process.ros_arguments]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.
             arguments += ["-p", f"{name}:={json.dumps(value)}"]

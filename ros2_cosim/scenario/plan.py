@@ -10,13 +10,14 @@ import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import degrees
 from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
+from ros2_cosim.interfaces.namespaces import ROOT, qualified
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -51,7 +52,8 @@ class Process:
     ``arguments`` plain ones of any other program. A ``required`` process that ends ends the run,
     unless it ``leaves`` it in order. ``participant`` is the one that the process is, or serves;
     if there are several in it, ``hosts`` names them. One that ``inherits`` takes over the sockets
-    that are held for it.
+    that are held for it. The ``namespace`` is that of its nodes,
+    ``ros_arguments`` are theirs besides.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Process:
     participant: str = ""
     hosts: tuple[str, ...] = ()
     inherits: bool = False
+    namespace: str = ROOT
+    ros_arguments: tuple[str, ...] = ()
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -93,6 +97,8 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    #: Where Foxglove finds the run, [HOST:]PORT; empty: nowhere.
+    foxglove: str = ""
     #: Begin paused, before the activations at time 0.
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
@@ -103,6 +109,10 @@ class RunOptions:
     profile: bool = False
     #: Processes that the user starts: of a participant, or of several.
     by_hand: tuple[str, ...] = ()
+    #: Of all nodes, topics and services.
+    namespace: str = ROOT
+    #: ROS arguments of all nodes.
+    ros_arguments: tuple[str, ...] = ()
     #: When checkpoints are written [ns], and the one that the run goes on from.
     checkpoints: tuple[int, ...] = ()
     branch: Path | None = None
@@ -161,21 +171,28 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         "bag": str(options.record).lower(),
         "repeatable_scope": repeatability_of(declared).value,
     }
+    if options.foxglove:
+        record["foxglove"] = options.foxglove
     if options.shape == "ros":
         beside = {"reporters": json.dumps(_reporters(declared))}
         processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))
     if options.visualise and not undrawable(scenario):
         processes.append(
-            Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
+            Process("visualisation", "visualisation", parameters=drawing(scenario), required=False)
         )
     if options.rviz and not undrawable(scenario):
-        processes.append(_rviz(options.output))
+        processes.append(_rviz(options))
     if options.shape == "ros":
         processes.append(Process("clock", "clock", parameters={**common, **rate, **realtime}))
     else:
         parameters = {**common, **record, **rate, **realtime}
         processes.append(Process("composed", "composed", parameters=parameters))
-    return processes
+    return [
+        replace(process, namespace=options.namespace, ros_arguments=options.ros_arguments)
+        if process.is_ros
+        else process
+        for process in processes
+    ]
 
 
 def _participants(scenario: Scenario, common: Mapping[str, str]) -> list[Process]:
@@ -263,13 +280,19 @@ def _realtime_parameters(options: RunOptions) -> dict[str, str]:
     return found
 
 
-def _rviz(output: Path) -> Process:
+def _rviz(options: RunOptions) -> Process:
     if shutil.which("rviz2") is None:
         raise ConfigurationError(
             "rviz: the program rviz2 is not on the PATH; source a ROS installation that has it, "
             "or look at the bag and the report instead"
         )
-    arguments = ("-d", str(output / RVIZ_VIEW))
+    arguments: tuple[str, ...] = ("-d", str(options.output / RVIZ_VIEW))
+    if options.namespace != ROOT:
+        # The listener of tf2 takes these names whatever the namespace of its node is.
+        tied = [
+            f"{topic}:={qualified(options.namespace, topic)}" for topic in ("/tf", "/tf_static")
+        ]
+        arguments += ("--ros-args", "-r", tied[0], "-r", tied[1])
     return Process("rviz", "rviz2", arguments=arguments, is_ros=False, required=False, package="")
 
 
@@ -341,8 +364,8 @@ def drawn_vehicles(scenario: Scenario) -> list[str]:
     return [str(name) for name in scenario.scene.get("platoon", scenario.scene.get("vehicles", {}))]
 
 
-def _drawing(scenario: Scenario) -> dict[str, Any]:
-    """Parameters of the visualisation node: what it cannot learn from topics."""
+def drawing(scenario: Scenario) -> dict[str, Any]:
+    """What is drawn, and cannot be learnt from topics: parameters of the visualisation node."""
     vehicles = scenario.scene.get("vehicles", {})
     names = drawn_vehicles(scenario)
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]

@@ -47,6 +47,7 @@ class V2VTemplate(Section):
         description="of each link, as of an output",
     )
     loss: Any = Field(default=0.0, description="as of the model v2v_channel")
+    triggering: Any = Field(default="periodic", description="as of the model v2v_channel")
 
 
 class SensorTemplate(Section):
@@ -238,7 +239,11 @@ def _v2v(
     return {
         "model": "v2v_channel",
         "period": template.v2v.period,
-        "parameters": {"links": [list(link) for link in links], "loss": template.v2v.loss},
+        "parameters": {
+            "links": [list(link) for link in links],
+            "loss": template.v2v.loss,
+            "triggering": template.v2v.triggering,
+        },
         "inputs": inputs,
         "outputs": {
             f"{sender}_to_{name}": _output(

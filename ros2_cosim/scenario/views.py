@@ -8,7 +8,7 @@ scenario only.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import yaml
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.documents.installed import share_file
+from ros2_cosim.interfaces.namespaces import ROOT, qualified
 
 #: Files in the output directory.
 RVIZ_VIEW = "view.rviz"
@@ -27,27 +28,29 @@ _FRAME = "base_link"
 _ODOMETRY = "rviz_default_plugins/Odometry"
 
 
-def write_views(directory: Path, vehicles: Sequence[str]) -> None:
+def write_views(directory: Path, vehicles: Sequence[str], namespace: str = ROOT) -> None:
     """Write both files.
 
     :param vehicles: names of those that are drawn, in driving order
+    :param namespace: of the run
     """
-    write_atomically(directory / RVIZ_VIEW, yaml.safe_dump(rviz_view(vehicles), sort_keys=False))
-    layout = json.dumps(foxglove_layout(vehicles), indent=1)
+    view = rviz_view(vehicles, namespace)
+    write_atomically(directory / RVIZ_VIEW, yaml.safe_dump(view, sort_keys=False))
+    layout = json.dumps(foxglove_layout(vehicles, namespace), indent=1)
     write_atomically(directory / FOXGLOVE_LAYOUT, layout + "\n")
 
 
-def rviz_view(vehicles: Sequence[str]) -> dict[str, Any]:
+def rviz_view(vehicles: Sequence[str], namespace: str = ROOT) -> dict[str, Any]:
     """The configuration of RViz: that of this package, for these vehicles."""
     view: dict[str, Any] = yaml.safe_load(share_file("rviz/platoon.rviz").read_text("utf-8"))
     manager = view["Visualization Manager"]
     displays: list[dict[str, Any]] = []
     for display in manager["Displays"]:
         if display["Class"] != _ODOMETRY:
-            displays.append(display)
+            displays.append(_placed(display, namespace))
             continue
         for name in vehicles:
-            topic = {**display["Topic"], "Value": _odometry(name)}
+            topic = {**display["Topic"], "Value": _odometry(name, namespace)}
             displays.append({**display, "Name": f"Track of {name}", "Topic": topic})
     manager["Displays"] = displays
     for shown in (manager["Views"]["Current"], *manager["Views"]["Saved"]):
@@ -56,21 +59,22 @@ def rviz_view(vehicles: Sequence[str]) -> dict[str, Any]:
     return view
 
 
-def foxglove_layout(vehicles: Sequence[str]) -> dict[str, Any]:
+def foxglove_layout(vehicles: Sequence[str], namespace: str = ROOT) -> dict[str, Any]:
     """The layout of Foxglove: the scene, speeds and accelerations of these vehicles."""
+    tracks = {name: _odometry(name, namespace) for name in vehicles}
     scene = {
         "followMode": "follow-pose",
         "followTf": f"{vehicles[0]}/{_FRAME}",
         "cameraState": {"perspective": True, "distance": 90, "phi": 60, "thetaOffset": 90},
         "scene": {},
         "transforms": {},
-        "topics": {topic: {"visible": True} for topic in MARKER_TOPICS},
+        "topics": {qualified(namespace, topic): {"visible": True} for topic in MARKER_TOPICS},
     }
     return {
         "configById": {
             "3D!scene": scene,
-            "Plot!speed": _plot("Speed [m/s]", vehicles, "twist.twist.linear.x"),
-            "Plot!place": _plot("Place [m]", vehicles, "pose.pose.position.x"),
+            "Plot!speed": _plot("Speed [m/s]", tracks, "twist.twist.linear.x"),
+            "Plot!place": _plot("Place [m]", tracks, "pose.pose.position.x"),
         },
         "globalVariables": {},
         "userNodes": {},
@@ -89,22 +93,30 @@ def foxglove_layout(vehicles: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _plot(title: str, vehicles: Sequence[str], field: str) -> dict[str, Any]:
+def _plot(title: str, tracks: Mapping[str, str], field: str) -> dict[str, Any]:
     return {
         "title": title,
         "xAxisVal": "timestamp",
         "showLegend": True,
         "paths": [
             {
-                "value": f"{_odometry(name)}.{field}",
+                "value": f"{topic}.{field}",
                 "label": name,
                 "enabled": True,
                 "timestampMethod": "headerStamp",
             }
-            for name in vehicles
+            for name, topic in tracks.items()
         ],
     }
 
 
-def _odometry(vehicle: str) -> str:
-    return f"/{vehicle}/odometry"
+def _odometry(vehicle: str, namespace: str) -> str:
+    return qualified(namespace, f"/{vehicle}/odometry")
+
+
+def _placed(display: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """A display whose topic, if it has one, is that of a namespace."""
+    topic = display.get("Topic")
+    if topic is None:
+        return display
+    return {**display, "Topic": {**topic, "Value": qualified(namespace, topic["Value"])}}

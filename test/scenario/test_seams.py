@@ -19,10 +19,13 @@ from ros2_cosim.interfaces.records import (
     DetectedObject,
     ObjectList,
     Odometry,
+    V2VMessage,
 )
 from ros2_cosim.interfaces.seams import SeamPlace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.seams.control import FromCarla, FromTwist
+from ros2_cosim.models.seams.cooperation import FromCam, ToCam
+from ros2_cosim.models.seams.earth import MapOrigin
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.start import start
@@ -287,8 +290,75 @@ def test_what_does_not_fit_is_refused(place: str, value: Any, fault: str, packag
         check_scenario(make_scenario(wrong, "wrong"))
 
 
+BEACON = V2VMessage(
+    sender=7,
+    generation_time=70_123_000_000,
+    x=1234.56,
+    y=-78.9,
+    speed=27.77,
+    acceleration=-3.4,
+    commanded_acceleration=-4.0,
+    length=4.5,
+    braking=True,
+)
+
+
+def test_beacons_are_etsi_cams_and_back(packages: Path) -> None:
+    make_scenario({**data(packages), "participants": {}}, "definitions")
+    origin = MapOrigin(latitude=50.0, longitude=8.0)
+    seam = ToCam(SeamPlace("here", "cam", "", (), {}), origin)
+    codec = DEFAULT.wire_codec(ToCam.target_type)
+    wire = codec.encode(70_123_000_000, 0, seam.convert(70_123_000_000, BEACON))
+    _, _, cam = codec.decode(wire)
+    # 70 123 ms modulo 65 536.
+    assert cam.cam.generation_delta_time.value == 4587
+    assert (cam.header.message_id, cam.header.station_id.value) == (2, 7)
+    place = cam.cam.cam_parameters.basic_container.reference_position
+    # At 50 degrees a degree has 111 229.0 m to the north and 71 695.7 m to the east.
+    assert place.latitude.value == 500_000_000 - round(78.9 / 111_229.0 * 1e7)
+    assert place.longitude.value == pytest.approx(80_000_000 + 1234.56 / 71_695.7 * 1e7, abs=1)
+    vehicle = cam.cam.cam_parameters.high_frequency_container.basic_vehicle_container_high_frequency
+    assert vehicle.speed.speed_value.value == 2777
+    acceleration = vehicle.longitudinal_acceleration.longitudinal_acceleration_value
+    assert acceleration.value == -34
+    assert vehicle.vehicle_length.vehicle_length_value.value == 45
+    assert bytes(vehicle.acceleration_control.value) == b"\x80"
+    assert vehicle.heading.heading_value.value == 3601  # unavailable
+
+    back = FromCam(SeamPlace("here", "v2v", ToCam.target_type, (), {}), origin)
+    heard = back.received(cam, {}, 70_180_000_000)
+    assert heard is not None
+    assert heard.generation_time == BEACON.generation_time
+    assert (heard.x, heard.y) == pytest.approx((BEACON.x, BEACON.y), abs=0.01)
+    assert heard._replace(x=BEACON.x, y=BEACON.y) == BEACON._replace(commanded_acceleration=-3.4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "speed", "direction", "acceleration"),
+    [
+        ({"speed": -2.5}, 250, 1, -34),
+        ({"speed": 400.0, "acceleration": 30.0}, 16_382, 0, 160),
+        ({"acceleration": -30.0}, 2777, 0, -160),
+    ],
+)
+def test_what_a_cam_cannot_say_is_its_largest_value(
+    packages: Path, changes: dict[str, float], speed: int, direction: int, acceleration: int
+) -> None:
+    make_scenario({**data(packages), "participants": {}}, "definitions")
+    cam = ToCam(SeamPlace("here", "cam", "", (), {}), MapOrigin()).convert(
+        0, BEACON._replace(**changes)
+    )
+    vehicle = cam.cam.cam_parameters.high_frequency_container.basic_vehicle_container_high_frequency
+    found = vehicle.longitudinal_acceleration.longitudinal_acceleration_value.value
+    assert (vehicle.speed.speed_value.value, vehicle.drive_direction.value, found) == (
+        speed,
+        direction,
+        acceleration,
+    )
+
+
 def test_all_seams_can_be_found() -> None:
-    assert set(available_seams()) >= {"acceleration", "twist", "ackermann", "imu", "vision"}
+    assert set(available_seams()) >= {"acceleration", "twist", "ackermann", "imu", "vision", "cam"}
     for name in available_seams():
         kind = find_seam(name, "as")
         assert kind.target_type and kind.source_types, name

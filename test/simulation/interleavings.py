@@ -184,7 +184,11 @@ class _Stub:
         """Itself is the writer."""
         return self
 
-    def create_publisher(self, *_: Any, event_callbacks: Any) -> Any:
+    def get_namespace(self) -> str:
+        """The root."""
+        return "/"
+
+    def create_publisher(self, *_: Any, event_callbacks: Any, **__: Any) -> Any:
         """Itself is the publisher of ``/clock``, which has a subscription."""
         event_callbacks.matched(SimpleNamespace(current_count=1))
         return self

@@ -313,9 +313,15 @@ class SimulatedNode:
         return _Parameter(self.network.parameters.get((self.process.name, name), default))
 
     def create_publisher(
-        self, kind: Any, topic: str, qos: QoSProfile | int, *, event_callbacks: Any = None
+        self,
+        kind: Any,
+        topic: str,
+        qos: QoSProfile | int,
+        *,
+        event_callbacks: Any = None,
+        qos_overriding_options: Any = None,
     ) -> Publisher:
-        """As rclpy's; there is an onlooker of everything."""
+        """As rclpy's; there is an onlooker of everything, and nothing is overridden."""
         if event_callbacks is not None:
             event_callbacks.matched(_Matched(1))
         publisher = Publisher(self, kind, topic, _profile(qos))

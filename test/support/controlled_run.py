@@ -11,11 +11,17 @@ from runs.cosim_process import HANG_S, Result, Running
 
 
 class Controlled:
-    """A run under way and the commands that talk to it."""
+    """A run under way and the commands that talk to it.
 
-    def __init__(self, environment: dict[str, str], running: Running | None = None) -> None:
+    :param which: options that say which run is meant
+    """
+
+    def __init__(
+        self, environment: dict[str, str], running: Running | None = None, *which: str
+    ) -> None:
         self._environment = environment
         self._running = running
+        self._which = which
 
     def command(self, *words: str) -> Result:
         """Run ``cosim`` with these words beside the run."""
@@ -30,7 +36,7 @@ class Controlled:
 
     def control(self, *words: str) -> str:
         """What the run answers to ``cosim control``."""
-        result = self.command("control", *words)
+        result = self.command("control", *words, *self._which)
         assert result.code == 0, result
         return result.stdout.strip()
 
@@ -42,7 +48,9 @@ class Controlled:
     def wait_for_run(self) -> None:
         """Wait until the run, which begins paused, stands at time 0."""
         deadline = time.monotonic() + HANG_S
-        while (found := self.command("control", "status")).stdout.strip() != "paused at 0s":
+        while (
+            found := self.command("control", "status", *self._which)
+        ).stdout.strip() != "paused at 0s":
             if self._running is not None:
                 assert not self._running.has_ended, self._running.result()
             assert time.monotonic() < deadline, found

@@ -55,6 +55,56 @@ DEFINITIONS = {
         "uint8 classification_certainty\nuint32 classification_age",
         "ObjectArray": "std_msgs/Header header\nObject[] objects",
     },
+    "etsi_its_cam_msgs": {
+        **{
+            name: f"{kind} value"
+            for kind, names in {
+                "uint8": "AccelerationConfidence AltitudeConfidence CurvatureCalculationMode "
+                "CurvatureConfidence DriveDirection HeadingConfidence SpeedConfidence StationType "
+                "VehicleLengthConfidenceIndication VehicleWidth YawRateConfidence",
+                "uint16": "GenerationDeltaTime HeadingValue SemiAxisLength SpeedValue "
+                "VehicleLengthValue",
+                "int16": "CurvatureValue LongitudinalAccelerationValue YawRateValue",
+                "uint32": "StationID",
+                "int32": "AltitudeValue Latitude Longitude",
+            }.items()
+            for name in names.split()
+        },
+        **{
+            name: f"{name}Value {field}_value\n{name}Confidence {field}_confidence"
+            for name, field in {
+                "Altitude": "altitude",
+                "Curvature": "curvature",
+                "Heading": "heading",
+                "Speed": "speed",
+                "YawRate": "yaw_rate",
+            }.items()
+        },
+        "AccelerationControl": "uint8[] value\nuint8 bits_unused",
+        "BasicContainer": "StationType station_type\nReferencePosition reference_position",
+        "BasicVehicleContainerHighFrequency": "Heading heading\nSpeed speed\n"
+        "DriveDirection drive_direction\nVehicleLength vehicle_length\n"
+        "VehicleWidth vehicle_width\nLongitudinalAcceleration longitudinal_acceleration\n"
+        "Curvature curvature\nCurvatureCalculationMode curvature_calculation_mode\n"
+        "YawRate yaw_rate\nAccelerationControl acceleration_control\n"
+        "bool acceleration_control_is_present",
+        "CAM": "ItsPduHeader header\nCoopAwareness cam",
+        "CamParameters": "BasicContainer basic_container\n"
+        "HighFrequencyContainer high_frequency_container",
+        "CoopAwareness": "GenerationDeltaTime generation_delta_time\nCamParameters cam_parameters",
+        "HighFrequencyContainer": "uint8 choice\n"
+        "BasicVehicleContainerHighFrequency basic_vehicle_container_high_frequency",
+        "ItsPduHeader": "uint8 protocol_version\nuint8 message_id\nStationID station_id",
+        "LongitudinalAcceleration": "LongitudinalAccelerationValue "
+        "longitudinal_acceleration_value\n"
+        "AccelerationConfidence longitudinal_acceleration_confidence",
+        "PosConfidenceEllipse": "SemiAxisLength semi_major_confidence\n"
+        "SemiAxisLength semi_minor_confidence\nHeadingValue semi_major_orientation",
+        "ReferencePosition": "Latitude latitude\nLongitude longitude\n"
+        "PosConfidenceEllipse position_confidence_ellipse\nAltitude altitude",
+        "VehicleLength": "VehicleLengthValue vehicle_length_value\n"
+        "VehicleLengthConfidenceIndication vehicle_length_confidence_indication",
+    },
     "vision_msgs": {
         "ObjectHypothesis": "string class_id\nfloat64 score",
         "ObjectHypothesisWithPose": "ObjectHypothesis hypothesis\n"

@@ -24,14 +24,11 @@ from ros2_cosim.interfaces.records import (
     Odometry,
 )
 from ros2_cosim.interfaces.seams import OutputSeam, SeamPlace
-from ros2_cosim.kernel.exactmath import cos, degrees, radians, sin, sqrt
 from ros2_cosim.models.message_types import ACCELERATION, OBJECTS, ODOMETRY
+from ros2_cosim.models.seams.earth import MapOrigin, TangentPlane
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 _Variance = Annotated[Number, Field(ge=0)]
-#: Semi-major axis [m] and square of the first eccentricity of WGS 84.
-_EARTH_RADIUS = 6378137.0
-_EARTH_ECCENTRICITY = 6.69437999014e-3
 
 
 @cache
@@ -138,21 +135,14 @@ class ToImu(OutputSeam):
         )
 
 
-class NavSatParameters(Section):
+class NavSatParameters(MapOrigin):
     """Where the map lies on the earth, and how precise the receiver is."""
 
-    latitude: Number = Field(default=0.0, ge=-89, le=89, description="of the map's origin [deg]")
-    longitude: Number = Field(default=0.0, ge=-180, le=180, description="of the map's origin [deg]")
-    altitude: Number = Field(default=0.0, description="of the map's origin [m]")
     variance: _Variance = Field(default=1e-4, description="variance of a coordinate [m^2]")
 
 
 class ToNavSat(OutputSeam):
-    """A satellite receiver at the reference point; map x points east, y north.
-
-    The map is the plane that touches WGS 84 at its origin: over a kilometre that is exact to
-    about a decimetre.
-    """
+    """A satellite receiver at the reference point."""
 
     Parameters = NavSatParameters
     source_types = (ODOMETRY,)
@@ -162,24 +152,19 @@ class ToNavSat(OutputSeam):
         self._record: Any = DEFAULT.record(self.target_type)
         status: Any = DEFAULT.part("sensor_msgs/msg/NavSatStatus")
         self._status = status(status.STATUS_FIX, status.SERVICE_GPS)
-        self._origin = parameters
+        self._altitude = parameters.altitude
+        self._plane = TangentPlane(parameters)
         self._covariance = _diagonal(3, *[parameters.variance] * 3)
-        latitude = radians(parameters.latitude)
-        sine = sin(latitude)
-        root = sqrt(1.0 - _EARTH_ECCENTRICITY * sine * sine)
-        meridian = _EARTH_RADIUS * (1.0 - _EARTH_ECCENTRICITY) / (root * root * root)
-        self._north = meridian + parameters.altitude
-        self._east = (_EARTH_RADIUS / root + parameters.altitude) * cos(latitude)
 
     def convert(self, time: int, *records: Any) -> Any:
         """Latitude and longitude [deg], altitude [m]."""
         (o,) = records
-        origin = self._origin
+        latitude, longitude = self._plane.geodetic(o.x, o.y)
         return self._record(
             self._status,
-            origin.latitude + degrees(o.y / self._north),
-            origin.longitude + degrees(o.x / self._east),
-            origin.altitude + o.z,
+            latitude,
+            longitude,
+            self._altitude + o.z,
             self._covariance,
             self._record.COVARIANCE_TYPE_DIAGONAL_KNOWN,
         )

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the nodes of this directory run: as any node does, until they are asked to end."""
+
+import sys
+from collections.abc import Callable
+
+import rclpy
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+
+def run(
+    make_node: Callable[[], Node],
+    make_executor: Callable[[], Executor | None] = lambda: None,
+) -> None:
+    """Make a node and let it work, with the usual executor or one of its own."""
+    try:
+        rclpy.init()
+        rclpy.spin(make_node(), make_executor())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        rclpy.try_shutdown()
+
+
+def run_by_turns(make_node: Callable[[], Node]) -> None:
+    """Spin once, again and again; with the events executor if the command line says so."""
+    try:
+        rclpy.init()
+        executor = SingleThreadedExecutor()
+        if "events" in sys.argv:
+            from rclpy.experimental.events_executor import EventsExecutor
+
+            executor = EventsExecutor()
+        executor.add_node(make_node())
+        while rclpy.ok():
+            executor.spin_once(timeout_sec=1.0)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        rclpy.try_shutdown()
