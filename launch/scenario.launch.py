@@ -97,7 +97,7 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
     return Node(
         name=process.name,
         namespace=process.namespace,
-        ros_arguments=list(process.ros_arguments),
+        ros_arguments=list(process.ros_arguments) or None,
         exec_name=process.name,
         parameters=[request.parameter_file],
         **program,

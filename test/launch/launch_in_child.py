@@ -5,13 +5,13 @@ import sys
 
 import launch
 from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.launch_description_sources import AnyLaunchDescriptionSource
 
 if __name__ == "__main__":
     path, *arguments = sys.argv[1:]
     service = launch.LaunchService(argv=arguments, noninteractive=True)
     values = [tuple(argument.split(":=", 1)) for argument in arguments]
-    source = PythonLaunchDescriptionSource(path)
+    source = AnyLaunchDescriptionSource(path)
     service.include_launch_description(
         launch.LaunchDescription([IncludeLaunchDescription(source, launch_arguments=values)])
     )

@@ -10,15 +10,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.control_scenarios import write_chain
 from support.isolation import drop_dds_settings
+from tutorials.tutorial import Tutorial
 
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.record.bag_reader import is_complete
+from ros2_cosim.record.bag_reader import is_complete, read_bag
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.schema import load_scenario
@@ -56,21 +59,39 @@ def dds_as_in_a_run(ros_domain, monkeypatch):
 
 
 class Launched:
-    """One launch under way."""
+    """One launch under way.
 
-    def __init__(self, directory: Path, *arguments: str) -> None:
+    :param file: the launch file
+    :param variables: are put in front of those of the environment
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *arguments: str,
+        file: Path = LAUNCH_FILE,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         prefixes = [os.environ.get("AMENT_PREFIX_PATH", ""), sys.prefix]
-        self._log = directory / "launch.log"
+        environment = {
+            **os.environ,
+            "AMENT_PREFIX_PATH": os.pathsep.join(filter(None, prefixes)),
+            # `python` of a launch file is this one.
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        }
+        for name, value in (variables or {}).items():
+            environment[name] = os.pathsep.join(filter(None, [value, environment.get(name, "")]))
+        self._log = directory / f"{file.name}.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
                     sys.executable,
                     str(Path(__file__).with_name("launch_in_child.py")),
-                    str(LAUNCH_FILE),
+                    str(file),
                     *arguments,
                 ],
                 cwd=directory,
-                env={**os.environ, "AMENT_PREFIX_PATH": os.pathsep.join(filter(None, prefixes))},
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -147,3 +168,56 @@ def test_wrong_argument_is_one_line(argument, message, tmp_path, nothing_left):
     errors = [line for line in launched.text.splitlines() if "ERROR" in line]
     assert len(errors) == 1 and message in errors[0]
     assert "process started" not in launched.text
+
+
+PUSHED = """<launch>
+  <group>
+    <push_ros_namespace namespace="fleet"/>
+    <include file="{file}">
+      <arg name="scenario" value="{scenario}"/>
+      <arg name="namespace" value="a"/>
+      <arg name="out" value="pushed"/>
+    </include>
+  </group>
+</launch>
+"""
+
+
+def test_a_run_is_where_its_launch_file_puts_it(tmp_path, nothing_left):
+    scenario = write_chain(tmp_path / "chain.json")
+    file = tmp_path / "pushed.launch.xml"
+    general = LAUNCH_FILE.with_name("scenario.launch.py")
+    file.write_text(PUSHED.format(file=general, scenario=scenario))
+    launched = Launched(tmp_path, file=file, variables={"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert launched.end() == 0, launched.text
+    expected = run_inproc(load_scenario(scenario), tmp_path, record=False)
+    summary = json.loads((tmp_path / "pushed" / "summary.json").read_text())
+    assert summary["trace_sha256"] == expected.trace_sha256
+    assert "/fleet/a/clock:" in (tmp_path / "pushed" / "parameters.yaml").read_text()
+
+
+def test_the_launch_files_of_the_tutorial_give_one_trace(tmp_path, nothing_left):
+    tutorial = Tutorial("own-message.md", tmp_path)
+    build = [sys.executable, "-m", "ros2_cosim.cli.main", "messages", "build", "my_msgs", "--json"]
+    built = subprocess.run(
+        [*build, "--prefix", str(tmp_path / "prefix")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    variables = json.loads(built.stdout)["variables"]
+    paths = [str(tmp_path), variables.get("PYTHONPATH", ""), *sys.path]
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    files = [name for name in tutorial.files if ".launch." in name]
+    assert len(files) == 3
+    traces = set()
+    for name in files:
+        launched = Launched(tmp_path, file=tmp_path / name, variables=variables)
+        assert launched.end() == 0, launched.text
+        out = tmp_path / "out" / {"py": "python"}.get(name.rpartition(".")[2], name[14:])
+        traces.add(json.loads((out / "summary.json").read_text())["trace_sha256"])
+        warnings = [m.data[-1] for m in read_bag(out / "bag") if m.topic == "/warning"]
+        # The post is nearer than 8.5 m after one second of two.
+        assert warnings == [0] * 10 + [1] * 10 or warnings == [0] * 11 + [1] * 9, warnings
+    assert len(traces) == 1, traces

@@ -105,11 +105,11 @@ def test_arguments_of_ros_are_for_remappings_and_parameters(tmp_path: Path) -> N
             environment,
             scenario,
             *("--shape", "composed", "--out", tmp_path / "out", "--ros-args", "-p"),
-            "qos_overrides./cosim/report.publisher.depth:=1",
+            "qos_overrides./cosim/status.publisher.depth:=1",
         )
     assert named.error() == (
         "cosim: --ros-args: found '__node:=x'; the nodes of a run have the names of its "
         "participants; allowed is --namespace for where they are"
     )
-    assert "qos_overrides./cosim/report.publisher: found reliable" in broken.stderr
+    assert "qos_overrides./cosim/status.publisher: found reliable" in broken.stderr
     assert broken.stderr.splitlines()[-1].startswith("cosim: ")

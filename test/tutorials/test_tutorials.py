@@ -157,11 +157,14 @@ def test_the_own_message_and_the_point_cloud(tmp_path):
     tutorial = carried_out("own-message.md", tmp_path)
     figures = summary_of(tutorial, "lidar")["figures"]["finder"]
     assert figures["nearest_m"] == pytest.approx(10.0 - 1.9 - 0.5, abs=1e-5)
-    build, _, check = tutorial.shown
+    build, _, check, *launches = tutorial.shown
     assert build == "cosim messages build my_msgs", "runs/test_own_types.py does that"
     refused = tutorial.run(f"PYTHONPATH=$PWD {check}")
     assert refused.returncode == 1
     assert "cosim messages build DIRECTORY_OF_MY_MSGS" in refused.stderr
+    checked = tutorial.run("PYTHONPATH=$PWD cosim check --shape inproc my_nodes.yaml")
+    assert "'nearest'" in checked.stderr + checked.stdout
+    assert len(launches) == 3, "launch/test_real.py does that, where ros2 launch is installed"
 
 
 def test_the_own_simulator_has_the_methods_of_the_interface(tmp_path):
