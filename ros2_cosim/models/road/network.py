@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +81,7 @@ class RoadNetwork:
     """Immutable road network; all methods are pure."""
 
     def __init__(self, content: RoadMap, source: str = "roads") -> None:
+        self._content = content
         self.roads = {road.id: road for road in content.roads}
         self.junctions = {junction.id: junction for junction in content.junctions}
         self.signals = {signal.id: signal for signal in content.signals}
@@ -142,7 +142,7 @@ class RoadNetwork:
             return self
         for road_id in route:
             self.road(road_id)
-        routed = copy(self)
+        routed = RoadNetwork(self._content, self.source)
         routed._routes = self._routes.along(route)
         return routed
 
