@@ -81,7 +81,7 @@ class Engine:
         """Keep an answer."""
         self.sent.append(data)
 
-    def send_data(self, target: Endpoint, data: bytes) -> None:
+    def send_data(self, target: Endpoint, pdus: list[bytes]) -> None:
         """Data go nowhere."""
 
     def listen(self, endpoints: list[Endpoint]) -> None:

@@ -176,9 +176,10 @@ class Peer(Engine):
         if peer is not None:
             self._network.to_master(self.port, data)
 
-    def send_data(self, target: Endpoint, data: bytes) -> None:
-        """A data PDU, to the master or to another slave."""
-        self._network.send_data(self.port, target.port, data)
+    def send_data(self, target: Endpoint, pdus: list[bytes]) -> None:
+        """Data PDUs, to the master or to another slave."""
+        for data in pdus:
+            self._network.send_data(self.port, target.port, data)
 
     def now(self) -> float:
         """The simulated time."""

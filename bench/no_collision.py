@@ -20,6 +20,7 @@ from ros2_cosim.scenario.schema import load_scenario
 SCENARIOS = ("roadblock", "cut_in")
 #: Car-following laws with the time gaps that they are made for [s].
 LAWS = {
+    "mpc_cacc": 0.6,
     "path_cacc": 0.6,
     "ploeg_cacc": 0.6,
     "leader_predecessor_cacc": 0.6,

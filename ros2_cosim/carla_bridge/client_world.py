@@ -9,6 +9,10 @@ one contact per frame, and a client with a single network thread takes turns bet
 that have data, so the snapshots cannot run ahead by more than one. Should a contact be late
 all the same (a real CARLA may send several per frame), the run ends with an error instead of
 another result.
+
+What is sent in a step is one call, the controls of all vehicles with the request for the tick, and
+what is waited for is one message, the snapshot: the answer to the call, on another connection, says
+nothing more.
 """
 
 from __future__ import annotations
@@ -18,10 +22,19 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from ros2_cosim.carla_bridge.weather import WEATHER
+from ros2_cosim.interfaces.sensors import (
+    Fix,
+    Inertia,
+    Measurement,
+    Payload,
+    SensorForm,
+    form_of,
+)
 from ros2_cosim.interfaces.simulator import (
     CONTACT_DELAY_TICKS,
     Body,
@@ -29,6 +42,7 @@ from ros2_cosim.interfaces.simulator import (
     MapChoice,
     Motion,
     Pose,
+    SensorMount,
 )
 from ros2_cosim.kernel.errors import (
     CausalityError,
@@ -72,12 +86,16 @@ class ClientWorld:
         self._snapshot: Any = None
         self._old_settings: Any = None
         self._witness: socket.socket | None = None  # idle: closed when the server ends
+        self._snapshots: SimpleQueue[Any] = SimpleQueue()
+        self._subscription: int | None = None  # to the snapshots
+        self._commands: list[Any] = []  # leave with the next tick
         self._actors: dict[int, Any] = {}
         self._sensors: list[Any] = []
         self._first_frame = 0
         self._ticks = 0
         self._reported = 0
         self._arrived: list[tuple[int, Contact]] = []  # (frame, contact without tick)
+        self._measured: dict[int, SimpleQueue[tuple[int, Measurement]]] = {}
         self._lock = threading.Lock()
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
@@ -98,8 +116,9 @@ class ClientWorld:
             settings = self._world.get_settings()
             settings.synchronous_mode = True
             settings.fixed_delta_seconds = step_s
-            self._world.set_weather(getattr(carla.WeatherParameters, weather))
+            self._world.set_weather(carla.WeatherParameters(*WEATHER[weather]))
             self._world.apply_settings(settings)
+            self._subscription = self._world.on_tick(self._snapshots.put)
             client.set_timeout(_CHECK_PERIOD_S)
         except RuntimeError as error:
             raise self._failure("cannot set up the world", error) from None
@@ -148,32 +167,34 @@ class ClientWorld:
             raise self._failure("cannot place a vehicle", error) from None
 
     def control(self, actor: int, throttle: float, steer: float, brake: float) -> None:
-        """Set controls."""
-        try:
-            self._actors[actor].apply_control(
-                self._carla.VehicleControl(throttle=throttle, steer=steer, brake=brake)
+        """Set controls for the next tick, with which they are sent."""
+        carla = self._carla
+        self._commands.append(
+            carla.command.ApplyVehicleControl(
+                actor, carla.VehicleControl(throttle=throttle, steer=steer, brake=brake)
             )
-        except RuntimeError as error:
-            raise self._failure("cannot control a vehicle", error) from None
+        )
 
     def tick(self) -> None:
-        """Advance by one step."""
-        expected = self._first_frame + self._ticks
+        """Advance by one step.
+
+        :raises CausalityError: the world has also advanced otherwise, in this step or the last one
+        """
+        first = self._ticks == 0
+        if not (first or self._snapshots.empty()):
+            raise self._advanced_otherwise(self._snapshots.get())
+        commands, self._commands = self._commands, []
         try:
-            frame = self._world.tick(_CHECK_PERIOD_S)
+            self._client.apply_batch(commands, not first)
+            if first:
+                self._first_frame = self._world.tick(_CHECK_PERIOD_S)
         except RuntimeError as error:
-            if self._ticks == 0:
-                raise self._failure("no answer to a tick", error) from None
-            frame = self._late_frame(expected, error)
-        self._snapshot = self._world.get_snapshot()
-        if self._ticks == 0:
-            self._first_frame = expected = frame
+            raise self._failure("no answer to a tick", error) from None
+        expected = self._first_frame + self._ticks
+        self._snapshot = self._await_snapshot(expected)
         self._ticks += 1
-        if frame != expected or self._snapshot.frame != expected:
-            raise CausalityError(
-                f"{self._where}: frame {self._snapshot.frame} instead of {expected}: another "
-                "client also advances this world"
-            )
+        if self._snapshot.frame != expected:
+            raise self._advanced_otherwise(self._snapshot)
 
     def motion(self, actor: int) -> Motion:
         """State of an actor in the snapshot of the last tick."""
@@ -210,11 +231,65 @@ class ClientWorld:
         self._reported = max(self._reported, due)
         return sorted(ready)
 
+    def attach(self, sensor: SensorMount) -> int:
+        """Mount a sensor on an actor and listen to it."""
+        try:
+            found = self._world.get_blueprint_library().find(sensor.blueprint)
+            for name, value in sensor.attributes.items():
+                if found.has_attribute(name):
+                    found.set_attribute(name, value)
+            actor = self._world.spawn_actor(
+                found, self._transform(sensor.pose), attach_to=self._actors[sensor.carrier]
+            )
+            self._sensors.append(actor)
+            self._measured[actor.id] = SimpleQueue()
+            actor.listen(_measuring(form_of(sensor.blueprint), self._measured[actor.id]))
+        except IndexError:
+            raise ConfigurationError(
+                f"scene.sensors.{sensor.name}.blueprint: found {sensor.blueprint}; "
+                f"{self._where} does not have it"
+            ) from None
+        except RuntimeError as error:
+            raise self._failure(f"cannot mount sensor '{sensor.name}'", error) from None
+        sensor_id: int = actor.id
+        return sensor_id
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """What sensors have measured in the last tick: waits for what is on its way."""
+        return [self._measurement(sensor) for sensor in sensors]
+
+    def _measurement(self, sensor: int) -> Measurement:
+        expected = self._first_frame + self._ticks - 1
+        deadline = time.monotonic() + CALL_TIMEOUT_S
+        while True:
+            try:
+                frame, measured = self._measured[sensor].get(timeout=_LOOK_PERIOD_S)
+            except Empty:
+                if self._server_gone():
+                    raise ConnectionFailedError(
+                        f"{self._where}: no measurement of sensor {sensor}: the server has gone"
+                    ) from None
+                if time.monotonic() > deadline:
+                    raise self._unmeasured(sensor, expected, "nothing") from None
+                continue
+            if frame == expected:
+                return measured
+            if frame > expected:
+                raise self._unmeasured(sensor, expected, f"one of frame {frame}")
+
+    def _unmeasured(self, sensor: int, expected: int, found: str) -> RunError:
+        return RunError(
+            f"{self._where}: sensor {sensor} has no measurement of frame {expected} (found "
+            f"{found}): it does not keep its period; allowed is the step of the world"
+        )
+
     def close(self) -> None:
         """Destroy the actors and restore the settings, as far as the server still answers."""
         if self._client is None:
             return
         try:
+            if self._subscription is not None:
+                self._world.remove_on_tick(self._subscription)
             for sensor in self._sensors:
                 sensor.stop()
             for actor in (*self._sensors, *self._actors.values()):
@@ -229,8 +304,12 @@ class ClientWorld:
             self._witness.close()
             self._witness = None
         self._sensors.clear()
+        self._measured.clear()
         self._actors.clear()
+        self._commands.clear()
+        self._snapshots = SimpleQueue()
         self._snapshot = self._world = self._client = self._old_settings = None
+        self._subscription = None
 
     def _connect(self) -> None:
         self.close()
@@ -315,19 +394,28 @@ class ClientWorld:
     def _where(self) -> str:
         return f"CARLA at {self._host}:{self._port}"
 
-    def _late_frame(self, expected: int, error: RuntimeError) -> int:
-        """Wait for a frame that is on its way, as long as the server is there.
+    def _await_snapshot(self, frame: int) -> Any:
+        """The snapshot of a frame, or of a later one that came instead; earlier ones are old.
 
-        The tick was sent once and will be carried out once, so a slow server changes nothing.
+        The tick was sent once and will be carried out once, so a slow server changes nothing: it is
+        waited for as long as it is there.
         """
         deadline = time.monotonic() + CALL_TIMEOUT_S
         while True:
-            frame: int = self._world.get_snapshot().frame
-            if frame >= expected:
-                return frame
-            if self._server_gone() or time.monotonic() > deadline:
-                raise self._failure("no answer to a tick", error)
-            time.sleep(0.01)
+            try:
+                snapshot = self._snapshots.get(timeout=_LOOK_PERIOD_S)
+            except Empty:
+                if self._server_gone() or time.monotonic() > deadline:
+                    raise self._failure("no answer to a tick", RuntimeError("time-out")) from None
+                continue
+            if snapshot.frame >= frame:
+                return snapshot
+
+    def _advanced_otherwise(self, snapshot: Any) -> CausalityError:
+        return CausalityError(
+            f"{self._where}: frame {snapshot.frame} was not asked for: another client also "
+            "advances this world"
+        )
 
     def _server_gone(self) -> bool:
         if self._witness is None:
@@ -345,6 +433,24 @@ class ClientWorld:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         kind = ConnectionFailedError if "time-out" in text or "timeout" in text else RunError
         return kind(f"{self._where}: {what}: {text}")
+
+
+def _measuring(form: SensorForm, into: SimpleQueue[tuple[int, Measurement]]) -> Any:
+    """What takes the data of a sensor, on a thread of the client."""
+
+    def heard(data: Any) -> None:
+        into.put((data.frame, _measurement_of(form, data)))
+
+    return heard
+
+
+def _measurement_of(form: SensorForm, data: Any) -> Measurement:
+    if form is SensorForm.FIX:
+        return Fix(data.latitude, data.longitude, data.altitude)
+    if form is SensorForm.INERTIA:
+        felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
+        return Inertia(*felt, *rates, data.compass)
+    return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
 
 
 def _triple(value: Any) -> tuple[float, float, float]:

@@ -163,7 +163,7 @@ class SceneSlave(SlaveModel):
     def _publish(self, *, static: bool) -> None:
         assert self._run is not None
         found = self._run.outputs(static=static)
-        values = self._variables.state_values(found, self._run.collisions)
+        values = self._variables.state_values(found, self._run.collisions, self._run.measured)
         if static:
             values += self._variables.static_values(found["static_objects"])
         self.outputs[: len(values)] = values

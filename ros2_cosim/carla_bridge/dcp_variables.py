@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 from ros2_cosim.carla_bridge.parameters import (
     MAX_SEED,
@@ -23,7 +23,9 @@ from ros2_cosim.carla_bridge.parameters import (
     MAX_TRAFFIC,
     SceneParameters,
 )
+from ros2_cosim.carla_bridge.plant import MEASURED
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
+from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
 from ros2_cosim.dcp.description.model import (
     Causality,
     Dimension,
@@ -44,6 +46,7 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.interfaces.sensors import Fix, Inertia, SensorForm
 
 _UNITS: Mapping[str, str] = {
     **dict.fromkeys(("x", "y", "z", "length", "width", "height"), "m"),
@@ -53,7 +56,29 @@ _UNITS: Mapping[str, str] = {
     "yaw": "rad",
     "impulse": "N.s",
 }
+_SENSOR_UNITS: Mapping[str, str] = {
+    **_UNITS,
+    **dict.fromkeys(("latitude", "longitude"), "deg"),
+    **dict.fromkeys(("altitude",), "m"),
+    **dict.fromkeys(("compass",), "rad"),
+}
 _INTEGERS = ("id", "classification", "vehicle", "other")
+
+
+class Received(NamedTuple):
+    """A measurement in a binary variable."""
+
+    data: bytes
+
+
+SENSOR_RECORDS: Mapping[SensorForm, type] = {
+    SensorForm.FIX: Fix,
+    SensorForm.INERTIA: Inertia,
+    SensorForm.CLOUD: Received,
+    SensorForm.IMAGE: Received,
+}
+"""What a sensor's variables hold: one for each field."""
+
 #: Shortest step that the slave takes [ns].
 MIN_STEP_NS = 100_000
 _NS = 1_000_000_000
@@ -69,6 +94,8 @@ class SceneVariables:
         self._present = {spec.name for spec in parameters.present}
         self._objects = len(parameters.objects)
         self._parameters = parameters
+        #: Values of the sensors: numbers hold, a binary is there in one step only.
+        self._sensors = {MEASURED + spec.name: _nothing(spec.form) for spec in parameters.sensors}
 
     def description(
         self, name: str = "carla", heartbeat_ns: int = HEARTBEAT_NS
@@ -88,7 +115,7 @@ class SceneVariables:
                 ResolutionRange(MIN_STEP_NS, MAX_STEP_NS, _NS),
             ),
             heartbeat=Fraction(heartbeat_ns, _NS) if heartbeat_ns else None,
-            units=[Unit(unit) for unit in sorted({*_UNITS.values(), "s"})],
+            units=[Unit(unit) for unit in sorted({*self._units().values(), "s"})],
         )
 
     def parameter_values(self) -> dict[str, Any]:
@@ -116,14 +143,29 @@ class SceneVariables:
             commands[vehicle] = None if absent else command
         return commands
 
-    def state_values(self, outputs: Mapping[str, Any], collisions: int) -> list[Any]:
-        """Values of the outputs of a step (odometry, acceleration, collision)."""
+    def _units(self) -> Mapping[str, str]:
+        return _SENSOR_UNITS if self._sensors else _UNITS
+
+    def state_values(
+        self, outputs: Mapping[str, Any], collisions: int, measured: Mapping[str, int]
+    ) -> list[Any]:
+        """Values of the outputs of a step (odometry, acceleration, collision, sensors).
+
+        :param measured: port of a sensor -> number of its measurements so far
+        """
         values: list[Any] = []
         for vehicle in self._vehicles:
             values += outputs.get(f"odometry/{vehicle}") or _NO_ODOMETRY
             values += outputs.get(f"acceleration/{vehicle}") or _NO_ACCELERATION
         values += outputs.get("collision") or (0, 0, 0.0)
         values.append(collisions)
+        for port, held in self._sensors.items():
+            found = outputs.get(port)
+            if found is not None:
+                held = tuple(found)
+                if isinstance(held[0], float):
+                    self._sensors[port] = held
+            values += (*held, measured.get(port, 0))
         return values
 
     def static_values(self, static: StaticObjects) -> list[Any]:
@@ -143,12 +185,19 @@ class SceneVariables:
             ]
         names += [("collision", f, Causality.OUTPUT, 0) for f in CollisionEvent._fields]
         names.append(("collision", "count", Causality.OUTPUT, 0))
+        for spec in self._parameters.sensors:
+            fields = (*SENSOR_RECORDS[spec.form]._fields, "count")  # type: ignore[attr-defined]
+            names += [(MEASURED + spec.name, field, Causality.OUTPUT, 0) for field in fields]
+        sizes = {
+            MEASURED + spec.name: most_bytes(spec.blueprint, spec.attributes, spec.period_ns)
+            for spec in self._parameters.sensors
+        }
         if self._objects:
             names += [
                 ("static_objects", f, Causality.OUTPUT, self._objects) for f in StaticObject._fields
             ]
         variables = [
-            _variable(number, port, field, causality, count)
+            _variable(number, port, field, causality, count, sizes.get(port))
             for number, (port, field, causality, count) in enumerate(names)
         ]
         for name, kind, start, attributes in self._parameter_variables():
@@ -184,9 +233,26 @@ _NO_ODOMETRY = (_NAN,) * len(Odometry._fields)
 _NO_ACCELERATION = (_NAN,) * len(Acceleration._fields)
 
 
-def _variable(number: int, port: str, field: str, causality: Causality, count: int) -> Variable:
+def _nothing(form: SensorForm) -> tuple[Any, ...]:
+    """The values of a sensor that has not measured yet."""
+    if form in (SensorForm.CLOUD, SensorForm.IMAGE):
+        return (b"",)
+    return (_NAN,) * len(SENSOR_RECORDS[form]._fields)  # type: ignore[attr-defined]
+
+
+def _variable(
+    number: int,
+    port: str,
+    field: str,
+    causality: Causality,
+    count: int,
+    size: int | None,
+) -> Variable:
     data_type = DataType.float64
-    if field == "count":
+    binary = size is not None and field == "data"
+    if binary:
+        data_type = DataType.binary
+    elif field == "count":
         data_type = DataType.uint64
     elif field in _INTEGERS:
         data_type = DataType.uint32
@@ -199,8 +265,11 @@ def _variable(number: int, port: str, field: str, causality: Causality, count: i
         causality,
         data_type,
         start=start,
-        attributes=TypeAttributes(unit=_UNITS.get(field)),
+        attributes=TypeAttributes(
+            unit=(_UNITS if size is None else _SENSOR_UNITS).get(field),
+            max_size=size if binary else None,
+        ),
         dimensions=(Dimension(constant=count),) if count else (),
         initialization=count > 0,
-        variability="discrete" if port == "collision" else "continuous",
+        variability="discrete" if port == "collision" or size is not None else "continuous",
     )

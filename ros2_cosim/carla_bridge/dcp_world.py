@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
-from ros2_cosim.carla_bridge.dcp_variables import SceneVariables
+from ros2_cosim.carla_bridge.dcp_variables import SENSOR_RECORDS, SceneVariables
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
+from ros2_cosim.carla_bridge.plant import MEASURED
 from ros2_cosim.carla_bridge.scene_settings import (
     DcpSettings,
     WorldParameters,
     commanded_vehicles,
 )
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
+from ros2_cosim.dcp.description.model import UDP_MAX_PDU_SIZE, Causality, SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
@@ -38,6 +41,9 @@ TIMEOUT_S = 90.0
 #: All processes of a run are started at once; the slave may take so long to listen.
 CONNECT_WAIT_S = 90.0
 _TRANSPORTS = {"tcp": TransportProtocol.TCP_IPv4, "udp": TransportProtocol.UDP_IPv4}
+#: A measurement must fit into a data PDU, with what stands before it.
+_ROOM = 64
+_MOST_OVER_UDP = UDP_MAX_PDU_SIZE - _ROOM
 #: Inputs of a vehicle to which no command has come yet.
 NO_COMMAND = float("nan")
 
@@ -99,6 +105,14 @@ def check_slave(context: ModelContext, parameters: WorldParameters, scene: Scene
             f"{context.where}.dcp.data_synchronisation: found true; every vehicle has a driver, so "
             "that no data PDU would make the slave step"
         )
+    limit = _MOST_OVER_UDP if dcp.transport == "udp" else MAX_PDU_BYTES - _ROOM
+    for sensor in scene.sensors:
+        size = most_bytes(sensor.blueprint, sensor.attributes, sensor.period_ns)
+        if size > limit:
+            raise ConfigurationError(
+                f"scene.sensors.{sensor.name}: found measurements of up to {size} bytes; allowed "
+                f"over DCP with transport: {dcp.transport} are {limit}"
+            )
     if not dcp.is_started and dcp.port == 0:
         raise ConfigurationError(
             f"{context.where}.dcp.port: found 0; the run does not start the slave on {dcp.host}, "
@@ -132,6 +146,11 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
         port: MappedOutput(RecordReader(record, f"{slave}.{port}.*", slaves, port))
         for port, record in records.items()
     }
+    for sensor in scene.present_sensors:
+        port = MEASURED + sensor.name
+        _, count = find_variable(f"{slave}.{port}.count", slaves, port, Causality.OUTPUT)
+        reader = RecordReader(SENSOR_RECORDS[sensor.form], f"{slave}.{port}.*", slaves, port)
+        outputs[port] = MappedOutput(reader, when=(slave, count.name))
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
     outputs["collision"] = MappedOutput(collision, when=(slave, count.name))

@@ -8,21 +8,34 @@ gives the same bits as one through ``ClientWorld`` and the headless server.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
 from ros2_cosim.carla_bridge.parameters import BARRIER, SceneParameters, check_size
+from ros2_cosim.carla_bridge.weather import WEATHER
+from ros2_cosim.carla_headless.actors import Actor
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import MapLibrary
-from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
+from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.sensing.payloads import inertial, measured, satellite
+from ros2_cosim.carla_headless.wire_types import (
+    ActorRecord,
+    Rotation,
+    Transform,
+    Vector,
+    VehicleControl,
+    Weather,
+)
 from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.interfaces.sensors import Fix, Inertia, Measurement, Payload
 from ros2_cosim.interfaces.simulator import (
     Body,
     Contact,
     MapChoice,
     Motion,
     Pose,
+    SensorMount,
     due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -66,9 +79,13 @@ class InProcessWorld:
         self._vehicles: set[int] = set()
         self._ticks = 0
         self._felt: list[Contact] = []
+        self._hub = SensorHub()
+        self._weather = Weather()
 
     def prepare(self, chosen: MapChoice, weather: str, step_s: float) -> None:
-        """Build the world; the weather has no effect in it."""
+        """Build the world; only pictures show the weather."""
+        self._hub = SensorHub()
+        self._weather = WEATHER[weather]
         text = chosen.opendrive or MapLibrary(list(self._maps)).find(chosen.name)[1]
         self._world = World(text, step_s)
         self._vehicles.clear()
@@ -136,9 +153,46 @@ class InProcessWorld:
         """Contacts of ticks before the last one, each reported once."""
         return due_contacts(self._felt, self._ticks)
 
+    def attach(self, sensor: SensorMount) -> int:
+        """Mount a sensor on an actor."""
+        try:
+            actor = self.world.spawn(
+                sensor.blueprint, _transform(sensor.pose), sensor.attributes, sensor.carrier
+            )
+            self._hub.prepare(self.world, actor)
+        except CallError as error:
+            raise ConfigurationError(f"scene.sensors.{sensor.name}: {error}") from None
+        return actor.id
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """What sensors measure in the present state."""
+        return [self._measurement(self.world.require(sensor)) for sensor in sensors]
+
+    def _measurement(self, sensor: Actor) -> Measurement:
+        payloads = self._hub.payloads(self.world, sensor, self._weather, _no_record)
+        kind = sensor.blueprint.id
+        if len(payloads) != 1:
+            raise RunError(f"{kind}: {len(payloads)} measurements where 1 is due")
+        if kind == "sensor.other.gnss":
+            return Fix(*satellite(payloads[0]))
+        if kind == "sensor.other.imu":
+            *vectors, compass = inertial(payloads[0])
+            felt, rates = vectors[:3], vectors[3:]
+            return Inertia(*_narrow(_triple(felt)), *_narrow(_triple(rates)), float32(compass))
+        return Payload(measured(kind, payloads[0]))
+
     def close(self) -> None:
         """Forget the world."""
         self._world = None
+
+
+def _no_record(actor: Actor) -> ActorRecord:
+    raise RunError(f"actor {actor.id}: a sensor of events is not read in process")
+
+
+def _triple(values: Sequence[float]) -> tuple[float, float, float]:
+    x, y, z = values
+    return x, y, z
 
 
 def _transform(pose: Pose) -> Transform:

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ros2_cosim.interfaces.sensors import SensorBlueprint, SensorForm, form_of
 from ros2_cosim.interfaces.simulator import WEATHER_PRESETS, MapChoice
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.manoeuvres import PlannedAction
 from ros2_cosim.models.vehicle import VEHICLES
 
@@ -93,6 +96,28 @@ class ObjectSpec:
         _require_finite(f"object '{self.name}'", s=self.s, offset=self.offset)
 
 
+@dataclass(frozen=True)
+class SensorSpec:
+    """One sensor of the simulator on a vehicle.
+
+    ``place`` [m] and ``turn`` (roll, pitch, yaw) [rad] are relative to the centre of the vehicle's
+    footprint (x ahead, y to the left, z up); ``attributes`` are texts.
+    """
+
+    name: str
+    vehicle: str
+    blueprint: SensorBlueprint
+    period_ns: int
+    place: tuple[float, float, float]
+    turn: tuple[float, float, float]
+    attributes: Mapping[str, str]
+
+    @property
+    def form(self) -> SensorForm:
+        """What it gives."""
+        return form_of(self.blueprint)
+
+
 def roadblock(
     lane: int, s: float, *, road: int = 1, count: int = 3, spacing: float = 1.25
 ) -> tuple[ObjectSpec, ...]:
@@ -116,6 +141,8 @@ class SceneParameters:
 
     ``count`` says how many of the vehicles, the first ones, are there at all (None: all).
     ``traffic`` further vehicles drive in other lanes, placed by the seed ``traffic_seed``.
+    ``route`` names the roads that vehicles take at junctions, which they else pass straight on.
+    ``sensors`` measure at multiples of their periods, in state 0 for the first time.
     """
 
     map: MapChoice
@@ -128,6 +155,14 @@ class SceneParameters:
     count: int | None = None
     traffic: int = 0
     traffic_seed: int = 1
+    sensors: tuple[SensorSpec, ...] = ()
+    route: tuple[int, ...] = ()
+
+    @property
+    def present_sensors(self) -> tuple[SensorSpec, ...]:
+        """The sensors whose vehicles are there."""
+        there = {spec.name for spec in self.present}
+        return tuple(spec for spec in self.sensors if spec.vehicle in there)
 
     @property
     def present(self) -> tuple[VehicleSpec, ...]:
@@ -177,6 +212,12 @@ class SceneParameters:
             raise ConfigurationError(
                 f"scene: traffic_seed={self.traffic_seed} must be between 0 and {MAX_SEED}"
             )
+        for sensor in self.sensors:
+            if sensor.period_ns % self.step_ns:
+                raise ConfigurationError(
+                    f"scene.sensors.{sensor.name}.period: found {format_ns(sensor.period_ns)}; "
+                    f"allowed are multiples of the world's step, {format_ns(self.step_ns)}"
+                )
         names = [vehicle.name for vehicle in self.vehicles]
         names += [entry.name for entry in self.objects]
         for name in names:

@@ -7,10 +7,10 @@ steps the scene by one period with the commands that were there at the start of 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from math import isnan
-from typing import Any
+from typing import Any, Final
 
 from ros2_cosim.carla_bridge.parameters import check_size
 from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
@@ -18,6 +18,9 @@ from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
 from ros2_cosim.kernel.participant import Step
+
+MEASURED: Final = "sensor/"
+"""Stands before the name of a sensor whose measurement is among the outputs of a scene."""
 
 
 class SceneRun:
@@ -31,8 +34,9 @@ class SceneRun:
         self._steered = scene.steered
         self._sizes = sizes
         self._events: deque[CollisionEvent] = deque()
-        #: Collisions reported so far.
+        #: Collisions, and measurements of each sensor, reported so far.
         self.collisions = 0
+        self.measured: Counter[str] = Counter()
 
     def initialise(self) -> None:
         """Reach the initial state.
@@ -65,11 +69,17 @@ class SceneRun:
         return VehicleCommand(throttle, brake, command.steer if name in self._steered else None)
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
-        """Output port -> record of the present state; at most one collision at a time."""
+        """Output port -> record of the present state; at most one collision at a time.
+
+        A sensor that has measured is there as ``sensor/NAME``, with its measurement.
+        """
         outputs: dict[str, Any] = {}
         for name, (odometry, acceleration) in self._scene.read().items():
             outputs[f"odometry/{name}"] = odometry
             outputs[f"acceleration/{name}"] = acceleration
+        for name, measured in self._scene.measurements().items():
+            outputs[MEASURED + name] = measured
+            self.measured[MEASURED + name] += 1
         if static:
             outputs["static_objects"] = self._scene.static_objects()
         if self._events:

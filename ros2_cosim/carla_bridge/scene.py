@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
@@ -23,6 +24,7 @@ from ros2_cosim.interfaces.records import (
     StaticObject,
     StaticObjects,
 )
+from ros2_cosim.interfaces.sensors import Measurement
 from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
@@ -83,6 +85,8 @@ class Scene:
         self._traffic: Traffic | None = None
         self._traffic_readings: list[Reading] = []
         self._traffic_decides_at = 0
+        self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
+        self._measured: Mapping[str, Measurement] = {}
 
     def initialise(self) -> None:
         """Set up the world, spawn everything and reach state 0.
@@ -93,13 +97,14 @@ class Scene:
         parameters = self._parameters
         try:
             self._simulator.prepare(parameters.map, parameters.weather, self._step_s)
-            self._network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
+            network = RoadNetwork.from_xodr(self._simulator.opendrive(), "map of the scene")
+            self._network = network.along(parameters.route)
             self._spawn_vehicles(self._network)
             self._spawn_objects(self._network)
             self._spawn_traffic(self._network)
             self._settle()
-            self._observe()
             self._steps = 0
+            self._observe()
         except BaseException:
             self.dismantle()
             raise
@@ -132,6 +137,10 @@ class Scene:
         if not self._readings:
             raise RunError("the scene is not initialised")
         return self._readings
+
+    def measurements(self) -> Mapping[str, Measurement]:
+        """What the sensors have measured in the current state, of those that have."""
+        return self._measured
 
     def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
         """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.
@@ -178,6 +187,7 @@ class Scene:
         self._simulator.close()
         self._vehicles.clear()
         self._readings = {}
+        self._measured = {}
         self._traffic = None
 
     # Internals ---------------------------------------------------------------------------
@@ -225,7 +235,9 @@ class Scene:
         for vehicle in vehicles:
             throttle, brake = pedals_for(VEHICLES[vehicle.spec.dynamics], 0.0, vehicle.spec.speed)
             self._simulator.control(vehicle.actor, throttle, 0.0, brake)
-        for _ in range(self._parameters.settle_ticks):
+        for tick in range(1, self._parameters.settle_ticks + 1):
+            if tick == self._parameters.settle_ticks:
+                self._rig.attach({n: (v.actor, v.body) for n, v in self._vehicles.items()})
             for vehicle in vehicles:
                 start, velocity = vehicle.start, _along(vehicle.start, vehicle.spec.speed)
                 dx, dy, dz = (self._step_s * part for part in velocity)
@@ -243,6 +255,7 @@ class Scene:
                 reading(self._simulator.motion(vehicle.actor), vehicle.body)
                 for vehicle in self._traffic.vehicles
             ]
+        self._measured = self._rig.measure(self._steps, self._numbers)
 
     def _send(self, vehicle: SceneVehicle, control: tuple[float, float, float]) -> None:
         """Give (throttle, brake, steer) to the simulator unless it has them."""
@@ -374,6 +387,8 @@ class Scene:
 
 def check_places(parameters: SceneParameters, network: RoadNetwork) -> None:
     """See whether all vehicles, objects and background traffic find their place on a road.
+
+    :param network: the roads, along the route of the scene
 
     :raises ConfigurationError: one does not
     """

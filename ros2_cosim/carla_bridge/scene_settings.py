@@ -14,9 +14,11 @@ from ros2_cosim.carla_bridge.parameters import (
     DriverSpec,
     ObjectSpec,
     SceneParameters,
+    SensorSpec,
     VehicleSpec,
     roadblock,
 )
+from ros2_cosim.carla_bridge.sensor_attributes import sensor_attributes
 from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
 from ros2_cosim.documents.settings import (
@@ -153,6 +155,8 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         count=len(scene.vehicles) if count is None else count,
         traffic=parameters.traffic,
         traffic_seed=parameters.traffic_seed or context.run_seed,
+        sensors=_sensors(scene, context.run_seed),
+        route=scene.route,
     )
     _check_ports(context, found)
     return found
@@ -200,6 +204,21 @@ def _objects(scene: SceneSettings) -> tuple[ObjectSpec, ...]:
     if scene.roadblock is not None:
         objects += roadblock(**scene.roadblock.model_dump())
     return tuple(objects)
+
+
+def _sensors(scene: SceneSettings, seed: int) -> tuple[SensorSpec, ...]:
+    return tuple(
+        SensorSpec(
+            name,
+            given.vehicle,
+            given.blueprint,
+            given.period,
+            (given.x, given.y, given.z),
+            (given.roll, given.pitch, given.yaw),
+            sensor_attributes(name, given.blueprint, given.attributes, seed),
+        )
+        for name, given in scene.sensors.items()
+    )
 
 
 def _check_ports(context: ModelContext, parameters: SceneParameters) -> None:

@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
-from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, Simulator
+from ros2_cosim.interfaces.sensors import Measurement
+from ros2_cosim.interfaces.simulator import (
+    Body,
+    Contact,
+    MapChoice,
+    Motion,
+    Pose,
+    SensorMount,
+    Simulator,
+)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -54,6 +63,14 @@ class TimedSimulator:
     def contacts(self) -> list[Contact]:
         """Pass on."""
         return self._timed(self._simulator.contacts)
+
+    def attach(self, sensor: SensorMount) -> int:
+        """Pass on."""
+        return self._timed(self._simulator.attach, sensor)
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """Pass on."""
+        return self._timed(self._simulator.measurements, sensors)
 
     def close(self) -> None:
         """Pass on."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
 from ros2_cosim.interfaces.records import Odometry
-from ros2_cosim.kernel.exactmath import sqrt
+from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
 from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
@@ -21,37 +21,12 @@ from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 LOOK_AHEAD: Final = 200.0
 """Way along the lane within which others are seen [m]."""
 
-_MAX_ACCELERATION: Final = 1.5  # m/s^2
-_COMFORTABLE_DECELERATION: Final = 2.0  # m/s^2
-_STANDSTILL_GAP: Final = 2.0  # m
-_TIME_GAP: Final = 1.5  # s
-_HARDEST_BRAKING: Final = 8.0  # m/s^2
-_LEAST_GAP: Final = 0.1  # m, so that nothing is divided by zero
+#: How background traffic drives.
+STYLE: Final = DriverStyle(
+    max_acceleration=1.5, deceleration=2.0, hardest=8.0, standstill_gap=2.0, time_gap=1.5
+)
 # The way to a point LOOK_AHEAD further differs from that in a curve; a lane that ends is shorter.
 _ENDS: Final = 0.9
-
-
-def follow(speed: float, wanted: float, gap: float | None, gap_rate: float) -> float:
-    """Acceleration of a driver [m/s^2]: the Intelligent Driver Model.
-
-    Source: M. Treiber, A. Hennecke, D. Helbing, "Congested traffic states in empirical
-    observations and microscopic simulations", Phys. Rev. E 62 (2000), eq. (1) and (2), with
-    exponent 4.
-
-    :param speed: own speed [m/s]
-    :param wanted: speed on a free road [m/s], above 0
-    :param gap: to the vehicle or object ahead, bumper to bumper [m], None on a free road
-    :param gap_rate: how fast the gap grows [m/s]
-    """
-    ratio = speed / wanted
-    free = ratio * ratio * ratio * ratio
-    interaction = 0.0
-    if gap is not None:
-        braking = 2.0 * sqrt(_MAX_ACCELERATION * _COMFORTABLE_DECELERATION)
-        desired = _STANDSTILL_GAP + max(0.0, speed * _TIME_GAP - speed * gap_rate / braking)
-        share = desired / max(gap, _LEAST_GAP)
-        interaction = share * share
-    return max(_MAX_ACCELERATION * (1.0 - free - interaction), -_HARDEST_BRAKING)
 
 
 class _RoadUser(NamedTuple):
@@ -111,7 +86,7 @@ class Traffic:
             direction = driving_direction(lane)
             slope = direction * self._network.slope(me.position.road_id, me.position.s)
             wanted = max(vehicle.spec.speed, 0.1)
-            acceleration = follow(max(me.speed, 0.0), wanted, gap, gap_rate)
+            acceleration = intelligent_driver(STYLE, max(me.speed, 0.0), wanted, gap, gap_rate)
             dynamics = VEHICLES[vehicle.spec.dynamics]
             pedals = pedals_for(dynamics, acceleration, me.speed, slope)
             vehicle.demand = LongitudinalCommand(acceleration, *pedals)

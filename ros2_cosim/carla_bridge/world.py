@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ros2_cosim.carla_bridge.dcp_world import (
@@ -13,7 +14,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 )
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.plant import MEASURED, ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
@@ -21,10 +22,31 @@ from ros2_cosim.carla_bridge.scene_settings import (
     scene_parameters,
     scene_sizes,
 )
+from ros2_cosim.carla_bridge.sensor_messages import (
+    CAMERA_INFO,
+    IMAGE,
+    IMU,
+    LASER_SCAN,
+    NAV_SAT_FIX,
+    POINT_CLOUD,
+    SensorMessages,
+    messages_of,
+)
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
+from ros2_cosim.interfaces.scene import scene_settings
+from ros2_cosim.interfaces.sensors import sensor_frame
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Companion, Model, Needs, Port, Repeatability, Report, Traits
+from ros2_cosim.kernel.model import (
+    Companion,
+    Model,
+    Needs,
+    Port,
+    Ports,
+    Repeatability,
+    Report,
+    Traits,
+)
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.models.message_types import (
     ACCELERATION,
@@ -61,7 +83,9 @@ class CarlaWorld(Model):
 
     Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
-    ``static_objects`` at the first one, ``collision`` for each contact that begins.
+    ``static_objects`` at the first one, ``collision`` for each contact that begins. Of each sensor
+    of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
+    ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
 
     :raises ConfigurationError: the scene is wrong, or the simulator does not have it
     :raises DcpError: the slave refused something, named with its state
@@ -78,6 +102,12 @@ class CarlaWorld(Model):
         Port("acceleration/{vehicle}", ACCELERATION, description="of each vehicle that is there"),
         Port("static_objects", STATIC_OBJECTS, schedule="once"),
         Port("collision", COLLISION, schedule="sparse"),
+        Port("fix/{fix}", NAV_SAT_FIX, required=False, description="of each GNSS"),
+        Port("imu/{imu}", IMU, required=False, description="of each IMU"),
+        Port("points/{points}", POINT_CLOUD, required=False, description="of lidars and radars"),
+        Port("scan/{scan}", LASER_SCAN, required=False, description="of planar lidars"),
+        Port("image/{image}", IMAGE, required=False, description="of each camera"),
+        Port("camera_info/{image}", CAMERA_INFO, required=False, description="of each camera"),
     )
     other_ports = False
 
@@ -88,7 +118,18 @@ class CarlaWorld(Model):
         """Vehicles of the scene that are there, those with commands, those that are left out."""
         scene = scene_parameters(context, parameters)
         present = [spec.name for spec in scene.present]
+        carried: dict[str, list[str]] = {
+            "fix": [],
+            "imu": [],
+            "points": [],
+            "scan": [],
+            "image": [],
+        }
+        for sensor in scene.present_sensors:
+            for port in messages_of(sensor.blueprint, sensor.form).ports:
+                carried.setdefault(port, []).append(sensor.name)
         return {
+            **carried,
             "vehicle": present,
             "commanded": commanded_vehicles(scene),
             "absent": [
@@ -97,6 +138,24 @@ class CarlaWorld(Model):
                 if spec.driver is None and spec.name not in present
             ],
         }
+
+    @classmethod
+    def declared_ports(cls, context: ModelContext, parameters: WorldParameters) -> Ports:
+        """With schedule and frame of each sensor."""
+        ports = super().declared_ports(context, parameters)
+        sensors = scene_settings(context).sensors
+        outputs = []
+        for port in ports.outputs:
+            kind, _, name = port.name.partition("/")
+            if kind in _SENSOR_PORTS:
+                every = sensors[name].period == context.period_ns
+                port = replace(
+                    port,
+                    schedule="every" if every else "sparse",
+                    frame_id=sensor_frame(name, sensors[name]),
+                )
+            outputs.append(port)
+        return replace(ports, outputs=tuple(outputs))
 
     @classmethod
     def needs_beside(cls, context: ModelContext, parameters: WorldParameters) -> Needs:
@@ -117,6 +176,8 @@ class CarlaWorld(Model):
         dcp = parameters.dcp
         if context.shape != "inproc" and dcp is not None and dcp.depends_on_wall_clock:
             return Repeatability.NO
+        if _is_carla(context) and scene_settings(context).sensors:
+            return Repeatability.NO  # its renderer and its rays promise nothing
         named = find_simulator(context.simulator)
         return cls.traits.repeatable if named is None else named.kind.repeatable
 
@@ -127,12 +188,18 @@ class CarlaWorld(Model):
         :raises ConfigurationError: it does not
         """
         scene = _scene(context, parameters)
+        _sensor_messages(context, scene)
         if scene.map.opendrive:
             check_places(scene, scene_road(context))
         named = find_simulator(context.simulator)
         if named is not None:
             blueprints = {spec.name: spec.blueprint for spec in scene.vehicles}
             named.kind.check(simulator_context(context), named.options, blueprints)
+            if scene.sensors and not named.kind.has_sensors:
+                raise ConfigurationError(
+                    f"scene.sensors: found {', '.join(s.name for s in scene.sensors)}; simulator "
+                    f"{context.simulator['kind']} has no sensors, allowed are headless and carla"
+                )
         elif context.shape == "inproc" or context.simulator.get("kind") == "headless":
             check_blueprints(scene, scene_sizes(context))
         if context.shape != "inproc":
@@ -140,6 +207,7 @@ class CarlaWorld(Model):
 
     def __init__(self, context: ModelContext, parameters: WorldParameters) -> None:
         scene = _scene(context, parameters)
+        self._messages = _sensor_messages(context, scene)
         self._plant: _Plant
         if context.shape == "inproc":
             run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
@@ -152,7 +220,18 @@ class CarlaWorld(Model):
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Advance to the activation time and report the state."""
-        return self._plant.activate(step)
+        outputs = self._plant.activate(step)
+        if not self._messages:
+            return outputs
+        sent = {}
+        for port, value in outputs.items():
+            if port.startswith(MEASURED):
+                name = port.removeprefix(MEASURED)
+                for kind, message in self._messages[name].convert(value).items():
+                    sent[f"{kind}/{name}"] = message
+            else:
+                sent[port] = value
+        return sent
 
     def finish(self) -> None:
         """The last step is done: the slave dismantles its scene."""
@@ -165,6 +244,33 @@ class CarlaWorld(Model):
     def close(self) -> None:
         """Release the simulator, or the slave as far as it still answers."""
         self._plant.close()
+
+
+_SENSOR_PORTS = frozenset(("fix", "imu", "points", "scan", "image", "camera_info"))
+
+
+def _sensor_messages(context: ModelContext, scene: SceneParameters) -> dict[str, SensorMessages]:
+    """What makes the messages of each sensor.
+
+    :raises ConfigurationError: a sensor has no output, or cannot give what is wanted of it
+    """
+    makers = {}
+    for sensor in scene.present_sensors:
+        kind = messages_of(sensor.blueprint, sensor.form)
+        wanted = [p for p in kind.ports if f"{p}/{sensor.name}" in context.output_types]
+        if not wanted:
+            ports = " or ".join(f"{port}/{sensor.name}" for port in kind.ports)
+            raise ConfigurationError(
+                f"scene.sensors.{sensor.name}: found a sensor whose messages are not sent; allowed "
+                f"is an output {ports} of participant '{context.name}'"
+            )
+        makers[sensor.name] = kind(sensor, wanted)
+    return makers
+
+
+def _is_carla(context: ModelContext) -> bool:
+    """Whether the simulator is CARLA itself; shape inproc has the headless world in its place."""
+    return context.shape != "inproc" and context.simulator.get("kind") == "carla"
 
 
 def _simulator_here(context: ModelContext) -> Simulator:

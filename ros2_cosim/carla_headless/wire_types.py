@@ -150,7 +150,7 @@ class OpendriveParameters(NamedTuple):
 
 
 class Weather(NamedTuple):
-    """Weather parameters: stored and returned, without effect on the vehicles."""
+    """Weather parameters: pictures show them, vehicles do not feel them."""
 
     cloudiness: float = 5.0
     precipitation: float = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``cosim fmu export``."""
+"""The commands ``cosim fmu export`` and ``cosim fmu build``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ros2_cosim.cli.console import clear_errors
 
 app = typer.Typer(
     name="fmu",
-    help="A scenario as an FMU, which another program steps.",
+    help="A scenario or a control law as an FMU, which another program steps.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 @app.callback()
 def _fmu() -> None:
-    """A scenario as an FMU, which another program steps."""
+    """A scenario or a control law as an FMU, which another program steps."""
 
 
 @app.command()
@@ -40,3 +40,32 @@ def export(
 
     with clear_errors():
         print(export_fmu(scenario, out, settings or ()))
+
+
+@app.command()
+def build(
+    law: Annotated[
+        str,
+        typer.Argument(
+            help="Control law: a C file, a name, module:Class or file.py:Class.", metavar="LAW"
+        ),
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="parameter=value, its start value (may be repeated)."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The FMU (default: NAME.fmu of the law).")
+    ] = None,
+) -> None:
+    """Write a control law as an FMU (2.0, co-simulation) for this platform."""
+    from ros2_cosim.run.fmu_law import build_law
+
+    given = {}
+    for text in settings or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"--set: found '{text}'; allowed is parameter=value")
+        given[key.strip()] = value.strip()
+    with clear_errors():
+        print(build_law(law, out, given))

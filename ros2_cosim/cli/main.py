@@ -17,6 +17,7 @@ import typer
 
 from ros2_cosim import __version__, compiled
 from ros2_cosim.carla_headless.__main__ import carla_headless
+from ros2_cosim.cli import completion
 from ros2_cosim.cli.console import (
     EXIT_ERROR,
     EXIT_VERDICT,
@@ -53,14 +54,19 @@ app = typer.Typer(
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 #: As all programs of ROS take it: what follows is for ROS.
 ROS_ARGS = OPTIONS["ros_args"].flag
-ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML or JSON).")]
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(help="Scenario file (YAML or JSON).", autocompletion=completion.scenario_files),
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", help=OPTIONS["set"].help)]
-Simulator = Annotated[str | None, typer.Option(help=OPTIONS["simulator"].help)]
+Simulator = Annotated[
+    str | None,
+    typer.Option(help=OPTIONS["simulator"].help, autocompletion=completion.simulators),
+]
 Shape = Annotated[Literal["ros", "composed", "inproc"], typer.Option(help=OPTIONS["shape"].help)]
 Processes = Annotated[str, typer.Option(help=OPTIONS["processes"].help)]
 Bag = Annotated[bool, typer.Option(help=OPTIONS["record"].help)]
@@ -100,7 +106,10 @@ def run(
     out: Annotated[Path | None, typer.Option(help=OPTIONS["out"].help)] = None,
     settings: Settings = None,
     seed: Annotated[int | None, typer.Option(help=OPTIONS["seed"].help)] = None,
-    controllers: Annotated[str | None, typer.Option(help=OPTIONS["controllers"].help)] = None,
+    controllers: Annotated[
+        str | None,
+        typer.Option(help=OPTIONS["controllers"].help, autocompletion=completion.laws),
+    ] = None,
     without: Annotated[list[str] | None, typer.Option(help=OPTIONS["without"].help)] = None,
     by_hand: Annotated[list[str] | None, typer.Option(help=OPTIONS["by_hand"].help)] = None,
     transport: Annotated[
@@ -113,6 +122,9 @@ def run(
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
+    foxglove: Annotated[
+        str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)
+    ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
@@ -146,6 +158,7 @@ def run(
             record=bag,
             visualise=visualise,
             rviz=rviz,
+            foxglove=foxglove,
             paused=paused,
             repeat=repeat,
         )
@@ -314,11 +327,15 @@ app.add_typer(fmu_app)
 app.add_typer(messages_app)
 
 
-def main() -> None:
-    """Entry point of the command ``cosim``."""
+def main(words: list[str] | None = None, program: str | None = None) -> None:
+    """Entry point of the command ``cosim``; ends the process with its exit code.
+
+    :param words: what stands behind the command (None: as the process was started)
+    :param program: what the command is called (None: the same)
+    """
     show_notes()
     with safe_output():
-        app(_with_ros_arguments(sys.argv[1:]))
+        app(_with_ros_arguments(sys.argv[1:] if words is None else words), prog_name=program)
 
 
 def _with_ros_arguments(arguments: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ros2_cosim.cli.completion import model_names
 from ros2_cosim.cli.console import clear_errors
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="Name of a model, or module:attribute.")
+        str | None,
+        typer.Argument(help="Name of a model, or module:attribute.", autocompletion=model_names),
     ] = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")

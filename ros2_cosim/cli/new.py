@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ros2_cosim.cli.completion import library_names
 from ros2_cosim.cli.console import clear_errors
 
 
@@ -23,6 +24,7 @@ def new(
             "--from",
             help="Scenario of the library to begin with (default: the one called NAME, else "
             "roadblock).",
+            autocompletion=library_names,
         ),
     ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import EXIT_VERDICT, progress_of, running
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -26,11 +27,17 @@ def replay(
         ),
     ] = None,
     controllers: Annotated[
-        str | None, typer.Option(help="With --into: another control law, as for cosim run.")
+        str | None,
+        typer.Option(
+            help="With --into: another control law, as for cosim run.", autocompletion=laws
+        ),
     ] = None,
     scenario: Annotated[
         Path | None,
-        typer.Option(help="With --into: scenario of a bag that was recorded elsewhere."),
+        typer.Option(
+            help="With --into: scenario of a bag that was recorded elsewhere.",
+            autocompletion=scenario_files,
+        ),
     ] = None,
     to_topics: Annotated[
         bool,

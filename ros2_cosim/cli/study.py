@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ros2_cosim.cli.completion import laws, scenario_files
 from ros2_cosim.cli.console import running
 
 app = typer.Typer(name="study", help="Many runs, one result.", no_args_is_help=True)
@@ -63,10 +64,16 @@ def causality(
 
 @app.command("string-stability")
 def string_stability(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file with a platoon.")],
+    scenario: Annotated[
+        Path,
+        typer.Argument(help="Scenario file with a platoon.", autocompletion=scenario_files),
+    ],
     law: Annotated[
         list[str] | None,
-        typer.Option(help="Control law of the followers; may be repeated (the scenario's)."),
+        typer.Option(
+            help="Control law of the followers; may be repeated (the scenario's).",
+            autocompletion=laws,
+        ),
     ] = None,
     vehicles: Annotated[
         int | None, typer.Option(help="Vehicles of the platoon, with the leader.")

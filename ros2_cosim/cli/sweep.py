@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ros2_cosim.cli.completion import scenario_files
 from ros2_cosim.cli.console import EXIT_ERROR, running
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ _SHOWN = 5
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="Sweep file (YAML or JSON).", metavar="FILE")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Sweep file (YAML or JSON).", metavar="FILE", autocompletion=scenario_files
+        ),
+    ],
     workers: Annotated[
         int | None,
         typer.Option(

@@ -7,18 +7,28 @@ and ``offset``: target = factor * source + offset. ``slave.prefix.*`` maps every
 record to the variable of its name behind the prefix.
 
 A field of a record in a list is written ``objects[].x``; its variable is an array, with one
-element per record.
+element per record. Inputs of slaves take any value inside a record, as ``objects[0].distance`` and
+``objects[nearest].valid`` (:mod:`ros2_cosim.interfaces.field_paths`); an array longer than the list
+is filled up with zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
+from ros2_cosim.dcp_bridge.units import conversion
+from ros2_cosim.interfaces.field_paths import (
+    VALID,
+    FieldKind,
+    FieldPath,
+    field_path,
+    kinds_of,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 
 Read = Callable[[str, str], Value]
@@ -79,29 +89,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What a record's field holds: a scalar class, in a tuple or not, or records in a tuple."""
-
-    scalar: type | None
-    repeated: bool = False
-    record: type | None = None
-
-
 def _always(value: Any) -> Callable[[Read], Any]:
     return lambda read: value
-
-
-def _kinds(record: type) -> dict[str, _Kind]:
-    kinds = {}
-    for name, hint in get_type_hints(record).items():
-        repeated = get_origin(hint) is tuple
-        inner = get_args(hint)[0] if repeated else hint
-        if hasattr(inner, "_fields"):
-            kinds[name] = _Kind(None, repeated, inner)
-        else:
-            kinds[name] = _Kind(inner, repeated)
-    return kinds
 
 
 class RecordReader:
@@ -122,7 +111,7 @@ class RecordReader:
     ) -> None:
         self._record = record
         self._slaves = slaves
-        kinds = _kinds(record)
+        kinds = kinds_of(record)
         if isinstance(fields, str):
             fields = _expand(fields, kinds, where)
         if not isinstance(fields, Mapping):
@@ -158,7 +147,7 @@ class RecordReader:
         """The record of this moment."""
         return self._record(*(getter(read) for getter in self._getters))
 
-    def _single(self, kind: _Kind, value: Any, where: str) -> Callable[[Read], Any]:
+    def _single(self, kind: FieldKind, value: Any, where: str) -> Callable[[Read], Any]:
         source = parse_source(value, "variable", where)
         scalar = kind.scalar or float
         if not source.name:
@@ -184,7 +173,7 @@ class RecordReader:
         return lambda read: scalar(read(slave, name))
 
     def _list(self, record: type, fields: Mapping[str, Any], where: str) -> Callable[[Read], Any]:
-        kinds = _kinds(record)
+        kinds = kinds_of(record)
         unknown = [name for name in fields if name not in kinds]
         if unknown:
             known = ", ".join(kinds)
@@ -197,7 +186,7 @@ class RecordReader:
                 raise ConfigurationError(f"{place}: lists in lists cannot be mapped")
             value = fields.get(name, 0)
             if isinstance(value, str | Mapping):
-                getters.append(self._single(_Kind(scalar, True), value, place))
+                getters.append(self._single(FieldKind(scalar, True), value, place))
             else:
                 constant = scalar(parse_source(value, "variable", place).constant)
                 getters.append(_always(constant))
@@ -212,7 +201,7 @@ class RecordReader:
         return rows
 
 
-def _expand(text: str, kinds: Mapping[str, _Kind], where: str) -> dict[str, str]:
+def _expand(text: str, kinds: Mapping[str, FieldKind], where: str) -> dict[str, str]:
     """``slave.prefix.*`` as one source per field."""
     if not text.endswith(".*"):
         raise ConfigurationError(
@@ -222,17 +211,17 @@ def _expand(text: str, kinds: Mapping[str, _Kind], where: str) -> dict[str, str]
     lists = [(name, kind.record) for name, kind in kinds.items() if kind.record is not None]
     found = {name: prefix + name for name, kind in kinds.items() if kind.record is None}
     for name, record in lists:
-        found |= {f"{name}[].{inner}": prefix + inner for inner in record._fields}  # type: ignore[attr-defined]
+        found |= {f"{name}[].{inner}": prefix + inner for inner in record._fields}
     return found
 
 
-def _paths(kinds: Mapping[str, _Kind]) -> list[str]:
+def _paths(kinds: Mapping[str, FieldKind]) -> list[str]:
     paths = []
     for name, kind in kinds.items():
         if kind.record is None:
             paths.append(name)
         else:
-            paths += [f"{name}[].{inner}" for inner in kind.record._fields]  # type: ignore[attr-defined]
+            paths += [f"{name}[].{inner}" for inner in kind.record._fields]
     return paths
 
 
@@ -254,10 +243,9 @@ class FieldWriter:
         where: str,
         absent: Value | None = None,
     ) -> None:
-        self._targets: list[tuple[str, Variable, Source]] = []
+        self._targets: list[_Target] = []
         self._where = where
         self._absent = absent
-        kinds = None if record is None else _kinds(record)
         if isinstance(fields, str):
             fields = _inputs_behind(fields, slaves, where)
         if not isinstance(fields, Mapping) or not fields:
@@ -268,9 +256,11 @@ class FieldWriter:
             place = f"{where}.{target}"
             slave, variable = find_variable(str(target), slaves, place, Causality.INPUT)
             source = parse_source(value, "field", place)
-            if kinds is not None and source.name:
-                _check_field(source.name, kinds, variable, place)
-            self._targets.append((slave, variable, source))
+            path = None
+            if record is not None and source.name:
+                path = field_path(record, source.name, place)
+                _check_fit(path, source, variable, slaves[slave], place)
+            self._targets.append(_Target(slave, variable, source, path))
 
     def write(self, record: Any, inputs: dict[str, dict[str, Value]]) -> None:
         """Add the values of a record to ``inputs`` (slave -> variable -> value).
@@ -278,24 +268,22 @@ class FieldWriter:
         :param record: None before the first one
         :raises ConfigurationError: the record lacks a field, or a value does not fit
         """
-        if record is None:
-            if self._absent is not None:
-                for slave, variable, _ in self._targets:
+        for slave, variable, source, path in self._targets:
+            if record is None:
+                if source.name == VALID:
+                    inputs.setdefault(slave, {})[variable.name] = self._fitting(variable, False)
+                elif self._absent is not None:
                     inputs.setdefault(slave, {})[variable.name] = self._absent
-            return
-        for slave, variable, source in self._targets:
-            if source.name:
-                try:
-                    value = getattr(record, source.name)
-                except AttributeError:
-                    known = ", ".join(getattr(record, "_fields", ()))
-                    raise ConfigurationError(
-                        f"{self._where}.{slave}.{variable.name}: {type(record).__name__} has no "
-                        f"field {source.name!r}; it has {known}"
-                    ) from None
-                value = source.scaled(value)
+                continue
+            if path is not None:
+                value = source.scaled(path.read(record))
+            elif source.name:
+                place = f"{self._where}.{slave}.{variable.name}"
+                value = source.scaled(field_path(type(record), source.name, place).read(record))
             else:
                 value = source.constant
+            if path is not None and path.repeated:
+                value = _filled(tuple(value), variable)
             inputs.setdefault(slave, {})[variable.name] = self._fitting(variable, value)
 
     def _fitting(self, variable: Variable, value: Any) -> Value:
@@ -313,17 +301,47 @@ class FieldWriter:
         return value
 
 
-def _check_field(name: str, kinds: Mapping[str, _Kind], variable: Variable, where: str) -> None:
-    """See whether a record has a field that fits a variable."""
-    kind = kinds.get(name)
-    if kind is None:
-        raise ConfigurationError(f"{where}: no field {name!r}; there are {', '.join(kinds)}")
+class _Target(NamedTuple):
+    """An input of a slave; ``path`` is None for a constant, or where the record is not known."""
+
+    slave: str
+    variable: Variable
+    source: Source
+    path: FieldPath | None
+
+
+def _check_fit(
+    path: FieldPath, source: Source, variable: Variable, slave: SlaveDescription, where: str
+) -> None:
+    """See whether a value inside a record fits a variable, in kind and unit."""
     numeric = variable.data_type not in SIZED
-    if kind.record is not None or numeric != (kind.scalar in (bool, int, float)):
+    if numeric != (path.scalar in (bool, int, float)) or path.repeated != bool(variable.dimensions):
+        shape = " array" if variable.dimensions else ""
         raise ConfigurationError(
-            f"{where}: the field {name!r} does not fit {variable.name}, which is "
-            f"{variable.data_type.name}"
+            f"{where}: the field {source.name!r} does not fit {variable.name}, which is "
+            f"{variable.data_type.name}{shape}"
         )
+    if path.unit is not None and source.factor is None and source.offset is None:
+        factor, offset = conversion(variable, slave, path.unit, f"{where}: {source.name!r}") or (
+            1.0,
+            0.0,
+        )
+        if (factor, offset) != (1.0, 0.0):
+            raise ConfigurationError(
+                f"{where}: {source.name!r} is in {path.unit}, {variable.name} in "
+                f"{variable.attributes.unit}; give factor: {1.0 / factor:.12g}"
+                + (f", offset: {-offset / factor:.12g}" if offset else "")
+            )
+
+
+def _filled(values: tuple[Any, ...], variable: Variable) -> tuple[Any, ...]:
+    """As many values as an array of fixed size has; what there is no element for is zero."""
+    size = 1
+    for dimension in variable.dimensions:
+        if dimension.constant is None:
+            return values  # as large as the slave has been told
+        size *= dimension.constant
+    return (values + (0,) * size)[:size]
 
 
 def _inputs_behind(text: str, slaves: Mapping[str, SlaveDescription], where: str) -> dict[str, str]:

@@ -44,7 +44,7 @@ class Condition(Section):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        given = [n for n in ("time", "distance", "gap", "ttc") if getattr(self, n) is not None]
+        given = [name for name, value in self if name != "of" and value is not None]
         if len(given) != 1:
             raise ValueError("allowed is one of time, distance, gap and ttc")
         if self.of is not None and given[0] not in ("gap", "ttc"):
@@ -110,6 +110,11 @@ class SpeedFile(Section):
 
     file: str = Field(min_length=1, description="relative to the scenario; comma, semicolon or tab")
     unit: Literal["m/s", "km/h", "mph"] = Field(default="m/s", description="of the speed")
+    cycle: Literal["wltc_3b", "udds", "ftp75"] | None = Field(
+        default=None,
+        description="the standard drive cycle that the file is to be: its duration, distance and "
+        "largest speed are compared with the published ones",
+    )
 
 
 class LaneChange(Section):
@@ -147,7 +152,7 @@ class Action(Section):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        given = [name for name in _KINDS if getattr(self, name) is not None]
+        given = [name for name, value in self if name in _KINDS and value is not None]
         if len(given) != 1:
             raise ValueError(
                 f"found {' and '.join(given) or 'no action'}; allowed is one of {', '.join(_KINDS)}"

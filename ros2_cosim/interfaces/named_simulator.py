@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ros2_cosim.documents.settings import read_section
-from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose
+from ros2_cosim.interfaces.sensors import Measurement
+from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, SensorMount
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Repeatability
@@ -46,11 +47,13 @@ class NamedSimulator(ABC):
 
     It is made before the run, in the process that steps it, and may be prepared again after
     ``close``. ``Options`` is the pydantic class of ``simulator.options``, None if there are none.
-    ``repeatable`` says how far two runs of it agree.
+    ``repeatable`` says how far two runs of it agree, ``has_sensors`` whether it has those of the
+    section ``scene.sensors``: then it has the methods ``attach`` and ``measurements``.
     """
 
     Options: ClassVar[type[Any] | None] = None
     repeatable: ClassVar[Repeatability] = Repeatability.EVERYWHERE
+    has_sensors: ClassVar[bool] = False
 
     @classmethod
     def check(cls, context: SimulatorContext, options: Any, vehicles: Mapping[str, str]) -> None:
@@ -96,6 +99,16 @@ class NamedSimulator(ABC):
     @abstractmethod
     def contacts(self) -> list[Contact]:
         """Contacts since the last call, ``CONTACT_DELAY_TICKS`` after they happened."""
+
+    def attach(self, sensor: SensorMount) -> int:
+        """Mount a sensor on a vehicle; returns its id."""
+        raise ConfigurationError(
+            f"scene.sensors.{sensor.name}: found a sensor; {type(self).__name__} has none"
+        )
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """What sensors have measured in the last tick."""
+        return []
 
     @abstractmethod
     def close(self) -> None:

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ros2_cosim.documents.settings import Number, Section, Whole, read_section
+from ros2_cosim.documents.settings import Name, Number, Section, Whole, read_section
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
+from ros2_cosim.interfaces.sensors import SensorSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
 
@@ -95,6 +96,11 @@ class SceneSettings(Section):
     map: str = Field(
         default="", description="OpenDRIVE file (.xodr), or a map that the simulator has"
     )
+    route: tuple[Whole, ...] = Field(
+        default=(),
+        description="OpenDRIVE roads, one after the other and without those inside junctions: "
+        "there vehicles turn so; default: straight on",
+    )
     weather: str = Field(default="ClearNoon", description="weather preset of CARLA")
     vehicles: Annotated[dict[str, SceneVehicleSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="name: settings, numbered from 1 in this order"
@@ -103,6 +109,9 @@ class SceneSettings(Section):
         default_factory=dict, description="static objects, name: settings"
     )
     roadblock: RoadblockSettings | None = Field(default=None, description="barriers across a lane")
+    sensors: Annotated[dict[Name, SensorSettings], BeforeValidator(_none_is_empty)] = Field(
+        default_factory=dict, description="sensors of the simulator on vehicles, name: settings"
+    )
     platoon: tuple[str, ...] = Field(
         default=(), description="vehicles of the platoon, front to rear"
     )
@@ -140,4 +149,6 @@ def read_scene(section: Mapping[str, Any]) -> SceneSettings:
     scene = read_section(SceneSettings, dict(section), place="scene")
     for index, name in enumerate(scene.platoon):
         scene.require_vehicle(name, f"scene.platoon.{index}")
+    for name, sensor in scene.sensors.items():
+        scene.require_vehicle(sensor.vehicle, f"scene.sensors.{name}.vehicle")
     return scene

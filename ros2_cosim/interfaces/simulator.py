@@ -8,7 +8,10 @@ and an implementation without a wire must round to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
+
+from ros2_cosim.interfaces.sensors import Measurement, SensorBlueprint
 
 CONTACT_DELAY_TICKS: Final = 3
 """Contacts of a tick are reported this many ticks later (see ``Simulator.contacts``)."""
@@ -77,6 +80,20 @@ class MapChoice(NamedTuple):
     name: str = ""
 
 
+class SensorMount(NamedTuple):
+    """A sensor on a vehicle.
+
+    ``pose`` is relative to the origin of the actor that carries it; ``attributes`` are texts, as
+    on CARLA's wire.
+    """
+
+    name: str
+    blueprint: SensorBlueprint
+    carrier: int
+    pose: Pose
+    attributes: Mapping[str, str]
+
+
 class Simulator(Protocol):
     """What the bridge needs of a simulator."""
 
@@ -118,6 +135,21 @@ class Simulator(Protocol):
         that arrives later still is an error, never a different result.
 
         :raises CausalityError: a contact arrived after its tick had been reported
+        """
+
+    def attach(self, sensor: SensorMount) -> int:
+        """Mount a sensor, which measures in the next tick and then once in each period.
+
+        :returns: its id
+        :raises ConfigurationError: there is no such sensor, or not with these attributes
+        """
+
+    def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
+        """What sensors have measured in the last tick.
+
+        :param sensors: those that have measured then, by their periods
+        :raises ConnectionFailedError: the simulator went away
+        :raises RunError: one of them has not
         """
 
     def close(self) -> None:

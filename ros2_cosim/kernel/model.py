@@ -63,6 +63,7 @@ class Port:
     ``open`` says whether something may sit between the port and its peer, as the injection of
     faults does. An output that passes on ``whole`` messages, with the header that another program
     has written, may be ``header_stamped``: its latency then follows from that header.
+    ``frame_id`` is that of an output's messages where the scenario names none; empty: ``map``.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Port:
     open: bool = True
     whole: bool = False
     header_stamped: bool = False
+    frame_id: str = ""
 
 
 @dataclass(frozen=True)

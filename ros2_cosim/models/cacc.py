@@ -17,13 +17,18 @@ from pydantic import BeforeValidator, Field
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, ObjectList, V2VMessage
 from ros2_cosim.kernel.errors import ParticipantError
-from ros2_cosim.kernel.model import Model, Port, Traits
+from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl
-from ros2_cosim.models.controllers.registry import adapted, check_law, make_law
+from ros2_cosim.models.controllers.registry import (
+    adapted,
+    check_law,
+    law_repeatability,
+    make_law,
+)
 from ros2_cosim.models.controllers.safety import (
     BrakingEstimator,
     CommandLimits,
@@ -35,6 +40,8 @@ from ros2_cosim.models.message_types import ACCELERATION, CONTROL, OBJECTS, ODOM
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 _SHORTEST_TIME_GAP: Final = 0.2
+FALLBACK: Final = "rajamani_acc"
+"""The law that drives without V2V if the parameters name none."""
 
 
 def _none_is_empty(value: object) -> object:
@@ -50,8 +57,8 @@ class ControllerParameters(Section):
     law: str = Field(
         default="path_cacc",
         min_length=1,
-        description="control law: a name, package.module:Class, path/to/file.py:Class, or the "
-        "script of a controller node",
+        description="control law: a name, package.module:Class, path/to/file.py:Class, the script "
+        "of a controller node, an FMU (file.fmu) or a C function (file.c)",
     )
     law_parameters: Annotated[dict[str, Any], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="the law's own parameters"
@@ -166,6 +173,14 @@ class CaccController(Model):
             if law is not None:
                 check_law(law, given, f"{where}.{key}", base_directory=directory)
 
+    @classmethod
+    def declared_repeatability(
+        cls, context: ModelContext, parameters: ControllerParameters
+    ) -> Repeatability:
+        """That of its laws: foreign numerics may differ from machine to machine."""
+        laws = (parameters.law, parameters.fallback or FALLBACK)
+        return Repeatability.weakest(law_repeatability(law, context.base_directory) for law in laws)
+
     def __init__(
         self,
         context: ModelContext,
@@ -184,7 +199,7 @@ class CaccController(Model):
         )
         self._needs_predecessor = "predecessor" in self._law.needs
         self._needs_leader = "leader" in self._law.needs
-        without_v2v = parameters.fallback or "rajamani_acc"
+        without_v2v = parameters.fallback or FALLBACK
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
@@ -222,6 +237,18 @@ class CaccController(Model):
         if host.node is not None and self._law.attach is not None:
             self._law.attach(host.node)
 
+    def close(self) -> None:
+        """Release what the laws hold, as the library of an FMU."""
+        for law in (self._law, self._fallback):
+            if law.close is not None:
+                law.close()
+
+    @property
+    def begins_anew(self) -> BeginsAnew:
+        """A new one is made, unless a law holds something open."""
+        held = self._law.close is not None or self._fallback.close is not None
+        return BeginsAnew.CANNOT if held else BeginsAnew.MADE_AGAIN
+
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Compute the command for the newest object list."""
         latest = step.latest
@@ -239,7 +266,7 @@ class CaccController(Model):
         measured = 0.0 if acceleration is None else acceleration.value.ax
         speed: float = odometry.value.vx
         target = self._object_ahead(objects.value)
-        demand = self._demand(latest, now, dt, speed, measured, target)
+        demand = self._demand(latest, now, dt, speed, measured, objects.value, target)
         if self.mode == "hold":
             self._previous_command = 0.0
             self._brake = self._holding_brake(dt)
@@ -271,6 +298,7 @@ class CaccController(Model):
         dt: float,
         speed: float,
         acceleration: float,
+        seen: ObjectList,
         target: DetectedObject | None,
     ) -> float:
         """Return the demanded acceleration after all limits and set ``mode``."""
@@ -297,6 +325,7 @@ class CaccController(Model):
         measurement = Measurement(
             dt, speed, acceleration, target.distance, target.relative_speed,
             self._standstill_gap, self._time_gap, self._set_speed, previous, predecessor, leader,
+            seen.objects,
         )  # fmt: skip
         seen_speed = speed + target.relative_speed
         braking = self._estimator.update(target.id, seen_speed, dt)

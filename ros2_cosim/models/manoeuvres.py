@@ -18,6 +18,7 @@ from ros2_cosim.models.speed_profiles import (
     Profile,
     Straight,
     Table,
+    check_cycle,
     drive_cycle,
 )
 
@@ -67,6 +68,8 @@ def plan_manoeuvre(
         if action.csv is not None:
             place = f"{where}.{number}.csv"
             table = _speed_file(base_directory / action.csv.file, action.csv.unit, place)
+            if action.csv.cycle is not None:
+                check_cycle(table, action.csv.cycle, f"{where}.{number}.csv.file")
         elif action.cycle is not None:
             table = drive_cycle(action.cycle)
         planned.append(PlannedAction(action, table))

@@ -17,11 +17,11 @@ from ros2_cosim.models.vehicle_info import VehicleInfo
 
 
 def scene_road(context: ModelContext) -> RoadNetwork:
-    """The road of the scene, read once for all models of a process.
+    """The road of the scene with its route, read once for all models of a process.
 
     :raises ConfigurationError: no map is named, or it cannot be read
     """
-    return _read_road(_road_file(context))
+    return _read_road(_road_file(context), scene_settings(context).route)
 
 
 def scene_boxes(context: ModelContext) -> LaneBoxes:
@@ -29,7 +29,7 @@ def scene_boxes(context: ModelContext) -> LaneBoxes:
 
     :raises ConfigurationError: no map is named, or it cannot be read
     """
-    return _boxes_on(_road_file(context))
+    return _boxes_on(_road_file(context), scene_settings(context).route)
 
 
 def _road_file(context: ModelContext) -> Path:
@@ -40,12 +40,12 @@ def _road_file(context: ModelContext) -> Path:
 
 
 @lru_cache(maxsize=4)
-def _boxes_on(path: Path) -> LaneBoxes:
-    return LaneBoxes(_read_road(path))
+def _boxes_on(path: Path, route: tuple[int, ...]) -> LaneBoxes:
+    return LaneBoxes(_read_road(path, route))
 
 
 @lru_cache(maxsize=4)
-def _read_road(path: Path) -> RoadNetwork:
+def _read_road(path: Path, route: tuple[int, ...]) -> RoadNetwork:
     # A network does not change once it is read.
     try:
         text = read_bounded(path, MAX_BYTES).decode("utf-8")
@@ -53,7 +53,7 @@ def _read_road(path: Path) -> RoadNetwork:
         raise ConfigurationError(f"scene.map: {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"scene.map: {path}: {error}") from None
-    return RoadNetwork.from_xodr(text, f"scene.map: {path}")
+    return RoadNetwork.from_xodr(text, f"scene.map: {path}").along(route)
 
 
 def scene_vehicles(context: ModelContext) -> dict[str, VehicleInfo]:

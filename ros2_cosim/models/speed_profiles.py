@@ -11,8 +11,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin
 
 
@@ -113,6 +114,20 @@ class Table:
         slope = (speeds[i + 1] - speeds[i]) / (times[i + 1] - times[i])
         return Motion(speeds[i] + slope * (t - times[i]), slope)
 
+    @property
+    def distance(self) -> float:
+        """The way from the first to the last point [m]."""
+        points = list(zip(self._times, self._speeds, strict=True))
+        return sum(
+            0.5 * (v0 + v1) * (t1 - t0)
+            for (t0, v0), (t1, v1) in zip(points, points[1:], strict=False)
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest speed [m/s]."""
+        return max(self._speeds)
+
 
 class Chain:
     """Several profiles, one after the other."""
@@ -154,3 +169,45 @@ def drive_cycle(name: str) -> Table:
     operations = _OPERATIONS[name]
     times = accumulate((seconds for seconds, _ in operations), initial=0.0)
     return Table(tuple(times), (0.0, *(speed / 3.6 for _, speed in operations)))
+
+
+class PublishedCycle(NamedTuple):
+    """What is published of a cycle that is a table for each second; distance in m, speed in m/s.
+
+    ``tolerance`` [m] is that of the published distance.
+    """
+
+    duration: int
+    distance: float
+    largest: float
+    tolerance: float
+
+
+_MILE: Final = 1609.344
+#: Sources: UN Global Technical Regulation No. 15, Annex 1 (WLTC, class 3b: 23,266 m); 40 CFR part
+#: 86, Appendix I, with distances in hundredths of a mile (UDDS; FTP-75 is UDDS and again its first
+#: 505 s).
+_PUBLISHED: Final = {
+    "wltc_3b": PublishedCycle(1800, 23_266.0, 131.3 / 3.6, 2.0),
+    "udds": PublishedCycle(1369, 7.45 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
+    "ftp75": PublishedCycle(1874, 11.04 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
+}
+#: Tables have a tenth of a km/h or of a mile/h: half of the latter [m/s].
+_SPEED_TOLERANCE: Final = 0.05 * _MILE / 3600.0
+
+
+def check_cycle(table: Table, name: str, where: str) -> None:
+    """See whether a speed over time has the duration, distance and largest speed of a cycle.
+
+    :raises ConfigurationError: it has not
+    """
+    published = _PUBLISHED[name]
+    for found, wanted, tolerance, what in (
+        (table.duration, float(published.duration), 0.5, "a duration of {:g} s"),
+        (table.distance, published.distance, published.tolerance, "a distance of {:.0f} m"),
+        (table.largest, published.largest, _SPEED_TOLERANCE, "a largest speed of {:.2f} m/s"),
+    ):
+        if abs(found - wanted) > tolerance:
+            raise ConfigurationError(
+                f"{where}: found {what.format(found)}; the cycle {name} has {what.format(wanted)}"
+            )

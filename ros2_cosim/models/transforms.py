@@ -17,8 +17,8 @@ from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import NS_PER_S
 from ros2_cosim.interfaces.scene import scene_settings
+from ros2_cosim.interfaces.sensors import MountSettings, sensor_frames
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.exactmath import PI
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.models.frames import quaternion_from_rpy
@@ -28,23 +28,15 @@ from ros2_cosim.models.scene import scene_vehicles
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
 DESCRIPTION = "std_msgs/msg/String"
 
-_Angle = Annotated[Number, Field(ge=-PI, le=PI)]
 
-
-class FrameSettings(Section):
+class FrameSettings(MountSettings):
     """A frame that is fixed to another one, as that of a sensor."""
 
     parent: str = Field(min_length=1, description="frame that it is fixed to")
-    x: Number = Field(default=0.0, description="ahead of it [m]")
-    y: Number = Field(default=0.0, description="to the left of it [m]")
-    z: Number = Field(default=0.0, description="above it [m]")
-    roll: _Angle = Field(default=0.0, description="turn about x, done first [rad]")
-    pitch: _Angle = Field(default=0.0, description="turn about y, done second [rad]")
-    yaw: _Angle = Field(default=0.0, description="turn about z, done last [rad]")
 
 
 class TransformParameters(Section):
-    """Frames beside those of the vehicles."""
+    """Frames beside those of the vehicles and of the sensors of the scene."""
 
     frames: dict[str, FrameSettings] = Field(
         default_factory=dict, description="frame: parent, x, y, z, roll, pitch, yaw"
@@ -59,8 +51,8 @@ class Transforms(Model):
 
     Inputs, latched: ``odometry/<vehicle>``. Outputs: ``tf`` at each activation, with a transform
     from ``map`` to ``<vehicle>/base_link`` for each vehicle that is known; at the first one
-    ``tf_static`` with the fixed frames, and ``robot_description/<vehicle>``, a box of the vehicle's
-    size with its fixed frames.
+    ``tf_static`` with the fixed frames, those of the scene's sensors among them, and
+    ``robot_description/<vehicle>``, a box of the vehicle's size with its fixed frames.
 
     :raises ConfigurationError: a frame has two places, or hangs on itself
     """
@@ -91,11 +83,13 @@ class Transforms(Model):
     @classmethod
     def check_settings(cls, context: ModelContext, parameters: TransformParameters) -> None:
         """See whether the frames make trees."""
-        _check_frames(parameters.frames, tuple(scene_settings(context).vehicles), context.where)
+        vehicles = tuple(scene_settings(context).vehicles)
+        _check_frames(_fixed(context, parameters), vehicles, context.where)
 
     def __init__(self, context: ModelContext, parameters: TransformParameters) -> None:
         scene = scene_settings(context)
-        _check_frames(parameters.frames, tuple(scene.vehicles), context.where)
+        fixed = _fixed(context, parameters)
+        _check_frames(fixed, tuple(scene.vehicles), context.where)
         self._vehicles = tuple(scene.vehicles)
         self._message: Any = CATALOGUE.record(TRANSFORMS)
         self._transform: Any = CATALOGUE.part("geometry_msgs/msg/TransformStamped")
@@ -115,7 +109,7 @@ class Transforms(Model):
                         (frame.x, frame.y, frame.z),
                         quaternion_from_rpy(frame.roll, frame.pitch, frame.yaw),
                     )
-                    for name, frame in parameters.frames.items()
+                    for name, frame in fixed.items()
                 )
             )
         text: Any = CATALOGUE.record(DESCRIPTION)
@@ -123,7 +117,7 @@ class Transforms(Model):
         sizes = scene_vehicles(context) if described else {}
         for name in described:
             size = (sizes[name].length, sizes[name].width, parameters.height)
-            self._once[_port(name)] = text(robot_description(name, size, parameters.frames))
+            self._once[_port(name)] = text(robot_description(name, size, fixed))
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Tell where the vehicles are, and once what does not change."""
@@ -148,6 +142,25 @@ class Transforms(Model):
     ) -> Any:
         header = self._header(self._time(*divmod(stamp, NS_PER_S)), parent)
         return self._transform(header, frame, self._move(self._vector(*place), self._turn(*turn)))
+
+
+def _fixed(context: ModelContext, parameters: TransformParameters) -> dict[str, FrameSettings]:
+    """The frames of the parameters and of the scene's sensors.
+
+    :raises ConfigurationError: a frame is among both
+    """
+    fixed = dict(parameters.frames)
+    for name, mount in sensor_frames(scene_settings(context).sensors).items():
+        if name in fixed:
+            raise ConfigurationError(
+                f"{context.where}.frames: found '{name}', which scene.sensors has; allowed are "
+                "other names"
+            )
+        (x, y, z), (roll, pitch, yaw) = mount.place, mount.turn
+        fixed[name] = FrameSettings(
+            parent=mount.parent, x=x, y=y, z=z, roll=roll, pitch=pitch, yaw=yaw
+        )
+    return fixed
 
 
 def robot_description(

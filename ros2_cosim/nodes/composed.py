@@ -15,6 +15,7 @@ from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
 from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.model import Model, Repeatability
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.live.foxglove_view import tell_now, with_viewers
 from ros2_cosim.nodes._start import Started, realtime_of, run_node
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.renewal import cannot_begin_anew, renewed
@@ -56,7 +57,10 @@ def _compose(kept: list[Kept], started: Started) -> bool:
     former = kept.pop() if kept else None
     control = _control(started, pacer, former)
     created = time.perf_counter_ns()
-    sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    sink = with_viewers(
+        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        *(session.parameter("foxglove", ""), scenario, graph, tell_now),
+    )
     models: dict[str, Model] = {}
     again = False
     repeats = session.repetition + 1 < int(session.parameter("repeat", "1"))

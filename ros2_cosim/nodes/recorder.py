@@ -6,6 +6,7 @@ import sys
 
 from ros2_cosim.interfaces.processes import settled_memory
 from ros2_cosim.kernel.model import Repeatability
+from ros2_cosim.live.foxglove_view import tell_now, with_viewers
 from ros2_cosim.nodes._start import Started, profiled, run_node
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.ros.recorder_node import RecorderNode
@@ -20,7 +21,10 @@ def main() -> int:
 def _record(started: Started) -> bool:
     session, scenario, graph, _ = started
     output = started.output()
-    sink = open_sink(output, scenario, graph, session.parameter("bag", "true") == "true")
+    sink = with_viewers(
+        open_sink(output, scenario, graph, session.parameter("bag", "true") == "true"),
+        *(session.parameter("foxglove", ""), scenario, graph, tell_now),
+    )
     try:
         recorder = RecorderNode(
             session,

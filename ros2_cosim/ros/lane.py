@@ -516,7 +516,7 @@ class SocketLane:
         if 0 < seconds < _FINE_S and self._poll.fileno() < _SELECTABLE:
             # A poll waits for whole milliseconds; a paced run is more exact than that.
             select.select([self._poll], [], [], seconds)
-            seconds = 0
+            seconds = 0.0
         return self._poll.poll(seconds)
 
     def create_task(self, callback: Callable[[], None]) -> None:

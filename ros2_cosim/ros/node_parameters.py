@@ -8,6 +8,7 @@ DESCRIPTIONS = {
     "arrivals": "Arrival record of an earlier run that is repeated, a file; empty: none.",
     "bag": "Whether messages are recorded: true or false.",
     "factor": "Real-time factor of a participant without synchronisation: from 0.0001, or max.",
+    "foxglove": "Where Foxglove finds the run, [HOST:]PORT; empty: nowhere.",
     "hard": "Hard real time where the system permits it: true or false.",
     "output": "Output directory of the run.",
     "participant": "Which participant of the scenario this process is.",

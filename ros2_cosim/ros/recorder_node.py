@@ -8,7 +8,6 @@ disk slows the run down instead of losing messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from ros2_cosim.interfaces.protocol import (
     Completion,
@@ -17,6 +16,7 @@ from ros2_cosim.interfaces.protocol import (
     ParticipantReport,
 )
 from ros2_cosim.interfaces.reporting import details_of
+from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import DataTopic, Wiring
 from ros2_cosim.kernel.channel import CausalityCounts, Channel
 from ros2_cosim.kernel.errors import Aborted
@@ -37,16 +37,6 @@ from ros2_cosim.ros.time_topics import check_run
 from ros2_cosim.ros.writers import data_qos
 
 _POLL_S = 0.1
-
-
-class Sink(Protocol):
-    """Where recorded messages go."""
-
-    def write(self, topic: str, stamp_ns: int, seq: int, data: bytes) -> None:
-        """Take one message in CDR."""
-
-    def advance(self, time_ns: int) -> None:
-        """Every message stamped before ``time_ns`` has been given."""
 
 
 class RecorderNode:

@@ -27,24 +27,22 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ros2_cosim.interfaces import catalogue
 from ros2_cosim.interfaces.cdr import NS_PER_S
 from ros2_cosim.interfaces.namespaces import inside
-from ros2_cosim.interfaces.records import (
-    ObjectList,
-    Odometry,
-    PlatoonStatus,
-    StaticObjects,
-)
+from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError, ProtocolError
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 from ros2_cosim.ros.node_parameters import DRAWING
 from ros2_cosim.ros.qos_overrides import make_publisher
 from ros2_cosim.ros.road_markers import Roads, road_markers
+from ros2_cosim.ros.scene_picture import (
+    OBSTACLE_TOPIC,
+    ROAD_TOPIC,
+    SCENE_TOPIC,
+    TRANSFORM_TOPIC,
+    ScenePicture,
+)
 from ros2_cosim.ros.session import until_shut_down, wall_timer
 from ros2_cosim.ros.writers import message_class
-
-ROAD_TOPIC = "/visualization/road"
-OBSTACLE_TOPIC = "/visualization/obstacles"
-SCENE_TOPIC = "/visualization/scene"
 
 _SHAPES = {
     markers.CUBE: Marker.CUBE,
@@ -131,9 +129,8 @@ class Visualisation:
         road_file = self._text("road_file", "")
 
         self._stamp = 0
-        self._poses: dict[str, Odometry] = {}
-        self._seen: dict[str, ObjectList] = {}
-        self._status: PlatoonStatus | None = None
+        vehicles = dict(zip(self._vehicles, self._boxes, strict=True))
+        self._picture = ScenePicture(vehicles, self._sensors, self._cone)
         self._shown: dict[tuple[str, int], str] = {}
         self._fresh = False
         self._begins = True
@@ -144,7 +141,9 @@ class Visualisation:
         self._scene = make_publisher(node, MarkerArray, SCENE_TOPIC, 10, event_callbacks=late)
         self._obstacles = make_publisher(node, MarkerArray, OBSTACLE_TOPIC, _LATCHED)
         self._road = make_publisher(node, MarkerArray, ROAD_TOPIC, _LATCHED)
-        self._transforms = make_publisher(node, TFMessage, "/tf", 100, event_callbacks=late)
+        self._transforms = make_publisher(
+            node, TFMessage, TRANSFORM_TOPIC, 100, event_callbacks=late
+        )
         if road_file:
             self._road.publish(_whole(road_markers(load_roads(Path(road_file))), 0))
         self._subscribe_all()
@@ -156,7 +155,7 @@ class Visualisation:
         if not self._fresh:
             return
         self._fresh = False
-        scene = self.scene()
+        scene = self._picture.scene()
         array = _array(scene, self._stamp)
         if self._begins:
             # What a former run has left in a viewer that stays open.
@@ -172,43 +171,27 @@ class Visualisation:
             TFMessage(
                 transforms=[
                     transform_message(f"{name}/base_link", pose, self._stamp)
-                    for name, pose in sorted(self._poses.items())
+                    for name, pose in sorted(self._picture.poses.items())
                 ]
             )
         )
 
     def _on_match(self, status: Any) -> None:
-        self._fresh = self._fresh or (status.current_count_change > 0 and bool(self._poses))
-
-    def scene(self) -> list[MarkerData]:
-        """Everything that moves, as known now."""
-        scene: list[MarkerData] = []
-        for number, (name, box) in enumerate(zip(self._vehicles, self._boxes, strict=True)):
-            pose = self._poses.get(name)
-            if pose is None:
-                continue
-            scene += markers.vehicle_markers(number, name, pose, box)
-            if name in self._sensors:
-                seen = self._seen.get(name)
-                scene += markers.sensor_markers(number, pose, box, self._cone, seen)
-        if self._status is not None:
-            poses = [self._poses.get(name) for name in self._vehicles]
-            scene += markers.gap_markers(self._status, poses, self._boxes)
-        return scene
+        self._fresh = self._fresh or (status.current_count_change > 0 and bool(self._picture.poses))
 
     def _subscribe_all(self) -> None:
-        def pose_of(name: str) -> Callable[[Odometry], None]:
-            return lambda record: self._poses.__setitem__(name, record)
+        for topic, (record, take, latched) in self._picture.readers().items():
+            if latched:
+                self._listen(topic, record, self._then_obstacles(take), _LATCHED)
+            else:
+                self._listen(topic, record, take)
 
-        def seen_by(name: str) -> Callable[[ObjectList], None]:
-            return lambda record: self._seen.__setitem__(name, record)
+    def _then_obstacles(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        def taken(record: Any) -> None:
+            take(record)
+            self._obstacles.publish(_whole(self._picture.obstacles(), self._stamp))
 
-        for name in self._vehicles:
-            self._listen(f"/{name}/odometry", Odometry, pose_of(name))
-        for name in self._sensors:
-            self._listen(f"/{name}/objects", ObjectList, seen_by(name))
-        self._listen("/platoon_status", PlatoonStatus, self._take_status)
-        self._listen("/static_objects", StaticObjects, self._take_objects, _LATCHED)
+        return taken
 
     def _listen(
         self,
@@ -236,12 +219,6 @@ class Visualisation:
         guarded = until_shut_down(self._node, receive)
         name = inside(self._node, topic)
         self._node.create_subscription(message_class(type_name), name, guarded, qos, raw=True)
-
-    def _take_status(self, status: PlatoonStatus) -> None:
-        self._status = status
-
-    def _take_objects(self, objects: StaticObjects) -> None:
-        self._obstacles.publish(_whole(markers.obstacle_markers(objects), self._stamp))
 
     def _parameter(self, name: str, default: Any) -> Any:
         # Any type is let in, so that 10 passes for 10.0 and errors are ours. All is read once.

@@ -20,6 +20,7 @@ from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.namespaces import ROOT
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
@@ -61,10 +62,9 @@ class RunRequest:
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
-    note what they spend their time on. All its nodes and topics are in ``namespace``, and
-    its nodes get the ROS arguments ``ros_args``.
-    ``out`` is the output directory, None: ``out/NAME`` of the
-    scenario.
+    note what they spend their time on. ``foxglove`` is where Foxglove finds the run,
+    ``[HOST:]PORT``. All its nodes and topics are in ``namespace``, and its nodes get the ROS
+    arguments ``ros_args``. ``out`` is the output directory, None: ``out/NAME`` of the scenario.
     """
 
     scenario: Path | Scenario
@@ -85,6 +85,7 @@ class RunRequest:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    foxglove: str = ""
     paused: bool = False
     repeat: int = 1
     processes: str = AUTO
@@ -181,6 +182,8 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
             f"--profile: found with shape {request.shape}; allowed is it with shape ros. Of others "
             "the summary tells what each participant took"
         )
+    if request.foxglove:
+        check_address(request.foxglove)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
     _check_shape(request, scenario)
@@ -193,6 +196,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         record=request.record,
         visualise=request.visualise or request.rviz,
         rviz=request.rviz,
+        foxglove=request.foxglove,
         paused=request.paused,
         repeat=request.repeat,
         transport=request.transport,
@@ -305,7 +309,7 @@ def bring_up(
         if clear:
             directory.clear()
         save_scenario(scenario, options.output / RESOLVED_SCENARIO)
-        if options.visualise and not undrawable(scenario):
+        if (options.visualise or options.foxglove) and not undrawable(scenario):
             write_views(options.output, drawn_vehicles(scenario), options.namespace)
         if plan:
             environment = loopback_environment(environment, options.output, options.namespace)

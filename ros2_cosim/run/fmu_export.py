@@ -8,37 +8,33 @@ resolved scenario; files that the scenario names are found where they were.
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import platform
-import shutil
-import subprocess
 import sys
 import tempfile
 import uuid
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.etree import ElementTree as Xml
 
-from ros2_cosim.documents.files import cause_of, write_atomically
-from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.documents.fmi2 import (
+    Fmi2Model,
+    Fmi2Variable,
+    compile_library,
+    description_of,
+    found_compiler,
+    this_platform,
+    write_fmu,
+)
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 from ros2_cosim.run.fmu_instance import GUID_FILE, SCENARIO_FILE
-from ros2_cosim.run.fmu_variables import FmuVariable, variables_of
+from ros2_cosim.run.fmu_variables import variables_of
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.scenario.external import Seam
-from ros2_cosim.scenario.schema import Scenario
 
 _LIBRARY_SOURCE = Path(__file__).with_name("fmu_library.cpp")
-_TYPES = {float: "Real", int: "Integer", bool: "Boolean", str: "String"}
-_START = {float: "0", int: "0", bool: "false", str: ""}
 _NS = 1_000_000_000
 #: Name space of the GUIDs: equal scenarios give equal FMUs.
 _NAMESPACE = uuid.UUID("6f3d0d5e-6b0b-5c1f-9f0e-6d2f7a1c4b90")
-#: Files in the archive have one date, so that equal scenarios give equal FMUs.
-_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def export_fmu(path: Path, out: Path | None = None, changes: Sequence[str] = ()) -> Path:
@@ -60,122 +56,61 @@ def export_fmu(path: Path, out: Path | None = None, changes: Sequence[str] = ())
     variables = variables_of(seam)
     guid = str(uuid.uuid5(_NAMESPACE, text + repr(variables)))
     target = out or Path(f"{scenario.name}.fmu")
-    with tempfile.TemporaryDirectory() as directory:
-        library = _compile(Path(directory) / f"{scenario.name}.so")
-        content = {
-            "modelDescription.xml": _description(scenario, seam, variables, guid),
-            f"binaries/{_platform()}/{scenario.name}.so": library.read_bytes(),
-            f"resources/{SCENARIO_FILE}": text.encode(),
-            f"resources/{GUID_FILE}": f"{guid}\n".encode(),
-            "resources/command.txt": "\n".join(_command()).encode(),
-        }
-    _write(target, content)
+    model = Fmi2Model(
+        scenario.name,
+        guid,
+        scenario.description or f"scenario {scenario.name}",
+        step=seam.step / _NS,
+        stop=scenario.duration / _NS,
+        needs_tool=True,
+    )
+    described = [
+        Fmi2Variable(v.name, v.causality, v.kind, None, None, v.description) for v in variables
+    ]
+    resources = {SCENARIO_FILE: text.encode()}
+    write_served(target, model, described, resources, "ros2_cosim.run.fmu_instance")
     return target
 
 
-def _command() -> list[str]:
+def write_served(
+    target: Path,
+    model: Fmi2Model,
+    variables: Sequence[Fmi2Variable],
+    resources: Mapping[str, bytes],
+    module: str,
+) -> None:
+    """Write an FMU whose instances are processes of this installation.
+
+    :param resources: files that an instance finds in its directory of resources
+    :param module: its function ``main`` serves an instance
+    :raises ConfigurationError: there is no compiler, or the FMU cannot be written
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        library = _compile(Path(directory) / f"{model.name}.so")
+        content = {
+            "modelDescription.xml": description_of(model, variables),
+            f"binaries/{this_platform()}/{model.name}.so": library.read_bytes(),
+            **{f"resources/{name}": data for name, data in resources.items()},
+            f"resources/{GUID_FILE}": f"{model.guid}\n".encode(),
+            "resources/command.txt": "\n".join(_command(module)).encode(),
+        }
+    write_fmu(target, content)
+
+
+def _command(module: str) -> list[str]:
     """What starts the process of an instance; the library adds its arguments.
 
     Nothing is imported from the importer's working directory, and what was found by
     ``PYTHONPATH`` still is.
     """
     paths = [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    code = (
-        f"import sys; sys.path[:0] = {json.dumps(paths)}; "
-        "from ros2_cosim.run.fmu_instance import main; main()"
-    )
+    code = f"import sys; sys.path[:0] = {json.dumps(paths)}; from {module} import main; main()"
     return [sys.executable, "-I", "-c", code]
 
 
-def _platform() -> str:
-    """The name of this platform in FMI 2.0."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        raise ConfigurationError(
-            f"platform: found {sys.platform} {platform.machine()}; FMI 2.0 has a name, and this "
-            "command a library, for Linux on x86_64"
-        )
-    return "linux64"
-
-
 def _compile(library: Path) -> Path:
-    compiler = shutil.which(os.environ.get("CXX") or "g++")
-    if compiler is None:
-        raise ConfigurationError(
-            "compiler: found none; the library of an FMU needs g++ (sudo apt-get install g++), or "
-            "another one that CXX names"
-        )
+    compiler = found_compiler(os.environ.get("CXX"), "g++", "CXX")
     command = [compiler, "-std=c++11", "-shared", "-fPIC", "-O1", "-fvisibility=hidden"]
     command += ["-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-s"]
-    done = subprocess.run(
-        [*command, "-o", str(library), str(_LIBRARY_SOURCE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        raise ConfigurationError(f"{compiler} cannot make the library of the FMU: {lines[0]}")
+    compile_library([*command, "-o", str(library), str(_LIBRARY_SOURCE)], "the FMU")
     return library
-
-
-def _description(
-    scenario: Scenario, seam: Seam, variables: Sequence[FmuVariable], guid: str
-) -> bytes:
-    root = Xml.Element(
-        "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=scenario.name,
-        guid=guid,
-        description=scenario.description or f"scenario {scenario.name}",
-        generationTool="ros2_cosim",
-        variableNamingConvention="flat",
-    )
-    Xml.SubElement(
-        root,
-        "CoSimulation",
-        modelIdentifier=scenario.name,
-        needsExecutionTool="true",
-        canHandleVariableCommunicationStepSize="true",
-        canNotUseMemoryManagementFunctions="true",
-    )
-    Xml.SubElement(
-        root,
-        "DefaultExperiment",
-        startTime="0",
-        stopTime=repr(scenario.duration / _NS),
-        stepSize=repr(seam.step / _NS),
-    )
-    list_ = Xml.SubElement(root, "ModelVariables")
-    for variable in variables:
-        fixed = variable.causality == "parameter"
-        scalar = Xml.SubElement(
-            list_,
-            "ScalarVariable",
-            name=variable.name,
-            valueReference=str(variable.reference),
-            causality=variable.causality,
-            variability="fixed" if fixed else "discrete",
-        )
-        if variable.description:
-            scalar.set("description", variable.description)
-        start = {} if variable.causality == "output" else {"start": _START[variable.kind]}
-        Xml.SubElement(scalar, _TYPES[variable.kind], start)
-    structure = Xml.SubElement(root, "ModelStructure")
-    for section in ("Outputs", "InitialUnknowns"):
-        unknowns = Xml.SubElement(structure, section)
-        for variable in variables:
-            if variable.causality == "output":
-                Xml.SubElement(unknowns, "Unknown", index=str(variable.reference + 1))
-    Xml.indent(root)
-    return Xml.tostring(root, encoding="utf-8", xml_declaration=True)
-
-
-def _write(target: Path, content: dict[str, bytes]) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in content.items():
-            archive.writestr(zipfile.ZipInfo(name, _DATE), data, zipfile.ZIP_DEFLATED)
-    try:
-        write_atomically(target, packed.getvalue())
-    except OSError as error:
-        raise ConfigurationError(f"{target}: {cause_of(error)}") from None

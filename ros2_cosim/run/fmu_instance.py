@@ -14,6 +14,7 @@ import struct
 import sys
 import tempfile
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -47,8 +48,44 @@ _GETTERS = {b"r": float, b"i": int, b"b": bool, b"t": str}
 _SETTERS = {b"1": float, b"2": int, b"3": bool, b"4": str}
 
 
-class FmuInstance:
-    """One instance of the FMU: values by reference, and the scenario.
+class Instance(ABC):
+    """What stands behind an FMU, as its library asks for it; all values by reference."""
+
+    @abstractmethod
+    def setup(self, start: float) -> None:
+        """Take the time at which the run begins [s]."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """The initialisation is complete."""
+
+    @abstractmethod
+    def step(self, time: float, size: float) -> None:
+        """One step from a time on [s]."""
+
+    @abstractmethod
+    def terminate(self) -> None:
+        """The run is over."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Begin anew with the start values."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything."""
+
+    @abstractmethod
+    def get(self, kind: type, reference: int) -> Any:
+        """The value of a variable of a Python type."""
+
+    @abstractmethod
+    def set(self, kind: type, reference: int, value: Any) -> None:
+        """Give a variable of a Python type a value."""
+
+
+class FmuInstance(Instance):
+    """One instance of an FMU that is a scenario: values by reference, and the scenario.
 
     :param resources: directory with the resolved scenario
     """
@@ -176,10 +213,10 @@ class Conversation:
     :param instance: makes the instance, which may be refused
     """
 
-    def __init__(self, connection: socket.socket, instance: Callable[[], FmuInstance]) -> None:
+    def __init__(self, connection: socket.socket, instance: Callable[[], Instance]) -> None:
         self._connection = connection
         self._make = instance
-        self._instance: FmuInstance | None = None
+        self._instance: Instance | None = None
 
     def run(self) -> None:
         """Until the socket is closed."""
@@ -242,7 +279,7 @@ class Conversation:
         size = _LENGTH.size * (1 + count)
         return struct.unpack_from(f"={count}I", data, _LENGTH.size), data[size:]
 
-    def _get(self, instance: FmuInstance, kind: type, data: bytes) -> bytes:
+    def _get(self, instance: Instance, kind: type, data: bytes) -> bytes:
         references, _ = self._references(data)
         parts = []
         for reference in references:
@@ -258,7 +295,7 @@ class Conversation:
                 raise RunError(f"value reference {reference}: {value} is no 32-bit integer")
         return b"".join(parts)
 
-    def _set(self, instance: FmuInstance, kind: type, data: bytes) -> None:
+    def _set(self, instance: Instance, kind: type, data: bytes) -> None:
         references, rest = self._references(data)
         for reference in references:
             if kind is str:
@@ -274,15 +311,23 @@ class Conversation:
 
 
 def main() -> None:
-    """Serve the library; its arguments are the directory of the resources and the wanted GUID."""
+    """Serve the library of an FMU that is a scenario."""
+    serve(FmuInstance)
+
+
+def serve(kind: Callable[[Path], Instance]) -> None:
+    """Serve the library; its arguments are the directory of the resources and the wanted GUID.
+
+    :param kind: makes an instance of the directory of the resources
+    """
     resources, wanted = Path(sys.argv[-2]), sys.argv[-1]
     os.closerange(SOCKET + 1, os.sysconf("SC_OPEN_MAX"))  # the importer's own
 
-    def make() -> FmuInstance:
+    def make() -> Instance:
         guid = (resources / GUID_FILE).read_text(encoding="utf-8").strip()
         if guid != wanted:
             raise ConfigurationError(f"fmuGUID: found {wanted}; that of the FMU is {guid}")
-        return FmuInstance(resources)
+        return kind(resources)
 
     with socket.socket(fileno=SOCKET) as connection:
         Conversation(connection, make).run()

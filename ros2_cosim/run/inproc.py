@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ros2_cosim.interfaces.reporting import report_of
+from ros2_cosim.interfaces.sink import Sink
 from ros2_cosim.interfaces.wiring import wire_codec
 from ros2_cosim.kernel.lifecycle import Operation
 from ros2_cosim.kernel.lifecycle_group import LifecycleGroup
@@ -18,6 +19,7 @@ from ros2_cosim.kernel.membership import check_required
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
 from ros2_cosim.kernel.unsynchronised import Inbox
+from ros2_cosim.live.foxglove_view import with_viewers
 from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.realtime.pacing import Pacer
 from ros2_cosim.realtime.run_control import (
@@ -29,7 +31,7 @@ from ros2_cosim.realtime.run_control import (
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun, realtime_run
 from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
-from ros2_cosim.record.results import RunFacts, open_bag, write_results
+from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.results import write_report
@@ -39,6 +41,8 @@ from ros2_cosim.scenario.system import build_graph, build_model
 
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
+#: The same where viewers are shown what has happened [ns].
+_SEEN_NS = 10_000_000
 #: So many new objects may live before the garbage collector looks for circles among them: messages
 #: form none, and it would look at each of them again and again.
 _GARBAGE_AFTER = 50_000
@@ -63,6 +67,7 @@ class InprocRun:
     :param realtime: the wall clock that the run is paced by, or the arrivals that it repeats;
         None: as the options of the run say
     :param watch: (participant, output port) -> takes each message that it sends
+    :param tell: takes lines for the user: where the run can be seen
     :raises CosimError: the scenario is wrong
     """
 
@@ -73,6 +78,7 @@ class InprocRun:
         progress: Callable[[int], None] = lambda time_ns: None,
         realtime: RealtimeRun | None = None,
         watch: Mapping[tuple[str, str], Callable[[Sample], None]] | None = None,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         created = time.perf_counter_ns()
         scenario, options = prepared.scenario, prepared.options
@@ -110,7 +116,7 @@ class InprocRun:
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
             timer=time.perf_counter_ns,
-            observer=self._observe if record or watch else None,
+            observer=self._observe if record or watch or options.foxglove else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         runtimes = self._scheduler.runtimes
@@ -122,7 +128,10 @@ class InprocRun:
         self._during = self._lifecycles.during(
             partial(time.sleep, _IDLE_S), lambda: self._scheduler.active
         )
-        self._bag = open_bag(output, scenario, graph) if record else None
+        self._sink: Sink | None = None
+        if record or options.foxglove:
+            bag = open_sink(output, scenario, graph, record)
+            self._sink = with_viewers(bag, options.foxglove, scenario, graph, tell)
         self.control = RunControl(
             step_ns=scenario.clock_step,
             scale=self._pacer,
@@ -135,7 +144,7 @@ class InprocRun:
             self.control,
             self._pacer,
             duration_ns=scenario.duration,
-            slice_ns=_SLICE_NS,
+            slice_ns=_SEEN_NS if options.foxglove else _SLICE_NS,
             serve=time.sleep,
             timer=time.perf_counter_ns,
         )
@@ -180,7 +189,7 @@ class InprocRun:
         self._lifecycles.stop(reason)
         reports = {name: report_of(runtime) for name, runtime in self._scheduler.runtimes.items()}
         self._lifecycles.shut_down("the run is complete")
-        self._close_bag()
+        self._close_sink()
         facts = RunFacts(
             "inproc",
             self._loop.end,
@@ -209,11 +218,11 @@ class InprocRun:
         try:
             # In slices, so that a long run neither fills the memory nor hides its progress.
             while not self.finished and self._loop.advance():
-                if self._bag is not None:
+                if self._sink is not None:
                     for message in self._messages:
-                        self._bag.write(*message)
+                        self._sink.write(*message)
                     self._messages.clear()
-                    self._bag.advance(self._loop.reached)
+                    self._sink.advance(self._loop.reached)
                 self._progress(self._loop.reached)
         finally:
             gc.set_threshold(*usual)
@@ -225,15 +234,15 @@ class InprocRun:
         take = self._watch.get((participant, port))
         if take is not None:
             take(sample)
-        if self._bag is None:
+        if self._sink is None:
             return
         plain = self._codecs[participant][port].plain(data)
         self._messages.append((self._topics[participant][port], sample.stamp, sample.seq, plain))
 
-    def _close_bag(self) -> None:
-        if self._bag is not None:
-            self._bag.close()
-            self._bag = None
+    def _close_sink(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
 
     def __enter__(self) -> InprocRun:
         self._during.__enter__()
@@ -245,7 +254,7 @@ class InprocRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close_bag()
+        self._close_sink()
         self._during.__exit__(kind, error, trace)
 
 

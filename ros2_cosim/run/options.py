@@ -170,6 +170,14 @@ OPTIONS = {
         ),
         RunOption("rviz", "--rviz", _truth, "false", "Start RViz with the view of this package."),
         RunOption(
+            "foxglove",
+            "--foxglove",
+            _text,
+            "",
+            "Show the run in Foxglove while it runs: [HOST:]PORT to listen at (Foxglove looks for "
+            "8765; 0: any free one; without a host 127.0.0.1). Needs make setup EXTRAS=live.",
+        ),
+        RunOption(
             "paused", "--paused", _truth, "false", "Begin paused; cosim control lets the run go on."
         ),
         RunOption(

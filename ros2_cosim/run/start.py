@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
 from ros2_cosim.run.ros import run_processes
+
+#: Whose lines those of a run without processes are.
+INPROC = "inproc"
 
 
 def start(
@@ -34,14 +38,16 @@ def start(
             on_poll()
             progress(time_ns)
 
-        return _repeated(prepared, advanced)
+        return _repeated(prepared, advanced, partial(on_line, INPROC))
     run_processes(
         prepared, progress=progress, on_line=on_line, on_started=on_started, on_poll=on_poll
     )
     return read_summary(prepared.output)
 
 
-def _repeated(prepared: PreparedRun, progress: Callable[[int], None]) -> Summary:
+def _repeated(
+    prepared: PreparedRun, progress: Callable[[int], None], tell: Callable[[str], None]
+) -> Summary:
     """Run as often as is wanted, in this process; the summary of the first time.
 
     Nothing of one run reaches the next: all models are made anew, and those before are closed.
@@ -49,7 +55,7 @@ def _repeated(prepared: PreparedRun, progress: Callable[[int], None]) -> Summary
     first: Summary | None = None
     for repetition in range(prepared.options.repeat):
         once = prepared.again(repetition) if repetition else prepared
-        with InprocRun(once, progress=progress) as run:
+        with InprocRun(once, progress=progress, tell=tell) as run:
             summary = run.finish()
         first = first or summary
         # What is left refers to itself. The collector would wait for more of it: some large tables

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.scenario.executables import find_node, is_own
 from ros2_cosim.scenario.registry import find_model
@@ -23,9 +24,9 @@ def adjusted(
 ) -> Scenario:
     """A scenario with the given things changed; None leaves a thing as it is.
 
-    :param controllers: control law of all controllers: a name, ``package.module:Class`` or
-        ``path/to/file.py:Class`` (relative to the working directory); or the controllers' node,
-        ``path/to/script.py`` or ``package/executable``
+    :param controllers: control law of all controllers: a name, ``package.module:Class``,
+        ``path/to/file.py:Class``, an FMU or a C file (relative to the working directory); or the
+        controllers' node, ``path/to/script.py`` or ``package/executable``
     :raises ConfigurationError: a value is not allowed
     """
     # Without defaults: a large system has far more of them than of anything else.
@@ -61,7 +62,9 @@ def change_controller(participant: dict[str, Any], key: str, controllers: str) -
 
     :param key: its parameter that names the law
     """
-    if ":" not in controllers and is_own(controllers):
+    if law_of_file(controllers) is not None:
+        controllers = str(Path(controllers).absolute())
+    elif ":" not in controllers and is_own(controllers):
         # Nodes run elsewhere: a file of the working directory is named in full.
         package, name = find_node(controllers, Path.cwd(), "controllers")
         participant["node"] = f"{package}/{name}" if package else name

@@ -26,6 +26,7 @@ NAMES: Final = (
     "packet_loss",
     "platoon20",
     "curve",
+    "town",
     "car_following",
 )
 DEFAULT: Final = "roadblock"

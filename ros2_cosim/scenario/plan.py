@@ -97,6 +97,8 @@ class RunOptions:
     record: bool = True
     visualise: bool = False
     rviz: bool = False
+    #: Where Foxglove finds the run, [HOST:]PORT; empty: nowhere.
+    foxglove: str = ""
     #: Begin paused, before the activations at time 0.
     paused: bool = False
     #: How often it is run, one after the other, in the same processes.
@@ -166,12 +168,14 @@ def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:
         "bag": str(options.record).lower(),
         "repeatable_scope": repeatability_of(declared).value,
     }
+    if options.foxglove:
+        record["foxglove"] = options.foxglove
     if options.shape == "ros":
         beside = {"reporters": json.dumps(_reporters(declared))}
         processes.append(Process("recorder", "recorder", parameters={**common, **record, **beside}))
     if options.visualise and not undrawable(scenario):
         processes.append(
-            Process("visualisation", "visualisation", parameters=_drawing(scenario), required=False)
+            Process("visualisation", "visualisation", parameters=drawing(scenario), required=False)
         )
     if options.rviz and not undrawable(scenario):
         processes.append(_rviz(options))
@@ -357,8 +361,8 @@ def drawn_vehicles(scenario: Scenario) -> list[str]:
     return [str(name) for name in scenario.scene.get("platoon", scenario.scene.get("vehicles", {}))]
 
 
-def _drawing(scenario: Scenario) -> dict[str, Any]:
-    """Parameters of the visualisation node: what it cannot learn from topics."""
+def drawing(scenario: Scenario) -> dict[str, Any]:
+    """What is drawn, and cannot be learnt from topics: parameters of the visualisation node."""
     vehicles = scenario.scene.get("vehicles", {})
     names = drawn_vehicles(scenario)
     sectors = [s for d in declare_all(scenario).values() for s in d.sectors]

@@ -315,7 +315,8 @@ def laws_table() -> str:
     ]
     for entry in sorted(entry_points(group=LAW_GROUP)):
         law = entry.load()
-        needs = ", ".join(inspect.getattr_static(law, "needs_v2v", ()))
+        peers = inspect.getattr_static(law, "needs_v2v", ())
+        needs = ", ".join(peers) if isinstance(peers, tuple) else "as mapped"
         rows = list(parameter_rows(law)) if isinstance(law, type(BaseModel)) else []
         for number, row in enumerate(rows or [ParameterRow(*[""] * 6)]):
             first = (f"`{entry.name}`", needs) if number == 0 else ("", "")

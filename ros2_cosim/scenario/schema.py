@@ -120,7 +120,8 @@ class OutputSettings(Section):
 
     type: str
     topic: TopicName
-    frame_id: str = "map"
+    #: None: that which the model declares, else ``map``; a resolved scenario says it.
+    frame_id: str | None = None
     child_frame_id: str | None = None
     latency: Any = 0
     schedule: Literal["every", "sparse", "once"] = "every"
@@ -134,6 +135,11 @@ class OutputSettings(Section):
     #: declares. A resolved scenario says it, so that no process has to load all models.
     whole: bool | None = None
     header_stamped: bool | None = None
+
+    @property
+    def frame(self) -> str:
+        """The frame of its messages, as far as the scenario says it."""
+        return "map" if self.frame_id is None else self.frame_id
 
     @model_validator(mode="after")
     def _check_seam(self) -> OutputSettings:

@@ -189,7 +189,7 @@ def _make(
     seam_place = SeamPlace(place, port, types[0], tuple(outputs), scenario.scene)
     if direction is OutputSeam:
         seam_place = seam_place._replace(
-            frame_id=outputs[port].frame_id, child_frame_id=outputs[port].child_frame_id or ""
+            frame_id=outputs[port].frame, child_frame_id=outputs[port].child_frame_id or ""
         )
     made: Seam = kind(seam_place, parameters)
     return made

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.foreign import HeaderDelay
@@ -205,7 +206,7 @@ def _output(
 ) -> OutputPort:
     where = f"participants.{name}.outputs.{port}"
     distribution = LatencyDistribution.from_spec(settings.latency, f"{where}.latency")
-    if settings.whole is None or settings.header_stamped is None:
+    if None in (settings.whole, settings.header_stamped, settings.frame_id):
         settings = as_declared(scenario, name, port, settings, declared)
     draw: Callable[[], int] | None = None
     if not distribution.is_constant:
@@ -214,7 +215,7 @@ def _output(
         def draw(d: LatencyDistribution = distribution, s: RandomStream = stream) -> int:
             return d.draw(s)
 
-    constants = {"frame_id": settings.frame_id}
+    constants = {"frame_id": settings.frame}
     if settings.child_frame_id is not None:
         constants["child_frame_id"] = settings.child_frame_id
     try:
@@ -248,6 +249,9 @@ def declared_outputs(scenario: Scenario, name: str) -> dict[str, Port]:
     return {port.name: port for port in declare(scenario, name).ports.outputs}
 
 
+_ANY: Final = Port("any")
+
+
 def as_declared(
     scenario: Scenario,
     name: str,
@@ -262,12 +266,16 @@ def as_declared(
     :param declared: gives :func:`declared_outputs` of the participant
     """
     if port not in scenario.participants[name].outputs:
-        return settings.model_copy(update={"whole": True, "header_stamped": False})
-    found = declared().get(port)
+        return settings.model_copy(
+            update={"whole": True, "header_stamped": False, "frame_id": settings.frame}
+        )
+    found = declared().get(port, _ANY)
+    frame = found.frame_id if found.frame_id and settings.frame_id is None else settings.frame
     return settings.model_copy(
         update={
-            "whole": found is not None and found.whole,
-            "header_stamped": found is not None and found.header_stamped,
+            "whole": found.whole,
+            "header_stamped": found.header_stamped,
+            "frame_id": frame,
         }
     )
 

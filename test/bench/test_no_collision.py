@@ -11,5 +11,5 @@ def test_a_gentle_law_without_v2v_touches_nothing() -> None:
 
 
 def test_all_laws_that_follow_are_in_the_bench() -> None:
-    # path_cacc_sampled is path_cacc at another rate; cruise_control follows nothing.
-    assert {*LAWS, "path_cacc_sampled", "cruise_control"} == set(available_laws())
+    # path_cacc_sampled is path_cacc at another rate; cruise_control follows nothing; fmu is a file.
+    assert {*LAWS, "path_cacc_sampled", "cruise_control", "fmu"} == set(available_laws())

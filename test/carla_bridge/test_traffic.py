@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from support.bridge_scenes import GENERATED, HIGHWAY, platoon, record
 from support.world_scenarios import world_scenario
 
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene import FIRST_TRAFFIC_ID, Scene
-from ros2_cosim.carla_bridge.traffic import follow
+from ros2_cosim.carla_bridge.traffic import STYLE
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.intelligent_driver import intelligent_driver
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.scenario.system import build_model
 
@@ -62,6 +65,7 @@ def test_traffic_changes_nothing_for_the_vehicles_that_do_not_meet_it() -> None:
 
 
 def test_the_driver_model_keeps_speed_and_gap() -> None:
+    follow = partial(intelligent_driver, STYLE)
     assert follow(30.0, 30.0, None, 0.0) == 0.0
     assert follow(0.0, 30.0, None, 0.0) == pytest.approx(1.5)
     assert follow(20.0, 30.0, 10.0, -10.0) == -8.0

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.sensor_scenario import sensor_data, sensor_scenario
 
 from ros2_cosim.carla_bridge.dcp_slave import SceneSlave
 from ros2_cosim.carla_bridge.dcp_world import check_slave
@@ -20,6 +21,7 @@ from ros2_cosim.carla_bridge.scene_settings import scene_parameters, scene_sizes
 from ros2_cosim.carla_bridge.serve import slave_options
 from ros2_cosim.carla_bridge.timing import TimedSimulator
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Repeatability
 from ros2_cosim.kernel.participant import Step
@@ -241,3 +243,35 @@ def test_a_timed_simulator_forwards_every_method_of_a_simulator() -> None:
         ["prepare", "place", "control", "tick", "close", *answers]
     )
     assert timed.elapsed_ns > 0
+
+
+def sensor_trace(scenario: Scenario, shape: str) -> str:
+    """Trace of a world with sensors."""
+    graph = build_graph(scenario)
+    world = build_model(scenario, "world", shape)
+    scheduler = SequentialScheduler(graph, {"world": world})
+    scheduler.run(scenario.duration)
+    world.finish()
+    world.close()
+    return run_digest({"world": scheduler.runtimes["world"].trace.hexdigest()})
+
+
+def test_sensors_are_variables_of_the_slave() -> None:
+    """Numbers where a sensor gives numbers, a binary for points and pixels: the same trace."""
+    scenario = sensor_scenario()
+    declared = declare(scenario, "world")
+    description = scene_description(
+        declared.parameters, scene_parameters(declared.context, declared.parameters)
+    )
+    kinds = {variable.name: variable for variable in description.variables}
+    assert kinds["sensor/gnss.latitude"].data_type is DataType.float64
+    assert kinds["sensor/gnss.latitude"].attributes.unit == "deg"
+    assert kinds["sensor/imu.wz"].attributes.unit == "rad/s"
+    assert kinds["sensor/front.data"].data_type is DataType.binary
+    assert kinds["sensor/front.data"].attributes.max_size == 64 * 48 * 4
+    with slave(scenario, InProcessWorld()) as port:
+        there = sensor_scenario(
+            participants={"world": {**sensor_data()["participants"]["world"],
+                                    "parameters": {"dcp": {"port": port}, "traffic": 2}}}
+        )  # fmt: skip
+        assert sensor_trace(there, "ros") == sensor_trace(scenario, "inproc")

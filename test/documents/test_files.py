@@ -65,6 +65,7 @@ def test_a_limit_is_named_as_the_cause() -> None:
 #: The helper itself, an example in a docstring, and files in temporary directories.
 _PLAIN_WRITES = {
     "documents/files.py",
+    "dcp/slave/c_source.py",
     "dcp/tools/tester.py",
     "record/unpacking.py",
     "sumo/installation.py",

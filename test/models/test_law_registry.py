@@ -26,7 +26,8 @@ def test_every_built_in_name_gives_a_law() -> None:
     assert names == sorted(names)
     assert {"path_cacc", "ploeg_cacc", "path_acc", "cruise_control"} <= set(names)
     for name in names:
-        assert callable(make_law(name).acceleration)
+        if name != "fmu":  # needs a file
+            assert callable(make_law(name).acceleration)
 
 
 def test_parameters_reach_the_law() -> None:

@@ -230,3 +230,35 @@ def test_the_driver_stops_before_an_obstacle_whatever_the_manoeuvre_says() -> No
         vehicle.step(0.01, VehicleControl(command.throttle, command.brake))
     assert vehicle.vx == 0.0
     assert 250.0 - vehicle.distance == pytest.approx(7.0, abs=0.3)
+
+
+def schedule(duration: int, distance: float, largest: float, scale: float = 1.0) -> str:
+    """A speed for each second with these figures: it rests, and holds its largest speed between."""
+    held = int(distance / largest)
+    rest = distance - held * largest
+    speeds = [0.0, *[largest] * held, rest, *[0.0] * (duration - held - 1)]
+    return "\n".join(f"{t},{v * scale!r}" for t, v in enumerate(speeds)) + "\n"
+
+
+PUBLISHED = {
+    "wltc_3b": ("km/h", 3.6, (1800, 23_266.0, 131.3 / 3.6)),
+    "udds": ("mph", 1.0 / 0.44704, (1369, 7.45 * 1609.344, 56.7 * 0.44704)),
+    "ftp75": ("mph", 1.0 / 0.44704, (1874, 11.04 * 1609.344, 56.7 * 0.44704)),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_table_of_a_cycle_is_compared_with_what_is_published(name: str, tmp_path: Path) -> None:
+    unit, scale, figures = PUBLISHED[name]
+    action = [{"csv": {"file": "cycle.csv", "unit": unit, "cycle": name}}]
+    (tmp_path / "cycle.csv").write_text(schedule(*figures, scale))
+    run_of(action, 0.0, tmp_path)
+    duration, distance, largest = figures
+    for wrong, what in (
+        ((duration - 1, distance, largest), "a duration of"),
+        ((duration, distance + 40.0, largest), "a distance of"),
+        ((duration, distance, largest + 0.1), "a largest speed of"),
+    ):
+        (tmp_path / "cycle.csv").write_text(schedule(*wrong, scale))
+        with pytest.raises(ConfigurationError, match=f"found {what} .*; the cycle {name} has"):
+            run_of(action, 0.0, tmp_path)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bench.carla_map import compare
 from buildtools.town import make_town
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import OFF_ROAD, RoadNetwork, RoadPosition
 
 CONFIG = Path(__file__).parents[2] / "config" / "town.xodr"
@@ -143,3 +144,23 @@ def test_carla_s_client_finds_the_signals(carla_map: carla.Map) -> None:
     before = carla_map.get_waypoint(carla.Location(80.0, 111.75, 9.0))
     seen = before.get_landmarks_of_type(40.0, "1000001")
     assert len({landmark.id for landmark in seen}) == 1
+
+
+def test_a_route_says_where_ways_turn() -> None:
+    """Straight on from road 23 is road 24; the route turns to the left, and later to the right."""
+    assert TOWN.along(()) is TOWN
+    routed = TOWN.along([23, 6, 14, 8, 7])
+    assert TOWN.advance(23, -1, 100.0, 300.0)[:2] == (24, -1)
+    assert routed.advance(23, -1, 100.0, 300.0)[:2] == (14, -1)
+    assert routed.advance(23, -1, 100.0, 470.0)[0] == 7
+    assert TOWN.advance(23, -1, 100.0, 300.0)[:2] == (24, -1), "the town itself is as before"
+    # Off the route, straight on as before.
+    assert routed.advance(5, -1, 10.0, 130.0) == TOWN.advance(5, -1, 10.0, 130.0)
+
+
+def test_a_route_that_leads_nowhere() -> None:
+    message = r"scene.route: found road 9 behind road 23; allowed are 0, 1, 5, 6, 27"
+    with pytest.raises(ConfigurationError, match=message):
+        TOWN.along([23, 9])
+    with pytest.raises(ConfigurationError, match="no road 4711"):
+        TOWN.along([4711])

@@ -13,6 +13,7 @@ from lxml import etree
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
+from ros2_cosim.models.frames import body_to_world
 from ros2_cosim.models.transforms import TransformParameters, Transforms
 
 SCENE = {
@@ -85,3 +86,22 @@ def test_a_robot_description_has_the_size_and_all_frames() -> None:
 def test_frames_that_make_no_tree_are_refused(frames: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigurationError, match=fault):
         made(frames)
+
+
+def test_sensors_of_the_scene_have_their_frames() -> None:
+    """The one of the mount, and of a camera the optical one: z along the axis, x to the right."""
+    camera = {"vehicle": "ego", "blueprint": "sensor.camera.rgb", "period": "100ms", "x": 1.0}
+    scene = {**SCENE, "sensors": {"front": camera}}
+    context = ModelContext("frames", {}, scene, 1, Path(), output_types={"tf": "", "tf_static": ""})
+    model = Transforms(context, TransformParameters())
+    mounted, optical = model.activate(step(0))["tf_static"].transforms
+    assert (mounted.header.frame_id, mounted.child_frame_id) == ("ego/base_link", "ego/front")
+    assert mounted.transform.translation.x == 1.0
+    assert (optical.header.frame_id, optical.child_frame_id) == ("ego/front", "ego/front_optical")
+    turn = tuple(optical.transform.rotation)
+    q = (turn[0], turn[1], turn[2], turn[3])
+    assert body_to_world(q, (0.0, 0.0, 1.0)) == pytest.approx((1.0, 0.0, 0.0), abs=1e-9)
+    assert body_to_world(q, (1.0, 0.0, 0.0)) == pytest.approx((0.0, -1.0, 0.0), abs=1e-9)
+    taken = TransformParameters.model_validate({"frames": {"ego/front": {"parent": "map"}}})
+    with pytest.raises(ConfigurationError, match="found 'ego/front', which scene.sensors has"):
+        Transforms.check_settings(context, taken)

@@ -42,8 +42,8 @@ class Bench:
     def send(self, peer: Any, data: bytes) -> None:
         self.sent.append(data)
 
-    def send_data(self, target: Endpoint, data: bytes) -> None:
-        self.data.append((target, data))
+    def send_data(self, target: Endpoint, pdus: list[bytes]) -> None:
+        self.data.extend((target, data) for data in pdus)
 
     def listen(self, endpoints: list[Endpoint]) -> None:
         self.open.extend(endpoints)

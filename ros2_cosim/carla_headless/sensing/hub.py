@@ -128,6 +128,21 @@ class SensorHub:
         record: Callable[[Actor], ActorRecord],
     ) -> list[bytes]:
         """Messages of one sensor for the frame that the world has just computed."""
+        payloads = self.payloads(world, sensor, weather, record)
+        if not payloads:
+            return []
+        kind = self._known(world, sensor).device.sensor_type
+        header = pack_sensor_header(kind, world.frame, world.elapsed_s, world.pose(sensor))
+        return [header + payload for payload in payloads]
+
+    def payloads(
+        self,
+        world: World,
+        sensor: Actor,
+        weather: Weather,
+        record: Callable[[Actor], ActorRecord],
+    ) -> list[bytes]:
+        """The same without the headers."""
         self._follow(world)
         device, period_ns, born = self._known(world, sensor)
         now, step = nanoseconds(world.elapsed_s), nanoseconds(world.step_s)
@@ -143,11 +158,7 @@ class SensorHub:
             world, pose, dt, weather,
             lambda: self.scene(world), lambda lens: self._view(world, pose, lens), record,
         )  # fmt: skip
-        payloads = device.measure(moment)
-        if not payloads:
-            return []
-        header = pack_sensor_header(device.sensor_type, world.frame, world.elapsed_s, pose)
-        return [header + payload for payload in payloads]
+        return device.measure(moment)
 
     def _follow(self, world: World) -> None:
         """Forget the sensors of an earlier episode, and those that are gone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
+from typing import Any
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, log_arguments, tells_data
 from ros2_cosim.dcp.description.model import Causality, Variable
@@ -299,6 +300,7 @@ class DataExchange:
 
     def _send(self, pdus: Iterable[OutputPdu]) -> bool:
         values = self._model.outputs
+        leaving: dict[Any, list[bytes]] = {}
         for pdu in pdus:
             if self._watch is not None:
                 sent = [values[index] for index in pdu.indices]
@@ -308,14 +310,20 @@ class DataExchange:
                     return False
             try:
                 data = pdu.encode(values)
-                for target in pdu.targets:
-                    self._transport.send_data(target, data)
-            except (PduError, OSError) as error:
-                self._machine.fail(
-                    ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending data_id {pdu.data_id}: {error}"
-                )
-                return False
+            except PduError as error:
+                return self._not_sent(f"data_id {pdu.data_id}", error)
+            for target in pdu.targets:
+                leaving.setdefault(target, []).append(data)
+        for target, data_pdus in leaving.items():
+            try:
+                self._transport.send_data(target, data_pdus)
+            except OSError as error:
+                return self._not_sent("outputs", error)
         return True
+
+    def _not_sent(self, what: str, error: Exception) -> bool:
+        self._machine.fail(ErrorCode.PROTOCOL_ERROR_GENERIC, f"sending {what}: {error}")
+        return False
 
     # -- counting ----------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FMU (FMI 2.0 or 3.0, co-simulation) as a DCP slave, run by FMPy.
+"""An FMU (FMI 2.0 or 3.0, co-simulation) as a DCP slave, run by FMPy; also a C function.
 
 Example::
 
@@ -8,7 +8,8 @@ Example::
 
 The FMU's initialization mode spans the Initialization superstate: it is entered by the first
 INITIALIZING (or the first step) and left by the first step. Booleans are uint8, FMI 2.0
-integers int32, enumerations int32 (2.0) and int64 (3.0).
+integers int32, enumerations int32 (2.0) and int64 (3.0). A file that ends in ``.c`` is made into
+an FMU first (:mod:`ros2_cosim.dcp.slave.c_source`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
     fmu_slave_description,
@@ -58,7 +60,7 @@ class FmuSlave(SlaveModel):
         self._instance: Any = None
         self._initializing = False
         self._stepping = False
-        extract(str(path), self._directory)
+        extract(fmu_content(path, compiled=True), self._directory)
         self._fmu = self._load()
         self._by_causality = {
             causality: [v for v in variables if v.variable.causality is causality]
@@ -85,13 +87,16 @@ class FmuSlave(SlaveModel):
 
     def do_step(self, step: StepInfo) -> None:
         """One communication step."""
+        self.advance(float(step.time), float(step.size))
+
+    def advance(self, now: float, size: float) -> None:
+        """One communication step from a time on; both in s."""
         if not self._stepping:
             self._enter_initialization()
             self._set(self._by_causality[Causality.INPUT], self.inputs)
             self._fmu.exitInitializationMode()
             self._initializing, self._stepping = False, True
         self._set(self._by_causality[Causality.INPUT], self.inputs)
-        now, size = float(step.time), float(step.size)
         if self._is_fmi3:
             _, terminate, _, _ = self._fmu.doStep(now, size)
             self.stop_requested = bool(terminate)

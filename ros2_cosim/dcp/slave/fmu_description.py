@@ -23,6 +23,7 @@ from ros2_cosim.dcp.description.model import (
     Unit,
     Variable,
 )
+from ros2_cosim.dcp.slave.c_source import SUFFIX, fmu_content, require_compiler
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
@@ -85,10 +86,12 @@ def read_fmu(path: str | Path) -> Any:
             f"{path}: FMUs are run by FMPy, which cannot be imported ({error}); install it by: "
             "pip install fmpy==0.3.32"
         ) from None
-    with opened_archive(path, DescriptionError):
-        pass  # what FMPy unpacks is in bounds
+    if path.suffix != SUFFIX:
+        with opened_archive(path, DescriptionError):
+            pass  # what FMPy unpacks is in bounds
+    content = fmu_content(path, compiled=False)
     try:
-        model: Any = read_model_description(str(path))
+        model: Any = read_model_description(content)
     except Exception as error:  # FMPy raises whatever zip and XML readers raise
         raise DescriptionError(f"{path}: no valid FMU: {one_line(error)}") from None
     if model.fmiVersion not in ("2.0", "3.0"):
@@ -98,6 +101,24 @@ def read_fmu(path: str | Path) -> Any:
     if model.coSimulation is None:
         raise DescriptionError(f"{path}: the FMU has no co-simulation interface")
     return model
+
+
+def require_platform(path: Path) -> None:
+    """See whether an FMU has a library for this platform, or a C file could be compiled.
+
+    :raises DescriptionError: it has none
+    """
+    from fmpy import platform, supported_platforms
+
+    if path.suffix == SUFFIX:
+        require_compiler(path)
+        return
+    offered = [name for name in supported_platforms(str(path)) if name != "c-code"]
+    if platform not in offered:
+        raise DescriptionError(
+            f"{path}: found libraries for {', '.join(offered) or 'no platform'}; this one is "
+            f"{platform}"
+        )
 
 
 def fmu_variables(model: Any) -> list[FmuVariable]:

@@ -69,8 +69,8 @@ class SlaveTransport(Protocol):
     def send(self, peer: Any, data: bytes) -> None:
         """Send a control PDU to a peer; None and a lost peer are ignored."""
 
-    def send_data(self, target: Any, data: bytes) -> None:
-        """Send a data PDU.
+    def send_data(self, target: Any, pdus: list[bytes]) -> None:
+        """Send data PDUs to one target, in this order and, over TCP, in one segment.
 
         :raises OSError: the target is gone
         """

@@ -225,15 +225,17 @@ class SlaveSockets:
         elif peer is not None:
             self._datagrams.append((peer, data))
 
-    def send_data(self, target: Any, data: bytes) -> None:
-        """Data PDU to a connected target."""
+    def send_data(self, target: Any, pdus: list[bytes]) -> None:
+        """Data PDUs to a connected target."""
         if isinstance(target, TcpLink):
+            for data in pdus:
+                target.post(data)
             try:
-                target.send(data)
+                target.flush()
             except DcpPeerLostError as error:
                 raise OSError(str(error)) from None
         else:
-            self._datagrams.append((target, data))
+            self._datagrams.extend((target, data) for data in pdus)
 
     def flush(self) -> None:
         """Send everything that was queued."""

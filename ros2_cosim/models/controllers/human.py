@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of human drivers as control laws: they follow what they see, without V2V.
 
-Sources: M. Treiber, A. Hennecke, D. Helbing, "Congested traffic states in empirical observations
-and microscopic simulations", Phys. Rev. E 62 (2000), eq. (1) and (2); P. G. Gipps, "A behavioural
-car-following model for computer simulation", Transp. Res. B 15 (1981), eq. (1) and (2).
+Sources: see :mod:`ros2_cosim.models.intelligent_driver`; P. G. Gipps, "A behavioural car-following
+model for computer simulation", Transp. Res. B 15 (1981), eq. (1) and (2).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
 from ros2_cosim.kernel.exactmath import sqrt
 from ros2_cosim.models.controllers.measurement import Measurement
-
-_LEAST_GAP: Final = 0.1  # m, so that nothing is divided by zero
+from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
 
 
 class IntelligentDriver(Section):
@@ -34,12 +32,10 @@ class IntelligentDriver(Section):
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""
         m = measurement
-        ratio = m.speed / m.set_speed
-        braking = 2.0 * sqrt(self.max_acceleration * self.deceleration)
-        wanted = max(0.0, m.speed * m.time_gap - m.speed * m.gap_rate / braking)
-        share = (m.standstill_gap + wanted) / max(m.gap, _LEAST_GAP)
-        demand = self.max_acceleration * (1.0 - ratio * ratio * ratio * ratio - share * share)
-        return max(demand, -self.hardest)
+        style = DriverStyle(
+            self.max_acceleration, self.deceleration, self.hardest, m.standstill_gap, m.time_gap
+        )
+        return intelligent_driver(style, m.speed, m.set_speed, m.gap, m.gap_rate)
 
 
 class GippsDriver(Section):

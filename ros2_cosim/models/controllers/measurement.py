@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+from ros2_cosim.interfaces.field_paths import RECORD_UNITS
+from ros2_cosim.interfaces.records import DetectedObject
 
 
 class Peer(NamedTuple):
@@ -32,6 +36,8 @@ class Measurement(NamedTuple):
     - ``set_speed`` [m/s] wanted on a free road
     - ``previous_command`` [m/s^2]: the acceleration demanded last, after all limits
     - ``predecessor``, ``leader``: V2V peers, None while nothing fresh has been heard
+    - ``objects``: all that the sensor sees, as it sent them; ``gap`` is that of the nearest one in
+      the own lane
     """
 
     dt: float
@@ -45,6 +51,7 @@ class Measurement(NamedTuple):
     previous_command: float = 0.0
     predecessor: Peer | None = None
     leader: Peer | None = None
+    objects: tuple[DetectedObject, ...] = ()
 
     @property
     def desired_gap(self) -> float:
@@ -55,6 +62,24 @@ class Measurement(NamedTuple):
     def gap_error(self) -> float:
         """Gap minus desired gap [m]; positive when too far back."""
         return self.gap - self.standstill_gap - self.time_gap * self.speed
+
+
+#: Class of records -> field -> SI unit, of all that a law may see.
+UNITS: Final[Mapping[type, Mapping[str, str]]] = {
+    **RECORD_UNITS,
+    Peer: {
+        "speed": "m/s",
+        "acceleration": "m/s^2",
+        "commanded_acceleration": "m/s^2",
+        "age": "s",
+    },
+    Measurement: {
+        **dict.fromkeys(("dt", "time_gap"), "s"),
+        **dict.fromkeys(("gap", "standstill_gap"), "m"),
+        **dict.fromkeys(("speed", "gap_rate", "set_speed"), "m/s"),
+        **dict.fromkeys(("acceleration", "previous_command"), "m/s^2"),
+    },
+}
 
 
 @runtime_checkable

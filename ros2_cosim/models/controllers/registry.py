@@ -18,15 +18,17 @@ from typing import Any, NamedTuple, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ros2_cosim.documents.settings import Section, read_section
+from ros2_cosim.interfaces.law_files import law_of_file
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_module, refuse_code
-from ros2_cosim.kernel.model import check_names, public_names
+from ros2_cosim.kernel.model import Repeatability, check_names, public_names
+from ros2_cosim.models.controllers.file_law import FileLaw, with_place
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement
 from ros2_cosim.models.controllers.script import law_of_script
 
 ENTRY_POINT_GROUP = "ros2_cosim.controllers"
 #: The members that a law may have.
-LAW_MEMBERS = ("acceleration", "needs_v2v", "attach")
+LAW_MEMBERS = ("acceleration", "needs_v2v", "attach", "close")
 #: What a law may need by V2V.
 PEERS = ("predecessor", "leader")
 #: Classes of these modules bring names of their own, which are no misspelt ones.
@@ -37,13 +39,14 @@ class AdaptedLaw(NamedTuple):
     """A control law as the controller uses it.
 
     ``acceleration`` is its method, ``needs`` names the peers that it needs, ``attach`` is called
-    with the rclpy node of the participant, if it has that method.
+    with the rclpy node of the participant, and ``close`` at the end, if it has these methods.
     """
 
     name: str
     acceleration: Callable[[Measurement], float]
     needs: frozenset[str]
     attach: Callable[[Any], Any] | None
+    close: Callable[[], Any] | None
 
 
 def adapted(law: Any, where: str) -> AdaptedLaw:
@@ -67,8 +70,8 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{where}: {kind.__name__}.needs_v2v: found {needs!r}; allowed is a tuple of "
             f"{' and '.join(repr(peer) for peer in PEERS)}"
         )
-    attach = getattr(law, "attach", None)
-    return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach)
+    attach, close = getattr(law, "attach", None), getattr(law, "close", None)
+    return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach, close)
 
 
 @lru_cache(maxsize=1)
@@ -87,20 +90,23 @@ def make_law(
     """Build a control law.
 
     :param spec: a name of :func:`available_laws`, ``package.module:Class``,
-        ``path/to/file.py:Class``, or the script of a controller node, ``path/to/script.py``
+        ``path/to/file.py:Class``, the script of a controller node, ``path/to/script.py``, an FMU
+        or a C file
     :param parameters: keyword arguments of the class
     :param base_directory: what a relative file path is relative to (None: the current one)
     :raises ConfigurationError: unknown name (the message lists the known ones), a module, file
         or class that is not there or fails to load, wrong parameters, or no law
     """
-    given = dict(parameters or {})
-    law_class = check_law(spec, given, base_directory=base_directory)
+    law_class = check_law(spec, parameters or {}, base_directory=base_directory)
+    given = _completed(spec, parameters or {}, law_class, base_directory)
     where = f"control law '{spec}'"
     law: Any
     if law_class is None:
         law = law_of_script((base_directory or Path()) / spec)
     elif issubclass(law_class, Section):
         law = read_section(law_class, given, place=where)
+        if isinstance(law, FileLaw):
+            law.open(where)
     else:
         try:
             law = law_class(**given)
@@ -140,10 +146,37 @@ def check_law(
         raise ConfigurationError(f"{where}: {error}" if where else str(error)) from None
     place = f"{where}_parameters" if where else f"control law '{spec}'"
     if issubclass(law_class, Section):
-        read_section(law_class, dict(parameters), place=place)
+        given = _completed(spec, parameters, law_class, base_directory)
+        law = read_section(law_class, given, place=place)
+        if isinstance(law, FileLaw):
+            refuse_code(f"{where or 'control law'}: found '{law.file}', which")
+            law.check(place)
     else:
         _check_arguments(place, law_class, dict(parameters))
     return law_class
+
+
+def law_repeatability(spec: str, base_directory: Path | None = None) -> Repeatability:
+    """How far two runs with a control law agree, as far as it says so.
+
+    :raises ConfigurationError: there is none of that name
+    """
+    if spec.endswith(".py"):
+        return Repeatability.EVERYWHERE
+    law_class = _find_class(spec, base_directory)
+    return law_class.repeatable if issubclass(law_class, FileLaw) else Repeatability.EVERYWHERE
+
+
+def _completed(
+    spec: str, parameters: Mapping[str, Any], law_class: type | None, base_directory: Path | None
+) -> dict[str, Any]:
+    """The parameters of a law; a file that is named as the law is one of them."""
+    given = dict(parameters)
+    if law_class is None or not issubclass(law_class, FileLaw):
+        return given
+    if law_of_file(spec) is not None:
+        given["file"] = spec
+    return with_place(given, base_directory)
 
 
 def _check_arguments(where: str, law_class: type, parameters: dict[str, Any]) -> None:
@@ -183,13 +216,13 @@ _STRICT = ConfigDict(strict=True)
 
 def _allowed() -> str:
     return (
-        f"allowed are {', '.join(available_laws())}, 'package.module:Class' and"
-        " 'path/to/file.py:Class'"
+        f"allowed are {', '.join(available_laws())}, 'package.module:Class',"
+        " 'path/to/file.py:Class', 'path/to/file.fmu' and 'path/to/file.c'"
     )
 
 
 def _find_class(spec: str, base_directory: Path | None) -> type:
-    target = available_laws().get(spec, spec)
+    target = available_laws().get(law_of_file(spec) or spec, spec)
     place, colon, class_name = target.rpartition(":")
     if not colon or not place or not class_name:
         raise ConfigurationError(f"control law: found '{spec}'; {_allowed()}")

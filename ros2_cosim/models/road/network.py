@@ -8,6 +8,8 @@ place is (road, s, t): s [m] along the reference line, t [m] to its left.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,6 +131,20 @@ class RoadNetwork:
         except (OSError, UnicodeDecodeError) as error:
             raise RoadError(f"{path}: cannot be read: {error}") from None
         return cls.from_xodr(text, str(path))
+
+    def along(self, route: Sequence[int]) -> RoadNetwork:
+        """The same roads, where ways go along a route in junctions, and else straight on.
+
+        :param route: roads one after the other, without those inside junctions
+        :raises ConfigurationError: one of them does not lead to the next one
+        """
+        if not route:
+            return self
+        for road_id in route:
+            self.road(road_id)
+        routed = copy(self)
+        routed._routes = self._routes.along(route)
+        return routed
 
     def road(self, road_id: int) -> Road:
         """The road with this id; RoadError if there is none."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
+from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import hypot
 from ros2_cosim.models.road.junctions import Connection, Junction
 from ros2_cosim.models.road.opendrive import Road, RoadLink
@@ -58,6 +60,37 @@ class Routes:
                 )
         for turns in self._turns.values():
             turns.sort(key=lambda turn: (turn.angle, turn.road_id))
+
+    def along(self, route: Sequence[int]) -> Routes:
+        """The same with the turns of a route before all others.
+
+        :param route: roads one after the other; those inside junctions are left out
+        :raises ConfigurationError: one of them does not lead to the next one
+        """
+        steps = set(pairwise(route))
+        found = Routes(self._roads, ())
+        missing = set(steps)
+        for (road_id, forward), turns in self._turns.items():
+            wanted = [t for t in turns if (road_id, self._behind(t)) in steps]
+            missing -= {(road_id, self._behind(turn)) for turn in wanted}
+            others = [turn for turn in turns if turn not in wanted]
+            found._turns[road_id, forward] = wanted + others
+        for here, there in [pair for pair in pairwise(route) if pair in missing]:
+            ways = [self._behind(turn) for end in (True, False) for turn in self.turns(here, end)]
+            links = [link for end in (True, False) if (link := self._roads[here].link(end))]
+            ways += [link.road_id for link in links]
+            if there not in ways:
+                known = ", ".join(map(str, sorted({way for way in ways if way is not None})))
+                raise ConfigurationError(
+                    f"scene.route: found road {there} behind road {here}; allowed are "
+                    f"{known or 'none'}"
+                )
+        return found
+
+    def _behind(self, turn: Turn) -> int | None:
+        """The road that a turn leads to."""
+        link = self._roads[turn.road_id].link(turn.at_start)
+        return None if link is None else link.road_id
 
     def turns(self, road_id: int, forward: bool) -> Sequence[Turn]:
         """The ways into the junction at a road's end, the straightest first."""

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plain adaptive cruise control: odometry of two cars in, demanded acceleration out."""
 
-import rclpy
 from geometry_msgs.msg import AccelStamped
 from nav_msgs.msg import Odometry
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from running import run
 
 
 class Acc(Node):
@@ -35,15 +34,5 @@ class Acc(Node):
         self._publisher.publish(demand)
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        rclpy.spin(Acc())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Acc)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plain ROS node with two inputs: its state depends on the order in which they arrive."""
 
-import sys
-
-import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from running import run, spin_by_turns
 from std_msgs.msg import Float64
 
 
@@ -26,22 +23,5 @@ class Fold(Node):
         self._publisher.publish(Float64(data=self._state))
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        executor = SingleThreadedExecutor()
-        if "events" in sys.argv:
-            from rclpy.experimental.events_executor import EventsExecutor
-
-            executor = EventsExecutor()
-        executor.add_node(Fold())
-        while rclpy.ok():
-            executor.spin_once(timeout_sec=1.0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Fold, spin_by_turns)

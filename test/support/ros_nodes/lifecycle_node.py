@@ -3,9 +3,8 @@
 
 import time
 
-import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from running import run
 from std_msgs.msg import Float64
 
 
@@ -38,15 +37,5 @@ class Relay(LifecycleNode):
         self._output.publish(Float64(data=self._sum))
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        rclpy.spin(Relay())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Relay)

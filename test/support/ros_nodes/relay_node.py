@@ -5,9 +5,8 @@ import random
 import sys
 import time
 
-import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from running import run, spin_by_turns
 from std_msgs.msg import Float64
 
 
@@ -35,22 +34,5 @@ class Relay(Node):
         self._publisher.publish(Float64(data=self._sum))
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        executor = SingleThreadedExecutor()
-        if "events" in sys.argv:
-            from rclpy.experimental.events_executor import EventsExecutor
-
-            executor = EventsExecutor()
-        executor.add_node(Relay())
-        while rclpy.ok():
-            executor.spin_once(timeout_sec=1.0)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Relay, spin_by_turns)

@@ -5,10 +5,10 @@ import random
 import sys
 import time
 
-import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
+from running import run
 from std_msgs.msg import Float64
 
 
@@ -28,17 +28,11 @@ class Relay(Node):
         self._publisher.publish(Float64(data=self._sum))
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        executor = MultiThreadedExecutor(4)
-        executor.add_node(Relay())
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
+def spin_in_threads(node: Node) -> None:
+    executor = MultiThreadedExecutor(4)
+    executor.add_node(node)
+    executor.spin()
 
 
 if __name__ == "__main__":
-    main()
+    run(Relay, spin_in_threads)

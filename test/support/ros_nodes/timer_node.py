@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plain ROS node driven by a timer of its (simulated) clock."""
 
-import rclpy
 from geometry_msgs.msg import PointStamped
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from running import run
 from std_msgs.msg import Float64
 
 
@@ -30,15 +29,5 @@ class Timer(Node):
         self._publisher.publish(point)
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        rclpy.spin(Timer())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Timer)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plain ROS node of one thread whose callback waits for something of its own."""
 
-import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.task import Future
+from running import run
 from std_msgs.msg import Float64
 
 
@@ -29,15 +28,5 @@ class Relay(Node):
             self._waiting.pop().set_result(None)
 
 
-def main() -> None:
-    try:
-        rclpy.init()
-        rclpy.spin(Relay())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    run(Relay)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Intelligent Driver Model, of background traffic and as a control law.
+
+Source: M. Treiber, A. Hennecke, D. Helbing, "Congested traffic states in empirical observations
+and microscopic simulations", Phys. Rev. E 62 (2000), eq. (1) and (2), with exponent 4.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ros2_cosim.kernel.exactmath import sqrt
+
+_LEAST_GAP: Final = 0.1  # m, so that nothing is divided by zero
+
+
+class DriverStyle(NamedTuple):
+    """How a driver drives: accelerations [m/s^2], gap at standstill [m], time gap [s].
+
+    ``hardest`` bounds the deceleration, ``deceleration`` is the comfortable one.
+    """
+
+    max_acceleration: float
+    deceleration: float
+    hardest: float
+    standstill_gap: float
+    time_gap: float
+
+
+def intelligent_driver(
+    style: DriverStyle, speed: float, wanted: float, gap: float | None, gap_rate: float
+) -> float:
+    """Acceleration of a driver [m/s^2].
+
+    :param speed: own speed [m/s]
+    :param wanted: speed on a free road [m/s], above 0
+    :param gap: to the vehicle or object ahead, bumper to bumper [m], None on a free road
+    :param gap_rate: how fast the gap grows [m/s]
+    """
+    ratio = speed / wanted
+    free = ratio * ratio * ratio * ratio
+    interaction = 0.0
+    if gap is not None:
+        braking = 2.0 * sqrt(style.max_acceleration * style.deceleration)
+        following = max(0.0, speed * style.time_gap - speed * gap_rate / braking)
+        share = (style.standstill_gap + following) / max(gap, _LEAST_GAP)
+        interaction = share * share
+    return max(style.max_acceleration * (1.0 - free - interaction), -style.hardest)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A C function as an FMU: what its signature says, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from fmpy.validation import validate_fmu
+
+from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.slave.c_source import c_fmu, read_c_function
+from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
+from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.wire.errors import DescriptionError
+
+FILTER = """\
+#include <stdbool.h>
+#define WRONG double wrong(double x) {
+/* double other(double x) { */
+double lag = 0.5;   // [s] of the filter
+int steps = 3;
+static double state;
+static const double factors[2] = {2.0, 3.0};
+
+static double product(const double *x) { return factors[0] * x[0] + factors[1] * x[1]; }
+
+void reset(void) { state = 0.0; }
+
+/* Returns the filtered value [m/s]. */
+double filtered(double dt, double u, /* [km/h] of the
+                                      * wheel */
+                bool on, const double pair[2], int number,
+                double *doubled /* [1] */, int *next, double ramp[3])
+{
+  const char *text = "{ ( ;";
+  (void)text;
+  if (on) state += dt / (lag + dt) * (u - state);
+  *doubled = product(pair);
+  *next = number + steps;
+  for (int i = 0; i < 3; ++i) ramp[i] = i * u;
+  return state;
+}
+"""
+
+
+def source(directory: Path, text: str = FILTER) -> Path:
+    path = directory / "filter.c"
+    path.write_text(text)
+    return path
+
+
+def test_the_signature_is_the_description(tmp_path: Path) -> None:
+    description = describe_fmu(source(tmp_path))
+    names = {c: [v.name for v in description.of(c)] for c in Causality}
+    assert names[Causality.INPUT] == ["u", "on", "pair[0]", "pair[1]", "number"]
+    assert names[Causality.OUTPUT] == [
+        "doubled", "next", "ramp[0]", "ramp[1]", "ramp[2]", "filtered",
+    ]  # fmt: skip
+    assert names[Causality.PARAMETER] == ["lag", "steps"]
+    by_name = {v.name: v for v in description.variables}
+    assert by_name["u"].attributes.unit == "km/h" and by_name["u"].description == "of the wheel"
+    assert by_name["lag"].attributes.unit == "s" and by_name["lag"].start == 0.5
+    assert by_name["filtered"].attributes.unit == "m/s"
+    assert by_name["steps"].data_type.name == "int32"
+
+
+def test_the_function_computes(tmp_path: Path) -> None:
+    slave, description = load_fmu(source(tmp_path), step=Fraction(1, 10))
+    slave.bind(description)
+    for _ in range(2):  # the second run begins anew: with the file's own values
+        slave.configure({})
+        slave.set("u", 6.0)
+        slave.set("on", 1)
+        slave.set("pair[0]", 1.0)
+        slave.set("pair[1]", 10.0)
+        slave.set("number", 4)
+        slave.initialise()
+        for ticks in (0, 1):
+            slave.do_step(StepInfo(ticks, 1, Fraction(1, 10)))
+        share = 0.1 / (0.5 + 0.1)
+        first = share * 6.0
+        assert slave.get("filtered") == first + share * (6.0 - first)
+        assert slave.get("doubled") == 32.0
+        assert slave.get("next") == 7
+        assert [slave.get(f"ramp[{i}]") for i in range(3)] == [0.0, 6.0, 12.0]
+        slave.stop()
+    slave.close()
+
+
+def test_two_instances_share_nothing(tmp_path: Path) -> None:
+    slaves = []
+    for u in (1.0, 5.0):
+        slave, description = load_fmu(source(tmp_path))
+        slave.bind(description)
+        slave.configure({})
+        slave.set("u", u)
+        slave.set("on", 1)
+        slaves.append(slave)
+    for slave in slaves:
+        slave.do_step(StepInfo(0, 1, Fraction(1, 2)))
+    assert [slave.get("filtered") for slave in slaves] == [0.5, 2.5]
+    for slave in slaves:
+        slave.close()
+
+
+def test_other_tools_accept_it(tmp_path: Path) -> None:
+    fmu = tmp_path / "filter.fmu"
+    fmu.write_bytes(c_fmu(source(tmp_path), starts={"lag": 0.25}))
+    assert validate_fmu(str(fmu)) == []
+    lag = next(v for v in describe_fmu(fmu).variables if v.name == "lag")
+    assert lag.start == 0.25
+    with pytest.raises(DescriptionError, match="found parameter 'lagg'; there are lag, steps"):
+        c_fmu(source(tmp_path), starts={"lagg": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("static double f(double x) { return x; }", "found functions none; allowed is one"),
+        ("double f(double x) { return x; }\nint g(int i) { return i; }", "found functions f, g"),
+        ("double f(float x) { return x; }", "found parameter 'float x'; allowed are double x"),
+        ("double f(const double *x) { return *x; }", r"found parameter 'const double \*x'"),
+        ("double f(double x[0]) { return 0; }", "allowed are arrays of 1 to 1000"),
+        ("void f(bool *x) { *x = 1; }", "bool as single input"),
+        ("char *f(double x) { return 0; }", "returns 'char"),
+        (
+            "double f(double x) {\n  static int n = 0;\n  return x + n++;\n}",
+            "line 2: found a static",
+        ),
+        ("double k = 2 * 3;\ndouble f(double x) { return k * x; }", r"line 1: found k = 2 \* 3"),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DescriptionError, match=message):
+        read_c_function(source(tmp_path, text))
+
+
+def test_the_compilers_first_error_is_told(tmp_path: Path) -> None:
+    path = source(tmp_path, "double f(double x) { return y; }")
+    assert describe_fmu(path).name == "f"
+    with pytest.raises(DescriptionError, match=r"cannot make the library of 'filter\.c': .*'y'"):
+        load_fmu(path)
+
+
+def test_a_compiler_that_is_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(DescriptionError, match=r"compiler: found none; .* needs gcc .* CC names"):
+        load_fmu(source(tmp_path))
