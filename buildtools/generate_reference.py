@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from ros2_cosim.interfaces.manoeuvres import Action
+from ros2_cosim.scenario.import_template import ImportTemplate
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.reference import (
     laws_table,
@@ -31,6 +32,7 @@ def generated() -> dict[Path, str]:
     tables = {
         "manoeuvres": section_table(Action),
         "platoon": section_table(PlatoonTemplate),
+        "openscenario": section_table(ImportTemplate),
         "models": models_table(),
         "laws": laws_table(),
     }

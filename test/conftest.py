@@ -46,12 +46,14 @@ SLOW_PLACES = (
     "guarantees/test_guarantee_system_controller.py",
     "launch/test_own_node.py",
     "launch/test_real.py",
+    "openscenario/test_shapes.py",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
     "run/test_guard.py::test_a_killed_starter_leaves_nothing",
     "study/test_runs.py",
     "sweep/test_workers.py",
     "vds/test_dashboard.py",
+    "web/test_page.py",
 )
 #: A test with one of these fixtures starts ROS nodes.
 SLOW_FIXTURES = {"ros_domain", "ros_domains", "observed"}

@@ -80,6 +80,33 @@ participants:
     ).encode()  # fmt: skip
 
 
+def _read_xosc(data: bytes) -> None:
+    """A stranger's OpenSCENARIO file, with the map that it names."""
+    with as_file(data, "scenario.xosc") as path, warnings.catch_warnings(), data_only():
+        warnings.simplefilter("ignore")
+        check_scenario(load_scenario(path), "inproc")
+
+
+def _xosc_seeds() -> Iterator[bytes]:
+    """Without the example's catalogue, which lies beside it."""
+    text = (CONFIG / "openscenario" / "overtaking.xosc").read_text(encoding="utf-8")
+    text = text.replace("../highway.xodr", str(CONFIG / "circuit.xodr"))
+    text = text.replace('path="catalogs"', f'path="{CONFIG / "openscenario" / "catalogs"}"')
+    yield text.encode()
+    yield f"""<OpenSCENARIO><FileHeader revMajor="1"/><ParameterDeclarations><ParameterDeclaration
+ name="v" value="20"/></ParameterDeclarations><RoadNetwork><LogicFile filepath="{CONFIG}/\
+circuit.xodr"/></RoadNetwork><Entities><ScenarioObject name="A"><Vehicle vehicleCategory="car">
+<BoundingBox><Center x="1"/><Dimensions length="4" width="2"/></BoundingBox></Vehicle>
+</ScenarioObject></Entities><Storyboard><Init><Actions><Private entityRef="A"><PrivateAction>
+<TeleportAction><Position><LanePosition roadId="1" laneId="-1" s="${{$v * 2}}"/></Position>
+</TeleportAction></PrivateAction><PrivateAction><LongitudinalAction><SpeedAction>
+<SpeedActionDynamics dynamicsShape="step" value="0"/><SpeedActionTarget><AbsoluteTargetSpeed
+ value="$v"/></SpeedActionTarget></SpeedAction></LongitudinalAction></PrivateAction></Private>
+</Actions></Init><StopTrigger><ConditionGroup><Condition><ByValueCondition>
+<SimulationTimeCondition rule="greaterThan" value="5"/></ByValueCondition></Condition>
+</ConditionGroup></StopTrigger></Storyboard></OpenSCENARIO>""".encode()
+
+
 def _read_road(data: bytes) -> None:
     """Whatever is read can be driven on."""
     try:
@@ -351,6 +378,16 @@ TARGETS = (
         (RoadError,),
         words=(b"NaN", b"1e999", b"<arc curvature=", b"normalized", b"predecessor", b"successor",
                b"elementType=", b"contactPoint=", b"<laneSection s=", b"<elevation s="),
+    ),
+    Target(
+        "xosc",
+        _read_xosc,
+        _xosc_seeds,
+        (ConfigurationError,),
+        words=(b"${", b"pow(9,9)", b"$v", b"1e999", b"entityRef=", b"<Story>", b"<Act>", b"<Event>",
+               b"<CatalogReference/>", b"<!DOCTYPE a>", b"maximumExecutionCount=",
+               b"<LaneChangeAction/>", b"<ByEntityCondition/>", b"<RelativeLanePosition/>"),
+        longest=16384,
     ),
     Target("bag", _read_bag, _bag_seeds, (ConfigurationError, ProtocolError), longest=16384),
     Target(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 import typer
 
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning
+from ros2_cosim.kernel.errors import Cancelled, CosimError, OutdatedWarning, WithoutEffectWarning
 
 if TYPE_CHECKING:
     from ros2_cosim.run.control import Visit
@@ -167,7 +167,7 @@ def _show_lost(error: OSError) -> None:
 
 
 def show_notes() -> None:
-    """Print what a scenario should say in a newer way as one line each."""
+    """Print what of a scenario is outdated, or has no effect, as one line each."""
     others = warnings.showwarning
 
     def show(
@@ -178,13 +178,15 @@ def show_notes() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, OutdatedWarning):
+        if issubclass(category, OutdatedWarning | WithoutEffectWarning):
             print(f"cosim: note: {message}", file=sys.stderr)
         else:
             others(message, category, filename, lineno, file, line)
 
     warnings.showwarning = show
     warnings.simplefilter("always", OutdatedWarning)
+    warnings.simplefilter("always", WithoutEffectWarning)
+    warnings.simplefilter("always", WithoutEffectWarning)
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
     from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
     from ros2_cosim.scenario.plan import Process
@@ -125,6 +126,14 @@ def run(
     foxglove: Annotated[
         str, typer.Option(metavar="[HOST:]PORT", help=OPTIONS["foxglove"].help)
     ] = "",
+    dashboard: Annotated[
+        str,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Show and control the run in the browser (shape inproc; for others: cosim "
+            "dashboard).",
+        ),
+    ] = "",
     paused: Annotated[bool, typer.Option("--paused", help=OPTIONS["paused"].help)] = False,
     repeat: Annotated[int, typer.Option(min=1, help=OPTIONS["repeat"].help)] = 1,
 ) -> None:
@@ -159,15 +168,16 @@ def run(
             visualise=visualise,
             rviz=rviz,
             foxglove=foxglove,
-            paused=paused,
+            paused=paused and not dashboard,
             repeat=repeat,
         )
+        page = _page(dashboard, shape, repeat)
         with bring_up(request) as prepared:
             for note in prepared.notes():
                 print(f"cosim: note: {note}", file=sys.stderr)
             for name, command in prepared.commands_by_hand():
                 print(f"start {name} with: {command}", flush=True)
-            summary = _start(prepared)
+            summary = _start(prepared) if page is None else _show(prepared, page, paused)
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
@@ -180,6 +190,28 @@ def _start(prepared: PreparedRun) -> Summary:
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return start(prepared, progress=progress, on_line=_print_line)
+
+
+def _page(address: str, shape: str, repeat: int) -> Address | None:
+    """Where the page of a run is to be, if it is to have one."""
+    from ros2_cosim.live.address import Address
+    from ros2_cosim.web.driven_run import check_shown
+
+    if not address:
+        return None
+    check_shown(shape, repeat)
+    return Address.of(address, "--dashboard")
+
+
+def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
+    """Run what is prepared, with progress, shown in the browser."""
+    from ros2_cosim.web.driven_run import run_shown
+
+    def tell(line: str) -> None:
+        _print_line("inproc", line)
+
+    with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
+        return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
 
 
 def _exit_by_verdicts(summary: Summary) -> None:
@@ -209,7 +241,8 @@ def check(
     """
     from ros2_cosim.kernel import lookahead
     from ros2_cosim.kernel.loading import data_only
-    from ros2_cosim.scenario.check import ScenarioError, check_scenario
+    from ros2_cosim.scenario.check import check_scenario
+    from ros2_cosim.scenario.scenario_error import ScenarioError
     from ros2_cosim.scenario.schema import load_scenario
 
     with clear_errors():

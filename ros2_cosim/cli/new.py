@@ -22,15 +22,15 @@ def new(
         str | None,
         typer.Option(
             "--from",
-            help="Scenario of the library to begin with (default: the one called NAME, else "
-            "roadblock).",
+            help="Scenario of the library, or an OpenSCENARIO file (.xosc), to begin with "
+            "(default: the one called NAME, else roadblock).",
             autocompletion=library_names,
         ),
     ] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the scenario library.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Make a scenario of your own from one of the library; the road map comes with it."""
+    """Make a scenario of your own from another one; the road map comes with it."""
     from ros2_cosim.scenario.library import library, new_scenario
 
     if as_list == (name is not None) or (as_list and template is not None):

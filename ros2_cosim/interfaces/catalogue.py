@@ -18,6 +18,7 @@ from its definition. A class of one's own is tied to a type once, before the sce
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces import protocol, records
@@ -201,6 +202,7 @@ class Catalogue:
         for path in given:
             if path not in texts:
                 raise ConfigurationError(f"message type {type_name} has no free text {path!r}")
+        raw = cache(partial(self._raw, type_name))
         return Codec(
             type_name,
             record,
@@ -209,9 +211,7 @@ class Catalogue:
             has_seq=has_seq,
             frame_id=frame_id if has_header else None,
             constants=given,
-            encode_raw=lambda stamp_ns, seq, message: self._raw(type_name).encode(
-                stamp_ns, seq, message
-            ),
+            encode_raw=lambda stamp_ns, seq, message: raw().encode(stamp_ns, seq, message),
         )
 
     def _raw(self, type_name: str, **constants: str) -> RawCodec:

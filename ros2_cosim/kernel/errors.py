@@ -19,6 +19,10 @@ class OutdatedWarning(FutureWarning):
     """Something works, and has a newer name; the message gives it."""
 
 
+class WithoutEffectWarning(UserWarning):
+    """Something that a document says has no effect here."""
+
+
 class ConfigurationError(CosimError):
     """The scenario, a parameter file or the wiring is wrong; nothing has run yet."""
 

@@ -12,46 +12,27 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ros2_cosim.documents.extras import need_extra
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.sink import Sink
-from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
+from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.kernel.graph import Graph
+from ros2_cosim.live.address import Address
 from ros2_cosim.live.drawing import drawing_of
 from ros2_cosim.live.history import History
 from ros2_cosim.record.bag import describe_types
 from ros2_cosim.scenario.schema import Scenario
 
-LOOPBACK = "127.0.0.1"
+#: The option that asks for it, in messages.
+OPTION = "--foxglove"
 CLOCK = "/clock"
 _CLOCK_TYPE = "rosgraph_msgs/msg/Clock"
 #: Time and pictures are shown at most so often [ns of wall time]: 25 times a second.
 PICTURE_NS = 40_000_000
 #: So many messages may wait for one viewer; the history of all topics of a scenario fits in.
-BACKLOG = 16_384
-
-
-class Address(NamedTuple):
-    """Where the server listens; port 0: any free one."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, text: str) -> Address:
-        """Read ``[HOST:]PORT``.
-
-        :raises ConfigurationError: it is none
-        """
-        host, _, port = text.rpartition(":")
-        host = host.strip("[]") or LOOPBACK
-        if not (port.isascii() and port.isdigit() and int(port) <= 65535):
-            raise ConfigurationError(
-                f"--foxglove: found '{text}'; allowed is [HOST:]PORT with a port from 0 to 65535"
-            )
-        return cls(host, int(port))
+BACKLOG = 8_192
 
 
 def check_address(text: str) -> None:
@@ -59,8 +40,8 @@ def check_address(text: str) -> None:
 
     :raises ConfigurationError: the address is none, or Foxglove's package is not installed
     """
-    Address.of(text)
-    need_extra("live", ("foxglove",), "--foxglove")
+    Address.of(text, OPTION)
+    need_extra("live", ("foxglove",), OPTION)
 
 
 class FoxgloveView:
@@ -82,7 +63,7 @@ class FoxgloveView:
         *,
         timer: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        need_extra("live", ("foxglove",), "--foxglove")
+        need_extra("live", ("foxglove",), OPTION)
         import foxglove
 
         # It complains of viewers that vanish; to the run that is nothing.
@@ -131,7 +112,7 @@ class FoxgloveView:
             )
         except RuntimeError as error:
             raise ConnectionFailedError(
-                f"--foxglove: cannot listen at {address.host}:{address.port}: {error}"
+                f"{OPTION}: cannot listen at {address.host}:{address.port}: {error}"
             ) from None
         host = f"[{address.host}]" if ":" in address.host else address.host
         #: What viewers connect to.
@@ -247,7 +228,7 @@ def with_viewers(
     if not address:
         return sink
     try:
-        view = FoxgloveView(Address.of(address), scenario, graph)
+        view = FoxgloveView(Address.of(address, OPTION), scenario, graph)
     except BaseException:
         sink.close()
         raise

@@ -8,6 +8,7 @@ angle for the wanted curvature comes from the vehicle's understeer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ros2_cosim.interfaces.records import Odometry
@@ -46,7 +47,9 @@ class LaneKeeper:
     """
 
     __slots__ = (
+        "_offset",
         "_progress",
+        "_shape",
         "_shift",
         "_shift_rate",
         "_understeer",
@@ -74,6 +77,9 @@ class LaneKeeper:
         self._shift = 0.0
         self._progress = 1.0
         self._shift_rate = 1.0
+        self._shape: Callable[[float], float] = _minimum_jerk
+        # Of the line that is kept, from the centre of the lane towards larger t [m].
+        self._offset = 0.0
         self._understeer = understeer_gradient(parameters)
         self._wheelbase = parameters.wheelbase
 
@@ -90,7 +96,7 @@ class LaneKeeper:
         road_id, lane_id, s = self.network.advance(
             position.road_id, self.lane_id, position.s, lookahead
         )
-        if self._progress < 1.0:
+        if self._progress < 1.0 or self._offset != 0.0:
             x, y = self._shifted(road_id, lane_id, s)
         else:
             x, y = self.network.lane_point(road_id, lane_id, s)
@@ -98,10 +104,20 @@ class LaneKeeper:
         angle = atan(self._wheelbase * curvature) + self._understeer * speed * speed * curvature
         return min(max(angle / self.parameters.max_steer_angle, -1.0), 1.0)
 
-    def change_lane(self, lane_id: int, calls: int) -> None:
-        """Begin to change to another lane of the road.
+    def change_lane(
+        self,
+        lane_id: int,
+        calls: int,
+        *,
+        offset: float = 0.0,
+        shape: Callable[[float], float] | None = None,
+    ) -> None:
+        """Begin to change to another lane of the road, or to another place in the own one.
 
         :param calls: so many calls of :meth:`steer` it takes
+        :param offset: of the line that is kept then from the lane's centre, positive towards
+            larger t [m]
+        :param shape: share of the way that is done, over the share of time; both 0..1
         :raises ConfigurationError: the road has no such driving lane in the same direction here
         """
         here = self.position
@@ -117,10 +133,12 @@ class LaneKeeper:
                 f"lane change: found lane {lane_id}; allowed on road {here.road_id} at s="
                 f"{here.s:.1f} m are {', '.join(map(str, lanes))}"
             )
-        left = (1.0 - _minimum_jerk(self._progress)) * self._shift
-        before = self.network.lane_centre(here.road_id, self.lane_id, here.s)
-        after = self.network.lane_centre(here.road_id, lane_id, here.s)
+        left = (1.0 - self._shape(self._progress)) * self._shift
+        before = self.network.lane_centre(here.road_id, self.lane_id, here.s) + self._offset
+        after = self.network.lane_centre(here.road_id, lane_id, here.s) + offset
         self._shift = before + left - after
+        self._offset = offset
+        self._shape = shape or _minimum_jerk
         self._progress = 0.0
         self._shift_rate = 1.0 / max(calls, 1)
         self.lane_id = lane_id
@@ -128,8 +146,8 @@ class LaneKeeper:
     def _shifted(self, road_id: int, lane_id: int, s: float) -> tuple[float, float]:
         """The point of the lane's centre, with what is left of a change of lane."""
         self._progress = min(1.0, self._progress + self._shift_rate)
-        left = (1.0 - _minimum_jerk(self._progress)) * self._shift
-        centre = self.network.lane_centre(road_id, lane_id, s)
+        left = (1.0 - self._shape(self._progress)) * self._shift
+        centre = self.network.lane_centre(road_id, lane_id, s) + self._offset
         x, y, _, _ = self.network.pose(road_id, s, centre + left)
         return x, y
 

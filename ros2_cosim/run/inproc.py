@@ -42,7 +42,7 @@ from ros2_cosim.scenario.system import build_graph, build_model
 #: So much simulated time passes between two reports of progress [ns].
 _SLICE_NS = 1_000_000_000
 #: The same where viewers are shown what has happened [ns].
-_SEEN_NS = 10_000_000
+SEEN_NS = 10_000_000
 #: So many new objects may live before the garbage collector looks for circles among them: messages
 #: form none, and it would look at each of them again and again.
 _GARBAGE_AFTER = 50_000
@@ -68,6 +68,7 @@ class InprocRun:
         None: as the options of the run say
     :param watch: (participant, output port) -> takes each message that it sends
     :param tell: takes lines for the user: where the run can be seen
+    :param slice_ns: so much simulated time passes between two calls of ``progress`` [ns]
     :raises CosimError: the scenario is wrong
     """
 
@@ -79,6 +80,7 @@ class InprocRun:
         realtime: RealtimeRun | None = None,
         watch: Mapping[tuple[str, str], Callable[[Sample], None]] | None = None,
         tell: Callable[[str], None] = lambda line: None,
+        slice_ns: int = _SLICE_NS,
     ) -> None:
         created = time.perf_counter_ns()
         scenario, options = prepared.scenario, prepared.options
@@ -144,7 +146,7 @@ class InprocRun:
             self.control,
             self._pacer,
             duration_ns=scenario.duration,
-            slice_ns=_SEEN_NS if options.foxglove else _SLICE_NS,
+            slice_ns=SEEN_NS if options.foxglove else slice_ns,
             serve=time.sleep,
             timer=time.perf_counter_ns,
         )
@@ -160,17 +162,26 @@ class InprocRun:
         """Whether the end of the run is reached."""
         return self._loop.has_finished()
 
+    @property
+    def steps(self) -> int:
+        """The activations of the participant that has most of them."""
+        return max(r.trace.activations for r in self._scheduler.runtimes.values())
+
     def request(self, request: Request) -> Answer:
         """Do what is asked for, and return when it is done; a resume runs to the end.
 
         :raises CosimError: a participant failed
         """
         answers: list[Answer] = []
-        now = self._pacer.clock.now()
-        self.control.handle(request, time=self.time, now=now, reply=answers.append)
+        self.take(request, answers.append)
         if request.command is not Command.PAUSE and (not answers or answers[0].success):
-            self._run()
+            self.go_on()
         return answers[0]
+
+    def take(self, request: Request, reply: Callable[[Answer], None]) -> None:
+        """Take a request, without running; ``reply`` is called when it is done or refused."""
+        now = self._pacer.clock.now()
+        self.control.handle(request, time=self.time, now=now, reply=reply)
 
     def inbox(self, participant: str, port: str) -> Inbox:
         """Where messages for an unsynchronised input are put."""
@@ -209,8 +220,11 @@ class InprocRun:
         check_required(self._scheduler.graph, names)
         self._lifecycles.require(names)
 
-    def _run(self) -> None:
-        """Run until the end, or until the run stands."""
+    def go_on(self) -> None:
+        """Run until the end, or until the run stands, as its control says.
+
+        :raises CosimError: a participant failed
+        """
         # What is there stays until the end: the garbage collector need not look at it again.
         gc.freeze()
         usual = gc.get_threshold()

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ros2_cosim.documents.settings import fault_texts, in_one_line
+from ros2_cosim.documents.settings import fault_texts
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.loading import refuse_code
@@ -29,18 +29,11 @@ from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
 from ros2_cosim.scenario.plan import check_history
+from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import RESERVED_NAMES, InputSettings, OutputSettings, Scenario
 from ros2_cosim.scenario.seams import check_seams, seams_between
 from ros2_cosim.scenario.substitution import substituted
 from ros2_cosim.scenario.system import adapted_participant, bare_model, build_graph, check_shape
-
-
-class ScenarioError(ConfigurationError):
-    """What is wrong with a scenario, fault by fault."""
-
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__(in_one_line(faults))
-        self.faults = faults
 
 
 def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a scenario file as it is written to the plain data of one whole scenario.
 
-A file may include others (``include``), take parameters (``parameters``, used as ``${name}``)
-and describe a platoon by its size (``platoon``). All of that is resolved here, on plain data
+A file may include others (``include``), take parameters (``parameters``, used as ``${name}``),
+describe a platoon by its size (``platoon``) and name a file of OpenSCENARIO (``openscenario``,
+or be one itself). All of that is resolved here, on plain data
 and within bounds: what comes out could have been written by hand, and everything else
 knows only that.
 """
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from ros2_cosim.documents.plain_data import parse_value, read_mapping
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.import_template import as_scenario, is_imported, with_import
 from ros2_cosim.scenario.platoon_template import merged, with_platoon
 
 #: Files of one scenario: a chain or a fan of includes that is longer is a mistake.
@@ -26,7 +28,7 @@ MAX_SUBSTITUTIONS: Final = 20_000
 MAX_TEXT: Final = 200
 
 #: Sections that are gone in what comes out. ``--set`` changes them before they are resolved.
-_RESOLVED: Final = ("parameters", "platoon")
+_RESOLVED: Final = ("parameters", "platoon", "openscenario")
 _REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -72,7 +74,7 @@ def resolved(data: dict[str, Any], changes: Sequence[Change], origin: str) -> di
         _apply(data, change)
     if "parameters" in data:
         data = _substituted(data, data.pop("parameters"), origin)
-    data = with_platoon(data, origin)
+    data = with_import(with_platoon(data, origin), origin)
     for change in changes:
         if change not in early:
             _apply(data, change)
@@ -92,7 +94,7 @@ class _Files:
                 f"scenario {within[0]}: include: found more than {MAX_FILES} files; allowed are "
                 f"{MAX_FILES}"
             )
-        data = read_mapping(path, "scenario")
+        data = as_scenario(path) if is_imported(path) else read_mapping(path, "scenario")
         own = path.resolve()
         whole: dict[str, Any] = {}
         for place, included in _includes(data.pop("include", []), path):

@@ -8,10 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ros2_cosim.documents.files import write_atomically
+import yaml
+
+from ros2_cosim.documents.files import read_bounded, write_atomically
 from ros2_cosim.documents.installed import share_file
 from ros2_cosim.documents.plain_data import read_mapping
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.scenario.composition import compose
+from ros2_cosim.scenario.import_template import is_imported
 
 #: The scenarios of ``config/library``, in the order in which they are listed.
 NAMES: Final = (
@@ -69,8 +74,8 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
     """Write a scenario of the library into a directory, with the maps that it needs.
 
     :param name: of the new scenario, and of its file
-    :param template: name in the library; None: ``name`` if there is one of that name, else
-        ``DEFAULT``
+    :param template: name in the library, or a file of a format that can be imported; None:
+        ``name`` if there is one of that name, else ``DEFAULT``
     :returns: the files; the first one is the scenario
     :raises ConfigurationError: the name is none, there is no such template, or a file is there
         already and differs
@@ -83,6 +88,8 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
         )
     if template is None:
         template = name if name in NAMES else DEFAULT
+    if is_imported(Path(template)):
+        return _written(_imported(name, Path(template), directory))
     source = library_file(template)
     text = source.read_text(encoding="utf-8")
     maps = list(dict.fromkeys(_NEIGHBOUR.findall(text)))
@@ -91,6 +98,25 @@ def new_scenario(name: str, template: str | None, directory: Path) -> list[Path]
     for neighbour in maps:
         content = (source.parent.parent / neighbour).read_text(encoding="utf-8")
         contents[directory / neighbour] = content
+    return _written(contents)
+
+
+def _imported(name: str, source: Path, directory: Path) -> dict[Path, str]:
+    """File -> content of what a file of another format describes, and of its map."""
+    data = compose(source)
+    road = Path(data.pop("base_directory")) / data["scene"]["map"]
+    try:
+        content = read_bounded(road, MAX_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cosim new: {road}: {error}") from None
+    data["scene"]["map"] = road.name
+    head = f"# From {source.name}.\n"
+    text = yaml.safe_dump({**data, "name": name}, sort_keys=False, allow_unicode=True, width=100)
+    return {directory / f"{name}.yaml": head + text, directory / road.name: content}
+
+
+def _written(contents: Mapping[Path, str]) -> list[Path]:
+    """Write files that are not there yet; the first one is the scenario."""
     scenario = next(iter(contents))
     for path, content in contents.items():
         if path.exists() and (path == scenario or path.read_text(encoding="utf-8") != content):

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from ros2_cosim.interfaces.scene import SceneSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port
+from ros2_cosim.scenario.import_template import ImportTemplate
 from ros2_cosim.scenario.platoon_template import PlatoonTemplate
 from ros2_cosim.scenario.registry import available_models, find_model
 from ros2_cosim.scenario.schema import Scenario
@@ -207,8 +208,8 @@ def scenario_schema() -> dict[str, Any]:
     """JSON Schema of scenario files, for completion and checks in an editor.
 
     The parameters of each installed model are tied to its name. What a file may leave to others
-    (``include``) or to a template (``platoon``) is not required here, and any value may be a
-    parameter, ``${name}``.
+    (``include``) or to a template (``platoon``, ``openscenario``) is not required here, and any
+    value may be a parameter, ``${name}``.
     """
     schema = Scenario.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     defs = schema["$defs"]
@@ -218,7 +219,11 @@ def scenario_schema() -> dict[str, Any]:
     for partial in (schema, participant, defs["OutputSettings"]):
         del partial["required"]
     schema["properties"] |= _FILE_KEYS
-    for key, section in (("platoon", PlatoonTemplate), ("scene", SceneSettings)):
+    for key, section in (
+        ("platoon", PlatoonTemplate),
+        ("openscenario", ImportTemplate),
+        ("scene", SceneSettings),
+    ):
         own = section.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
         defs |= own.pop("$defs", {})
         defs[section.__name__] = own

@@ -10,8 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.namespaces import inside
 from ros2_cosim.interfaces.protocol import RunStatus as WatchdogStatus
@@ -34,6 +34,7 @@ from ros2_cosim.vds.controllable import (
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
+from ros2_cosim.web.road_lines import road_lines
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
@@ -53,15 +54,19 @@ SHOWN = (
 _LATCHED = "ros2_cosim/msg/StaticObjects"
 
 
-class RequestedControl:
-    """A ``Controllable`` that queues its requests; another object sends them to the run."""
+class RequestQueue:
+    """The half of a ``Controllable`` that queues requests, for the thread that has the run."""
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._status: WatchdogStatus | None = None
-        self._newest = 0
-        self._over = False
+
+    def waiting(self) -> Iterator[Request]:
+        """The requests that are there now, in order."""
+        while True:
+            try:
+                yield self.requests.get_nowait()
+            except queue.Empty:
+                return
 
     def pause(self) -> None:
         """Ask for a pause."""
@@ -79,6 +84,17 @@ class RequestedControl:
     def set_rate(self, rate: float | None) -> None:
         """Ask for another real-time factor."""
         self.requests.put(Request(Command.RATE, rate=checked_rate(rate) or 0.0))
+
+
+class RequestedControl(RequestQueue):
+    """A ``Controllable`` that queues its requests; another object sends them to the run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._status: WatchdogStatus | None = None
+        self._newest = 0
+        self._over = False
 
     def status(self) -> ControlStatus:
         """Where the run is, by the newest status and messages."""
@@ -118,15 +134,27 @@ def footprints(scenario: Scenario) -> dict[str, Footprint]:
             name: Footprint(scene.identity(name), v.length or _USUAL[0], v.width or _USUAL[1])
             for name, v in scene.vehicles.items()
         }
-    names = [vehicle for _, kind, vehicle in shown_topics(scenario) if kind == SHOWN[0]]
+    names = [port.vehicle for port in shown_ports(scenario) if port.type == SHOWN[0]]
     return {name: Footprint(number, *_USUAL) for number, name in enumerate(names, 1)}
 
 
-def shown_topics(scenario: Scenario) -> list[tuple[str, str, str]]:
-    """(topic, type, vehicle) of all data that the picture shows.
+class ShownPort(NamedTuple):
+    """An output port that the picture is made of, and the vehicle that it tells of."""
+
+    participant: str
+    port: str
+    topic: str
+    type: str
+    vehicle: str
+
+
+def shown_ports(scenario: Scenario) -> list[ShownPort]:
+    """All data that the picture shows.
 
     The vehicle is named by the port, as in ``odometry/NAME``; a command's by the port that reads
     it, as in ``control/NAME``; else by the participant.
+
+    :raises ConfigurationError: no participant tells where a vehicle is
     """
     readers = {
         source: port.partition("/")[2]
@@ -140,7 +168,11 @@ def shown_topics(scenario: Scenario) -> list[tuple[str, str, str]]:
         for port, output in participant.outputs.items():
             if output.type in SHOWN:
                 vehicle = port.partition("/")[2] or readers.get(f"{name}.{port}") or name
-                found.append((output.topic, output.type, vehicle))
+                found.append(ShownPort(name, port, output.topic, output.type, vehicle))
+    if not any(port.type == SHOWN[0] for port in found):
+        raise ConfigurationError(
+            f"scenario '{scenario.name}': no participant sends {SHOWN[0]}; there is nothing to show"
+        )
     return found
 
 
@@ -174,7 +206,8 @@ def show(
     run = find_run(domain, namespace)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
-    api = DataPortApi(scenario.name, control, view)
+    lines = road_lines(scenario)
+    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)
@@ -220,11 +253,7 @@ class _Requester:
 
     def go_on(self) -> None:
         """Send new requests, and report refusals among the answers that have come."""
-        while self._client.service_is_ready():
-            try:
-                request = self._control.requests.get_nowait()
-            except queue.Empty:
-                break
+        for request in self._control.waiting() if self._client.service_is_ready() else ():
             message = self._kind.Request(
                 command=int(request.command), steps=request.steps, rate=request.rate
             )
@@ -264,12 +293,7 @@ def _listen(session: Any, scenario: Scenario, view: RecordsView, control: Reques
 
         return receive
 
-    known = shown_topics(scenario)
-    if not any(kind == SHOWN[0] for _, kind, _ in known):
-        raise ConfigurationError(
-            f"scenario '{scenario.name}': no participant sends {SHOWN[0]}; there is nothing to show"
-        )
-    for topic, kind, vehicle in known:
+    for _, _, topic, kind, vehicle in shown_ports(scenario):
         session.node.create_subscription(
             message_class(kind),
             inside(session.node, topic),

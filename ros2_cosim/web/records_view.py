@@ -8,6 +8,7 @@ needed.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
-from ros2_cosim.vds.data_port.view import BoxView, VehicleView, picture_of
+from ros2_cosim.vds.data_port.view import HISTORY, BoxView, VehicleView, picture_of
 
 
 class Footprint(NamedTuple):
@@ -33,6 +34,11 @@ class Footprint(NamedTuple):
 
 #: Number of times that wait for the pose of a vehicle; then the others are shown without it.
 _PATIENCE = 50
+
+
+#: Rows of the history are so far apart [ns of simulated time], and so many are kept: 30 s.
+_APART_NS = 100_000_000
+_KEPT = 300
 
 
 class RecordsView:
@@ -54,6 +60,8 @@ class RecordsView:
         self._accelerations: dict[str, Acceleration] = {}
         self._controls: dict[str, ControlCommand] = {}
         self._struck: set[int] = set()
+        self._past: dict[str, deque[tuple[float | None, ...]]] = {}
+        self._remembered: int | None = None
         self._boxes: tuple[BoxView, ...] = ()
 
     def take(self, vehicle: str, record: Any, stamp: int) -> None:
@@ -76,22 +84,39 @@ class RecordsView:
                     for o in record.objects
                 )
 
+    def history(self) -> dict[str, list[tuple[float | None, ...]]]:
+        """Vehicle -> rows of ``HISTORY`` of the last 30 s, for a page that is opened late."""
+        with self._lock:
+            return {name: list(rows) for name, rows in self._past.items()}
+
     def picture(self) -> dict[str, Any]:
         """The vehicles that have sent a pose."""
         with self._lock:
-            views = [
-                self._view(name, size, self._poses[name])
-                for name, size in self._vehicles.items()
-                if name in self._poses
-            ]
-            boxes = self._boxes
+            views, boxes = self._views(), self._boxes
         return picture_of(views, boxes)
+
+    def _views(self) -> list[VehicleView]:
+        return [
+            self._view(name, size, self._poses[name])
+            for name, size in self._vehicles.items()
+            if name in self._poses
+        ]
+
+    def _remember(self, stamp: int) -> None:
+        """Keep a row of each vehicle, if the last ones are old enough."""
+        if self._remembered is not None and stamp - self._remembered < _APART_NS:
+            return
+        self._remembered = stamp
+        for vehicle in picture_of(self._views(), self._boxes)["vehicles"]:
+            rows = self._past.setdefault(vehicle["name"], deque(maxlen=_KEPT))
+            rows.append((stamp / SECOND, *(vehicle[field] for field in HISTORY[1:])))
 
     def _take_pose(self, vehicle: str, pose: Odometry, stamp: int) -> None:
         if self._shown is not None and stamp < self._shown - SECOND:
             # Time has gone back: the run was reset.
             self._shown, self._poses, self._coming = None, {}, {}
             self._heard, self._struck = set(), set()
+            self._past, self._remembered = {}, None
         self._heard.add(vehicle)
         if self._shown is not None and stamp <= self._shown:
             if stamp == self._shown or vehicle not in self._poses:
@@ -110,6 +135,7 @@ class RecordsView:
         self._shown = stamp
         self._poses |= self._coming[stamp]
         self._coming = {s: poses for s, poses in self._coming.items() if s > stamp}
+        self._remember(stamp)
 
     def _view(self, name: str, size: Footprint, pose: Odometry) -> VehicleView:
         acceleration = self._accelerations.get(name, Acceleration(0.0, 0.0, 0.0))

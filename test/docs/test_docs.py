@@ -20,6 +20,8 @@ import yaml
 from ros2_cosim.carla_bridge.parameters import DriverSpec, VehicleSpec
 from ros2_cosim.cli import main as cli
 from ros2_cosim.faults.settings import FaultSettings
+from ros2_cosim.interfaces.scene import SceneSettings, SceneVehicleSettings
+from ros2_cosim.interfaces.sensors import SensorSettings
 from ros2_cosim.kernel.activation import Activation
 from ros2_cosim.kernel.time import parse_duration
 from ros2_cosim.models.controllers.registry import ENTRY_POINT_GROUP, available_laws
@@ -253,25 +255,16 @@ def test_keys_are_documented(page: str, heading: str, model: type[schema.Scenari
 
 def test_documented_keys_of_the_scenario_exist() -> None:
     known = {*schema.Scenario.model_fields, *schema.SimulatorSettings.model_fields}
-    known |= {
-        "include",
-        "parameters",
-        "platoon",
-        "map",
-        "weather",
-        "vehicles",
-        "objects",
-        "roadblock",
-        "id",
-        "length",
-    }
-    known |= {"width", "driver", *(field.name for field in fields(VehicleSpec))}
+    known |= {"include", "parameters", "platoon", *SceneSettings.model_fields}
+    known |= {*SceneVehicleSettings.model_fields, *SensorSettings.model_fields}
     for row in rows(section(REFERENCE, "The scenario")):
         for name in names(row[0]):
             assert name in known, f"the scenario has no key {name}"
     scene = section(REFERENCE, "Scene")
     for field in (*fields(VehicleSpec), *fields(DriverSpec)):
         assert f"`{field.name}`" in scene or field.name == "name"
+    for name in {*SceneSettings.model_fields, *SensorSettings.model_fields} - {"extra"}:
+        assert f"`{name}`" in scene, f"the key {name} of the scene is not documented"
 
 
 def test_defaults_of_durations_are_those_of_the_schema() -> None:

@@ -38,6 +38,7 @@ MUTATIONS = {
     "scenario": 40,
     "vds1": 5000,
     "vds_record": 500,
+    "xosc": 120,
 }
 #: All that a committed corpus may take.
 LARGEST_CORPUS = 10_000

@@ -119,3 +119,19 @@ def test_installed_types_are_found(tmp_path, monkeypatch):
     codec = catalogue.wire_codec("their_msgs/msg/Hit")
     assert codec.value(struct.pack("<4sIf", b"\0\1\0\0", 1, 2.5)).type_name == "their_msgs/msg/Hit"
     assert catalogue.wire_codec("their_msgs/msg/Nothing").value(b"\0\1\0\0\0")
+
+
+@pytest.mark.parametrize("type_name", ["nav_msgs/msg/Odometry", "nav_msgs/msg/Path"])
+def test_what_another_writer_leaves_in_gaps_is_not_sent(type_name):
+    """ROS writes whatever was in memory: of a type with a record here, and of one without."""
+    codec = DEFAULT.wire_codec(type_name)
+    record = DEFAULT.record(type_name)
+    wire = bytearray(codec.encode(0, 0, record(*[0.5] * 13) if "Odo" in type_name else record()))
+    # A frame id of one letter: two bytes behind it are a gap.
+    wire[12:17] = struct.pack("<I", 2) + b"m"
+    wire[17:20] = b"\0\0\0"
+    found = set()
+    for garbage in (b"\0\0", b"ab", b"\xff\x01"):
+        wire[18:20] = garbage
+        found.add(codec.encode(1, 2, RawMessage(type_name, bytes(wire))))
+    assert len(found) == 1 and found.pop()[18:20] == b"\0\0"

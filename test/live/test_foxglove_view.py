@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
-from ros2_cosim.live.foxglove_view import Address
+from ros2_cosim.live.address import Address
 from ros2_cosim.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, History
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.bag_reader import read_bag
@@ -191,7 +191,7 @@ def test_what_is_kept_of_a_topic_is_bounded() -> None:
     ],
 )
 def test_addresses(text: str, address: tuple[str, int]) -> None:
-    assert Address.of(text) == address
+    assert Address.of(text, "--foxglove") == address
 
 
 @pytest.mark.parametrize("text", ["", "here", "70000", "localhost:", "1:2:x", "-1", "²"])
@@ -199,7 +199,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(
         ConfigurationError, match=r"--foxglove: found '.*'; allowed is \[HOST:\]PORT"
     ):
-        Address.of(text)
+        Address.of(text, "--foxglove")
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:

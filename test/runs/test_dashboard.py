@@ -26,7 +26,7 @@ pytest.importorskip("rclpy", reason="needs rclpy, which make setup installs")
 from ros2_cosim.web.dashboard import (  # noqa: E402
     RequestedControl,
     footprints,
-    shown_topics,
+    shown_ports,
 )
 
 
@@ -120,7 +120,7 @@ def test_without_a_run_there_is_one_line(tmp_path: Path) -> None:
 
 def test_what_is_shown_of_the_platoon() -> None:
     scenario = load_scenario(PLATOON)
-    topics = {topic: vehicle for topic, _, vehicle in shown_topics(scenario)}
+    topics = {port.topic: port.vehicle for port in shown_ports(scenario)}
     assert topics["/leader/odometry"] == "leader"
     assert topics["/follower1/control"] == "follower1"
     assert topics["/follower2/acceleration"] == "follower2"

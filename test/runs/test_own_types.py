@@ -15,7 +15,8 @@ from runs.cosim_process import HANG_S, ROOT, cosim, user_environment
 
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.summary import read_summary
-from ros2_cosim.scenario.check import ScenarioError, check_scenario
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.scenario_error import ScenarioError
 from ros2_cosim.scenario.schema import load_scenario
 
 SUPPORT = ROOT / "test" / "support"

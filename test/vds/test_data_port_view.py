@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ from support.vds_serving import Client, data_port
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.vds.controllable import ControlStatus
 from ros2_cosim.vds.data_port.api import DataPortApi
-from ros2_cosim.vds.data_port.view import BoxView, VehicleView, gap_ahead, picture_of
+from ros2_cosim.vds.data_port.view import (
+    BoxView,
+    VehicleView,
+    gap_ahead,
+    picture_of,
+    time_to_collision,
+)
 
 
 class Watched:
@@ -88,3 +95,29 @@ def test_the_gap_is_to_what_is_next_in_the_own_path() -> None:
     turned = at("turned", 0, -30, 1.5707963267948966)
     name, gap = gap_ahead(turned, [*others, turned])
     assert (name, gap) == ("ego", pytest.approx(26.0))
+
+
+@pytest.mark.parametrize(
+    ("speed", "front", "gap", "expected"),
+    [
+        (20.0, 15.0, 25.0, 5.0),
+        (20.0, None, 25.0, 1.25),  # a fixed object
+        (20.0, 19.95, 25.0, None),  # steady, but for noise
+        (15.0, 20.0, 25.0, None),
+        (20.0, 15.0, -1.0, None),  # it has happened
+    ],
+)
+def test_the_time_to_collision_is_that_of_the_present_speeds(
+    speed: float, front: float | None, gap: float, expected: float | None
+) -> None:
+    def at(value: float) -> VehicleView:
+        return VehicleView("any", 0.0, 0.0, 0.5, value, 0.0, 4.0, 2.0)
+
+    assert time_to_collision(at(speed), gap, None if front is None else at(front)) == expected
+
+
+def test_what_drives_towards_the_vehicle_closes_the_gap_faster() -> None:
+    ego = VehicleView("ego", 0.0, 0.0, 0.0, 10.0, 0.0, 4.0, 2.0)
+    oncoming = VehicleView("oncoming", 34.0, 0.0, math.pi, 5.0, 0.0, 4.0, 2.0)
+    (found, _) = picture_of([ego, oncoming])["vehicles"]
+    assert found["ttc"] == pytest.approx(2.0)

@@ -20,6 +20,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
+from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import quaternion_from_yaw
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.scenario.system import build_graph, build_model
@@ -113,3 +114,19 @@ def test_the_platoon_can_be_watched() -> None:
     assert vehicles["leader"]["ahead"] in {box["name"] for box in picture["objects"]}
     assert 0.0 < vehicles["leader"]["gap"] < 150.0
     assert all(vehicle["speed"] > 1.0 for vehicle in vehicles.values())
+
+
+def test_a_late_page_learns_what_was_before() -> None:
+    view = RecordsView({"a": Footprint(1, 4.0, 2.0), "b": Footprint(2, 4.0, 2.0)})
+    for number in range(5000):  # 50 s
+        stamp = number * SECOND // 100
+        for name, x in (("a", 0.0), ("b", 20.0)):
+            view.take(name, pose(x, 0.0, 0.0, number / 100), stamp)
+    past = view.history()
+    assert list(past) == ["a", "b"]
+    assert [row[0] for row in past["a"]] == pytest.approx([20 + 0.1 * n for n in range(300)])
+    assert past["a"][-1] == (49.9, 49.9, 16.0, 0.0)
+    assert past["b"][-1] == (49.9, 49.9, None, 0.0)
+    view.take("a", pose(0.0, 0.0, 0.0, 1.0), 0)  # the run has begun anew
+    view.take("b", pose(20.0, 0.0, 0.0, 1.0), 0)
+    assert [row[0] for row in view.history()["a"]] == [0.0]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -21,7 +21,7 @@ from ros2_cosim.vds.data_port.messages import (
 )
 from ros2_cosim.vds.data_port.openapi import openapi
 from ros2_cosim.vds.data_port.telemetry import Telemetry
-from ros2_cosim.vds.data_port.view import CommandTarget, RunPicture, known_vehicle
+from ros2_cosim.vds.data_port.view import HISTORY, CommandTarget, RunPicture, known_vehicle
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 _PAGES = {
@@ -68,6 +68,8 @@ class DataPortApi:
     :param view: what the dashboard shows
     :param target: takes commands; None: this run takes none
     :param telemetry: sends states to receivers; None: this run does not
+    :param lines: of the road, each a list of places (x, y) [m]; they do not change
+    :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
     def __init__(
@@ -77,8 +79,12 @@ class DataPortApi:
         view: RunPicture,
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
+        lines: Sequence[Sequence[tuple[float, float]]] = (),
+        history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
     ) -> None:
         self._name = name
+        self._history = history
+        self._scene = json_answer(200, {"lines": lines})
         self._control = control
         self._view = view
         self._target = target
@@ -87,6 +93,8 @@ class DataPortApi:
             "/api/health": {"GET": self._health},
             "/api/schema": {"GET": lambda query, body: json_answer(200, openapi())},
             "/api/run": {"GET": self._run, "POST": self._change},
+            "/api/scene": {"GET": lambda query, body: self._scene},
+            "/api/history": {"GET": self._past},
             "/api/state": {"GET": self._state},
             "/api/io": {"POST": self._io},
             "/api/io/targets": {"GET": self._targets, "POST": self._set_targets},
@@ -128,6 +136,9 @@ class DataPortApi:
     def _run(self, query: str, body: bytes) -> HttpAnswer:
         run = {"name": self._name, **plain_status(self._control.status())}
         return json_answer(200, {"run": run, **self._view.picture()})
+
+    def _past(self, query: str, body: bytes) -> HttpAnswer:
+        return json_answer(200, {"fields": HISTORY, "vehicles": dict(self._history())})
 
     def _change(self, query: str, body: bytes) -> HttpAnswer:
         request = read_document(ChangeRunRequest, body)

@@ -66,6 +66,8 @@ def openapi() -> dict[str, Any]:
                     "Pause, resume, step, change the rate", "Run", "ChangeRunRequest"
                 ),
             },
+            "/api/scene": {"get": _operation("Lines of the road")},
+            "/api/history": {"get": _operation("Speeds, gaps and accelerations of the last time")},
             "/api/state": {
                 "get": _operation("Measured states and commands") | {"parameters": [query]}
             },

@@ -17,6 +17,11 @@ from ros2_cosim.vds.fleet import Fleet, VehicleOutput
 from ros2_cosim.vds.free_run import FreeRunMode
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
+#: What a row of the history of a vehicle has: simulated time [s], and fields of its picture.
+HISTORY = ("time_s", "speed", "gap", "acceleration")
+#: A gap that closes more slowly [m/s] is steady: its time to collision would be that of noise.
+SLOWEST_CLOSING = 0.1
+
 
 class VehicleView(NamedTuple):
     """One vehicle of a picture: centre [m], heading [rad], speed, acceleration, size, command.
@@ -147,13 +152,33 @@ def picture_of(
     views = list(vehicles)
     boxes = list(objects)
     return {
-        "vehicles": [
-            view._asdict() | dict(zip(("ahead", "gap"), gap_ahead(view, views, boxes), strict=True))
-            for view in views
-        ],
+        "vehicles": [_with_gap(view, views, boxes) for view in views],
         "objects": [box._asdict() for box in boxes],
         "timing": dict(timing) if timing is not None else None,
     }
+
+
+def _with_gap(
+    view: VehicleView, vehicles: Sequence[VehicleView], boxes: Sequence[BoxView]
+) -> dict[str, Any]:
+    ahead, gap = gap_ahead(view, vehicles, boxes)
+    front = next((other for other in vehicles if other.name == ahead), None)
+    return view._asdict() | {
+        "ahead": ahead,
+        "gap": gap,
+        "ttc": None if gap is None else time_to_collision(view, gap, front),
+    }
+
+
+def time_to_collision(view: VehicleView, gap: float, front: VehicleView | None) -> float | None:
+    """Time [s] until a gap [m] is closed at the present speeds; None: it does not close.
+
+    :param front: what is ahead; None: a fixed object
+    """
+    closing = view.speed
+    if front is not None:
+        closing -= front.speed * sincos(front.yaw - view.yaw)[1]
+    return gap / closing if gap > 0.0 and closing > SLOWEST_CLOSING else None
 
 
 def gap_ahead(

@@ -2,7 +2,7 @@
 """A plain ROS node with two inputs: its state depends on the order in which they arrive."""
 
 from rclpy.node import Node
-from running import run, spin_by_turns
+from running import run_by_turns
 from std_msgs.msg import Float64
 
 
@@ -24,4 +24,4 @@ class Fold(Node):
 
 
 if __name__ == "__main__":
-    run(Fold, spin_by_turns)
+    run_by_turns(Fold)

@@ -6,7 +6,7 @@ import sys
 import time
 
 from rclpy.node import Node
-from running import run, spin_by_turns
+from running import run_by_turns
 from std_msgs.msg import Float64
 
 
@@ -35,4 +35,4 @@ class Relay(Node):
 
 
 if __name__ == "__main__":
-    run(Relay, spin_by_turns)
+    run_by_turns(Relay)

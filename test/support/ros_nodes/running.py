@@ -5,31 +5,37 @@ import sys
 from collections.abc import Callable
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 
-def run(make_node: Callable[[], Node], spin: Callable[[Node], None] = rclpy.spin) -> None:
-    """Make a node and let it work.
-
-    :param spin: how it works
-    """
+def run(
+    make_node: Callable[[], Node],
+    make_executor: Callable[[], Executor | None] = lambda: None,
+) -> None:
+    """Make a node and let it work, with the usual executor or one of its own."""
     try:
         rclpy.init()
-        spin(make_node())
+        rclpy.spin(make_node(), make_executor())
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
         rclpy.try_shutdown()
 
 
-def spin_by_turns(node: Node) -> None:
+def run_by_turns(make_node: Callable[[], Node]) -> None:
     """Spin once, again and again; with the events executor if the command line says so."""
-    executor = SingleThreadedExecutor()
-    if "events" in sys.argv:
-        from rclpy.experimental.events_executor import EventsExecutor
+    try:
+        rclpy.init()
+        executor = SingleThreadedExecutor()
+        if "events" in sys.argv:
+            from rclpy.experimental.events_executor import EventsExecutor
 
-        executor = EventsExecutor()
-    executor.add_node(node)
-    while rclpy.ok():
-        executor.spin_once(timeout_sec=1.0)
+            executor = EventsExecutor()
+        executor.add_node(make_node())
+        while rclpy.ok():
+            executor.spin_once(timeout_sec=1.0)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        rclpy.try_shutdown()

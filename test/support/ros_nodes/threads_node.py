@@ -28,11 +28,5 @@ class Relay(Node):
         self._publisher.publish(Float64(data=self._sum))
 
 
-def spin_in_threads(node: Node) -> None:
-    executor = MultiThreadedExecutor(4)
-    executor.add_node(node)
-    executor.spin()
-
-
 if __name__ == "__main__":
-    run(Relay, spin_in_threads)
+    run(Relay, lambda: MultiThreadedExecutor(4))

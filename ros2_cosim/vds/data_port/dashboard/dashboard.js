@@ -13,7 +13,9 @@ const element = (id) => document.getElementById(id);
 const scene = new Scene(element("scene"), element("scale"));
 const speeds = new LineChart(element("speeds"), "m/s", 5);
 const gaps = new LineChart(element("gaps"), "m", 5);
-const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]]}
+const accelerations = new LineChart(element("accelerations"), "m/s²", 2);
+const REMEMBERED = ["speed", "gap", "acceleration"];
+const history = new Map(); // vehicle -> {speed: [[t, v]], gap: [[t, v]], acceleration: [[t, v]]}
 const passed = []; // [wall ms, simulated s, steps]
 let shownRun = null;
 
@@ -111,14 +113,30 @@ function showTiming(timing) {
   drawHistogram(element("timing"), timing.lateness_classes);
 }
 
+function nothingYet() {
+  return Object.fromEntries(REMEMBERED.map((key) => [key, []]));
+}
+
+// What does not change, and what was before this page was opened.
+async function recall() {
+  scene.take((await ask("api/scene")).lines);
+  const { fields, vehicles } = await ask("api/history");
+  for (const [name, rows] of Object.entries(vehicles)) {
+    const known = nothingYet();
+    for (const key of REMEMBERED)
+      known[key] = rows.map((row) => [row[0], row[fields.indexOf(key)]]);
+    if (rows.length) history.set(name, known);
+  }
+}
+
 function remember(run, vehicles) {
   for (const vehicle of vehicles) {
     let known = history.get(vehicle.name);
-    if (!known) history.set(vehicle.name, (known = { speed: [], gap: [] }));
+    if (!known) history.set(vehicle.name, (known = nothingYet()));
     const last = known.speed.at(-1);
-    if (last && run.time_s < last[0]) known.speed.length = known.gap.length = 0;
+    if (last && run.time_s < last[0]) for (const key of REMEMBERED) known[key].length = 0;
     else if (last && run.time_s === last[0]) continue;
-    for (const key of ["speed", "gap"]) {
+    for (const key of REMEMBERED) {
       known[key].push([run.time_s, vehicle[key]]);
       while (known[key].length > MOST_POINTS || known[key][0][0] < run.time_s - HISTORY_S - 1)
         known[key].shift();
@@ -134,17 +152,20 @@ function showCharts(run, vehicles) {
   const series = (key) =>
     vehicles.map(({ name }, index) => ({ name, index, points: history.get(name)[key] }));
   speeds.draw(series("speed"), from, to);
+  accelerations.draw(series("acceleration"), from, to);
   element("gap-figure").hidden = !vehicles.some((v) => v.gap !== null);
   if (!element("gap-figure").hidden) gaps.draw(series("gap"), from, to);
   const found = vehicles.map((v) => v.gap).filter((gap) => gap !== null);
   setText("min-gap", found.length ? `${Math.min(...found).toFixed(1)} m` : "–");
+  const times = vehicles.map((v) => v.ttc).filter((ttc) => ttc !== null);
+  setText("min-ttc", times.length ? `${Math.min(...times).toFixed(1)} s` : "–");
 }
 
 function rowOf(index) {
   const row = document.createElement("tr");
   row.innerHTML =
     '<th scope="row"><span class="swatch"></span><span></span></th><td><span class="badge"></span></td>' +
-    '<td class="number"></td><td class="number"></td><td class="number"></td>' +
+    '<td class="number"></td><td class="number"></td><td class="number"></td><td class="number"></td>' +
     '<td><span class="bar"><i></i></span><span class="percent"></span></td>' +
     '<td><span class="bar brake"><i></i></span><span class="percent"></span></td>' +
     '<td class="number"></td>';
@@ -157,7 +178,7 @@ function showTable(vehicles) {
   while (body.rows.length > vehicles.length) body.deleteRow(-1);
   vehicles.forEach((vehicle, index) => {
     const row = body.rows[index] ?? body.appendChild(rowOf(index));
-    const [name, state, speed, acceleration, gap, throttle, brake, steer] = row.cells;
+    const [name, state, speed, acceleration, gap, ttc, throttle, brake, steer] = row.cells;
     name.firstChild.style.background = colourOf(index);
     name.lastChild.textContent = vehicle.name;
     state.firstChild.textContent = vehicle.status;
@@ -165,6 +186,7 @@ function showTable(vehicles) {
     speed.textContent = number(vehicle.speed, 2, " m/s");
     acceleration.textContent = number(vehicle.acceleration, 2, " m/s²");
     gap.textContent = number(vehicle.gap, 2, " m");
+    ttc.textContent = number(vehicle.ttc, 1, " s");
     for (const [cell, value] of [[throttle, vehicle.throttle], [brake, vehicle.brake]]) {
       cell.firstChild.firstChild.style.width = `${100 * (value ?? 0)}%`;
       cell.lastChild.textContent = number(value === null ? null : 100 * value, 0, " %");
@@ -217,4 +239,4 @@ element("rate").addEventListener("change", () => {
   element("rate").blur();
   change({ action: "rate", rate: value === "max" ? null : Number(value) });
 });
-watch();
+recall().catch((error) => complain(error.message)).then(watch);

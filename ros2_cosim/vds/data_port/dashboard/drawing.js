@@ -48,6 +48,16 @@ export class Scene {
     this.centre = null;
     this.scale = 0;
     this.trails = new Map();
+    this.lines = [];
+  }
+
+  // Lines of the road, each a list of places, and the box around each.
+  take(lines) {
+    this.lines = lines.map((points) => {
+      const xs = points.map((p) => p[0]);
+      const ys = points.map((p) => p[1]);
+      return { points, box: [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)] };
+    });
   }
 
   draw(vehicles, objects) {
@@ -61,6 +71,7 @@ export class Scene {
     pen.fillStyle = colour("--road");
     pen.fillRect(0, 0, width, height);
     this.#grid(pen, width, height, place);
+    this.#road(pen, width, height, place);
     this.#trails(pen, vehicles, place);
     for (const object of objects) this.#object(pen, object, place);
     const labels = [];
@@ -107,6 +118,26 @@ export class Scene {
       pen.lineTo(width, py);
     }
     pen.stroke();
+  }
+
+  // The lines that are in the picture.
+  #road(pen, width, height, place) {
+    const reachX = width / 2 / this.scale;
+    const reachY = height / 2 / this.scale;
+    const [x, y] = this.centre;
+    pen.strokeStyle = colour("--soft");
+    pen.globalAlpha = 0.6;
+    pen.lineWidth = 1.2;
+    pen.beginPath();
+    for (const { points, box } of this.lines) {
+      const [left, right, bottom, top] = box;
+      if (left > x + reachX || right < x - reachX || bottom > y + reachY || top < y - reachY)
+        continue;
+      points.forEach((point, index) =>
+        index ? pen.lineTo(...place(...point)) : pen.moveTo(...place(...point)));
+    }
+    pen.stroke();
+    pen.globalAlpha = 1;
   }
 
   #trails(pen, vehicles, place) {

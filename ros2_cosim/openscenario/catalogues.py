@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Catalogues of OpenSCENARIO: entries that files refer to by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.openscenario.document import Element, as_text, declared, read_document
+
+#: Files of all directories of catalogues together.
+MAX_FILES: Final = 100
+
+
+class Catalogues:
+    """The catalogues below the directories that a scenario names; read when first asked for."""
+
+    def __init__(self, root: Element, directory: Path) -> None:
+        self._directories: list[Path] = []
+        locations = root.find("CatalogLocations")
+        for location in locations.children() if locations is not None else ():
+            path = directory / location.one("Directory").text("path")
+            if path not in self._directories:
+                self._directories.append(path)
+        self._catalogues: dict[str, Element] | None = None
+
+    def entry(self, reference: Element) -> Element:
+        """The entry that a CatalogReference names, with its parameters.
+
+        :raises ConfigurationError: there is none, or a catalogue cannot be read
+        """
+        name, entry = reference.text("catalogName"), reference.text("entryName")
+        catalogues = self._all()
+        if name not in catalogues:
+            raise reference.error(
+                f"catalogName: found '{name}'; allowed are {', '.join(catalogues) or 'none'}"
+            )
+        catalogue = catalogues[name]
+        given = {}
+        assignments = reference.find("ParameterAssignments")
+        for assignment in assignments.children() if assignments is not None else ():
+            given[assignment.raw("parameterRef").removeprefix("$")] = assignment.text("value")
+        for found in catalogue.children():
+            if found.text("name", "") == entry:
+                own = {key: as_text(value) for key, value in given.items()}
+                return found.within(declared(found.within(reference.parameters), own))
+        names = [found.text("name", "") for found in catalogue.children()]
+        raise reference.error(
+            f"entryName: found '{entry}'; catalogue '{name}' has {', '.join(names[:20]) or 'none'}"
+        )
+
+    def _all(self) -> dict[str, Element]:
+        if self._catalogues is not None:
+            return self._catalogues
+        files = []
+        for directory in self._directories:
+            files += [directory] if directory.is_file() else sorted(directory.glob("*.xosc"))
+            if len(files) > MAX_FILES:
+                raise ConfigurationError(
+                    f"{directory}: found more than {MAX_FILES} catalogues; allowed are {MAX_FILES}"
+                )
+        found: dict[str, Element] = {}
+        for file in files:
+            catalogue = read_document(file).find("Catalog")
+            if catalogue is not None:
+                found.setdefault(catalogue.text("name"), catalogue)
+        self._catalogues = found
+        return found

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triggers under way: which conditions hold now, with edges and delays."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+from ros2_cosim.openscenario.story import Condition, DistanceTo, Trigger, compare
+from ros2_cosim.openscenario.traffic import Seen, Traffic, overlap
+
+#: Whether an element of the storyboard is in a state, or made a transition: (type, name, state).
+LookUp = Callable[[str, str, str], bool]
+
+
+class Instant(NamedTuple):
+    """What conditions may ask at one time."""
+
+    traffic: Traffic
+    state: LookUp
+
+
+class ConditionRun:
+    """One condition, asked once in each period while its trigger waits."""
+
+    def __init__(self, condition: Condition) -> None:
+        self._condition = condition
+        self._before: bool | None = None
+        self._delay = round(condition.delay * 1e9)
+        self._history: deque[tuple[int, bool]] = deque()
+        #: Vehicles for which the condition held when it was asked last.
+        self.vehicles: tuple[str, ...] = ()
+
+    def holds(self, instant: Instant) -> bool:
+        """Whether it holds now; the value of an edge or delay depends on the calls before."""
+        value = self._with_edge(self._value(instant))
+        if not self._delay:
+            return value
+        now = instant.traffic.time
+        self._history.append((now, value))
+        result = False
+        while self._history and self._history[0][0] <= now - self._delay:
+            # What came between two looks is not lost.
+            result = self._history.popleft()[1] or result
+        return result
+
+    def _with_edge(self, value: bool) -> bool:
+        before, self._before = self._before, value
+        edge = self._condition.edge
+        if edge == "none":
+            return value
+        if before is None:
+            return False
+        if edge == "rising":
+            return value and not before
+        if edge == "falling":
+            return before and not value
+        return value != before
+
+    def _value(self, instant: Instant) -> bool:
+        condition = self._condition
+        if condition.constant is not None:
+            return condition.constant
+        if condition.time is not None:
+            seconds = instant.traffic.time / 1e9
+            return compare(condition.time.rule, seconds, condition.time.value)
+        if condition.state is not None:
+            asked = condition.state
+            return instant.state(asked.type, asked.element, asked.state)
+        names = condition.vehicles
+        self.vehicles = tuple(name for name in names if self._of(instant.traffic, name))
+        if condition.every:
+            return bool(names) and len(self.vehicles) == len(names)
+        return bool(self.vehicles)
+
+    def _of(self, traffic: Traffic, name: str) -> bool:
+        """Whether a condition of vehicles holds for one."""
+        condition = self._condition
+        seen = traffic.seen[name]
+        if condition.speed is not None:
+            return compare(condition.speed.rule, seen.speed, condition.speed.value)
+        if condition.acceleration is not None:
+            asked = condition.acceleration
+            return compare(asked.rule, traffic.acceleration[name], asked.value)
+        if condition.relative_speed is not None:
+            relative = condition.relative_speed
+            difference = seen.speed - traffic.seen[relative.to].speed
+            return compare(relative.rule, difference, relative.value)
+        if condition.travelled is not None:
+            return traffic.travelled[name] >= condition.travelled
+        if condition.collision is not None:
+            other = traffic.seen[condition.collision]
+            return overlap(seen, other)
+        for duration, since in (
+            (condition.stand_still, traffic.standing),
+            (condition.end_of_road, traffic.at_end),
+            (condition.off_road, traffic.off_road),
+        ):
+            if duration is not None:
+                return name in since and (traffic.time - since[name]) / 1e9 >= duration
+        if condition.reach is not None:
+            place = condition.reach.place
+            way = traffic.distance(
+                seen, (place.x, place.y), "euclidian", freespace=False, along_road=False
+            )
+            return way <= condition.reach.tolerance
+        return self._of_distance(traffic, seen)
+
+    def _of_distance(self, traffic: Traffic, seen: Seen) -> bool:
+        condition = self._condition
+        for asked, figure in (
+            (condition.distance, _distance),
+            (condition.headway, _headway),
+            (condition.time_to_collision, _time_to_collision),
+        ):
+            if asked is not None:
+                other = _other(traffic, asked)
+                return compare(asked.rule, figure(traffic, seen, other, asked), asked.value)
+        raise AssertionError(condition)
+
+
+def _other(traffic: Traffic, asked: DistanceTo) -> Seen | tuple[float, float]:
+    if asked.to is not None:
+        return traffic.seen[asked.to]
+    assert asked.place is not None
+    return asked.place.x, asked.place.y
+
+
+def _distance(
+    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
+) -> float:
+    return traffic.distance(
+        seen, other, asked.measure, freespace=asked.freespace, along_road=asked.along_road
+    )
+
+
+def _headway(
+    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
+) -> float:
+    """The distance as a time at the own speed [s]."""
+    return _distance(traffic, seen, other, asked) / seen.speed if seen.speed > 0.0 else inf
+
+
+def _time_to_collision(
+    traffic: Traffic, seen: Seen, other: Seen | tuple[float, float], asked: DistanceTo
+) -> float:
+    """The distance as a time at the speed with which it becomes smaller [s]."""
+    way = traffic.way(
+        seen, other, "longitudinal", freespace=asked.freespace, along_road=asked.along_road
+    )
+    closing = traffic.closing(seen, other, way)
+    return _distance(traffic, seen, other, asked) / closing if closing > 0.0 else inf
+
+
+class TriggerRun:
+    """A trigger that is waited for; None begins at once."""
+
+    def __init__(self, trigger: Trigger | None) -> None:
+        self._groups = None
+        if trigger is not None:
+            self._groups = [[ConditionRun(each) for each in group] for group in trigger]
+        #: Vehicles for which the group held that fired.
+        self.vehicles: tuple[str, ...] = ()
+        #: The number of the group that fired.
+        self.fired: int | None = None
+
+    def fires(self, instant: Instant) -> bool:
+        """Ask all conditions once."""
+        if self._groups is None:
+            return True
+        fired = None
+        for number, group in enumerate(self._groups):
+            # All are asked each time: their edges and delays depend on it.
+            values = [condition.holds(instant) for condition in group]
+            if fired is None and values and all(values):
+                fired = number
+                found = [name for condition in group for name in condition.vehicles]
+                self.vehicles = tuple(dict.fromkeys(found))
+        self.fired = fired
+        return fired is not None

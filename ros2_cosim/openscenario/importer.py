@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of OpenSCENARIO XML as the plain data of a scenario."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from ros2_cosim.documents.one_line import printable
+from ros2_cosim.interfaces.importing import Imported, ImportRequest
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.road import RoadError, RoadNetwork
+from ros2_cosim.openscenario.catalogues import Catalogues
+from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
+from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
+from ros2_cosim.openscenario.translate import Translator, is_constant
+from ros2_cosim.openscenario.vehicles import Vehicle, read_vehicle
+
+#: Entities of one scenario.
+MAX_ENTITIES: Final = 200
+_MAX_SPEED: Final = 100.0
+
+_Plain = dict[str, Any]
+
+
+def import_xosc(request: ImportRequest) -> Imported:
+    """Read a file and what it refers to.
+
+    :raises ConfigurationError: file or map cannot be read; what is not supported is in ``faults``
+    """
+    return _Import(read_document(request.file), request).scenario()
+
+
+class _Import:
+    """One scenario on its way."""
+
+    def __init__(self, root: Element, settings: ImportRequest) -> None:
+        path = settings.file
+        self._settings = settings
+        self._base_directory = settings.base_directory
+        self._findings = Findings()
+        parameters = declared(root, settings.parameters)
+        for name in settings.parameters:
+            if name not in parameters:
+                raise ConfigurationError(
+                    f"openscenario.parameters: found '{name}'; allowed are those of {path}, "
+                    + (", ".join(parameters) or "none")
+                )
+        self._root = root.within(parameters)
+        if self._root.find("Storyboard") is None:
+            raise root.error("missing Storyboard; a catalogue or a set of values is no scenario")
+        self._catalogues = Catalogues(self._root, path.parent)
+        self._map = self._map_file(path)
+        try:
+            network = RoadNetwork.from_file(self._map)
+        except (RoadError, ValueError) as error:
+            raise ConfigurationError(printable(str(error))) from None
+        self._places = Places(network, self._findings)
+        #: Entity -> vehicle of the scene.
+        self._names: dict[str, str] = {}
+        self._vehicles: dict[str, Vehicle] = {}
+        self._objects: dict[str, _Plain] = {}
+        self._speeds: dict[str, float] = {}
+        self._init: list[_Plain] = []
+        self._translator = Translator(self._places, self._names, self._findings)
+        self._translator.with_catalogues(self._catalogues.entry)
+
+    def scenario(self) -> Imported:
+        """The scenario, with what is wrong."""
+        storyboard = self._root.one("Storyboard")
+        self._entities(self._root.one("Entities"))
+        self._start(storyboard.one("Init", "Actions"))
+        stories = []
+        for element in storyboard.each("Story"):
+            with self._findings.collected():
+                stories.append(self._translator.story(element))
+        stop = self._translator.trigger(storyboard.find("StopTrigger")) or []
+        external = [self._names[name] for name in self._settings.external if name in self._names]
+        for name in self._settings.external:
+            if name not in self._names:
+                self._findings.faults.append(
+                    f"{self._settings.file}: openscenario.external: found '{name}'; allowed are "
+                    + (", ".join(self._names) or "none")
+                )
+        faults, notes = list(self._findings.faults), list(self._findings.notes)
+        if faults:
+            return Imported({}, list(dict.fromkeys(faults)), notes)
+        story: _Plain = {
+            "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
+            "external": external,
+            "init": self._init,
+            "stories": stories,
+            "stop": [] if is_constant(stop) else stop,
+        }
+        return Imported(self._whole(story), [], list(dict.fromkeys(notes)))
+
+    def _map_file(self, path: Path) -> Path:
+        if self._settings.map is not None:
+            return self._base_directory / self._settings.map
+        logic = self._root.find("RoadNetwork", "LogicFile")
+        name = "" if logic is None else logic.text("filepath", "")
+        if logic is None or not name.endswith(".xodr"):
+            raise (logic or self._root).error(
+                f"filepath: found '{name}'; allowed is an OpenDRIVE file (.xodr), or another one "
+                "given as openscenario.map"
+            )
+        return path.parent / name
+
+    # Entities ----------------------------------------------------------------------------
+
+    def _entities(self, entities: Element) -> None:
+        found = entities.each("ScenarioObject")
+        if len(found) > MAX_ENTITIES:
+            raise entities.error(f"found {len(found)} entities; allowed are {MAX_ENTITIES}")
+        for selection in entities.each("EntitySelection"):
+            self._findings.faults.append(str(selection.error("not supported")))
+        for entity in found:
+            with self._findings.collected():
+                self._entity(entity)
+
+    def _entity(self, entity: Element) -> None:
+        content = [c for c in entity.children() if c.tag != "ObjectController"]
+        if len(content) != 1:
+            raise entity.error("allowed is one of Vehicle, MiscObject and CatalogReference")
+        kind = content[0]
+        if kind.tag == "CatalogReference":
+            kind = self._catalogues.entry(kind)
+        else:
+            kind = kind.within(declared(kind, {}))
+        name = entity.text("name")
+        if name in self._names or name in self._objects:
+            raise entity.error(f"name: found '{name}' twice")
+        if kind.tag == "MiscObject":
+            self._objects[name] = {}
+        elif kind.tag == "Vehicle":
+            scene_name = _scene_name(name, set(self._names.values()))
+            self._names[name] = scene_name
+            self._vehicles[scene_name] = read_vehicle(kind)
+        else:
+            raise kind.error("not supported; supported are Vehicle and MiscObject")
+
+    # Init --------------------------------------------------------------------------------
+
+    def _start(self, actions: Element) -> None:
+        for action in actions.each("GlobalAction") + actions.each("UserDefinedAction"):
+            with self._findings.collected():
+                self._translator.action(action)
+        waiting = actions.each("Private")
+        # A place may be relative to that of an entity that stands further below.
+        for _ in range(len(waiting)):
+            waiting = [private for private in waiting if not self._placed(private)]
+        for private in waiting:
+            with self._findings.collected():
+                self._private(private)
+        known = [*self._places.starts]
+        for name in (*self._names, *self._objects):
+            if name not in known and not self._findings.faults:
+                self._findings.faults.append(
+                    str(actions.error(f"'{name}' has no TeleportAction; entities that are added "
+                                      "later are not supported"))
+                )  # fmt: skip
+
+    def _placed(self, private: Element) -> bool:
+        """Take in the actions of an entity unless its place is relative to an unknown one."""
+        for teleport in private.each("PrivateAction"):
+            position = teleport.find("TeleportAction", "Position")
+            if position is None:
+                continue
+            kind = position.choice()
+            if kind.has("entityRef") and kind.text("entityRef") not in self._places.starts:
+                return False
+        with self._findings.collected():
+            self._private(private)
+        return True
+
+    def _private(self, private: Element) -> None:
+        name = private.text("entityRef")
+        if name not in self._names and name not in self._objects:
+            if not self._findings.faults:  # else it may be one of those that are wrong
+                raise private.error(f"entityRef: found '{name}'; no such entity")
+            return
+        for action in private.each("PrivateAction"):
+            with self._findings.collected():
+                self._init_action(name, action)
+
+    def _init_action(self, name: str, action: Element) -> None:
+        position = action.find("TeleportAction", "Position")
+        if position is not None:
+            self._places.starts[name] = self._places.find(position)
+            return
+        if name in self._objects:
+            raise action.choice().error(f"found for '{name}', which is no vehicle")
+        plain = self._translator.action(action)
+        speed = plain.get("speed")
+        vehicle = self._names[name]
+        if speed is not None and speed["dynamics"]["shape"] == "step":
+            if "target" in speed:
+                self._speeds[vehicle] = _checked_speed(action, speed["target"])
+                return
+            relative = speed["relative"]
+            if relative["to"] in self._speeds and not relative["continuous"]:
+                other = self._speeds[relative["to"]]
+                wanted = relative["value"] * other if relative["factor"] else other
+                wanted += 0.0 if relative["factor"] else relative["value"]
+                self._speeds[vehicle] = _checked_speed(action, wanted)
+                return
+        if "nothing" not in plain:
+            self._init.append({"actors": [vehicle], **plain})
+
+    # The whole ---------------------------------------------------------------------------
+
+    def _whole(self, story: _Plain) -> _Plain:
+        vehicles = {}
+        for entity, name in self._names.items():
+            vehicle, spot = self._vehicles[name], self._places.starts[entity]
+            centre = self._centre(spot, vehicle)
+            vehicles[name] = {
+                "road": centre.road,
+                "lane": centre.lane,
+                "s": round(centre.s, 6),
+                "speed": self._speeds.get(name, 0.0),
+                "blueprint": vehicle.blueprint,
+                "dynamics": vehicle.dynamics,
+                "steering": "command",
+            }
+            if abs(spot.offset) > OFF_CENTRE:
+                offset = {"offset": round(spot.offset, 6), "shape": "step"}
+                story["init"].append({"actors": [name], "lane_offset": offset})
+        objects: _Plain = {}
+        for name in self._objects:
+            spot = self._places.starts[name]
+            aside = spot.offset if spot.lane < 0 else -spot.offset
+            objects[_scene_name(name, set(objects) | set(vehicles))] = {
+                "road": spot.road,
+                "lane": spot.lane,
+                "s": round(spot.s, 6),
+                "offset": round(aside, 6),
+            }
+        scene: _Plain = {
+            "map": os.path.relpath(self._map, self._base_directory),
+            "vehicles": vehicles,
+        }
+        if objects:
+            scene["objects"] = objects
+        driven = [name for name in vehicles if name not in story["external"]]
+        header = self._root.one("FileHeader")
+        return {
+            "name": "openscenario",
+            "description": header.text("description", "")[:200],
+            "duration": self._settings.duration,
+            "scene": scene,
+            "participants": {
+                "world": self._world(list(vehicles), driven),
+                "storyboard": self._player(list(vehicles), driven, story),
+            },
+        }
+
+    def _centre(self, spot: Spot, vehicle: Vehicle) -> Spot:
+        """Where the centre of a vehicle is whose rear axle is at a place."""
+        try:
+            return self._places.moved(spot, vehicle.centre)
+        except RoadError:
+            return spot
+
+    def _world(self, vehicles: list[str], driven: list[str]) -> _Plain:
+        world = self._settings.world
+        outputs: _Plain = {}
+        for name in vehicles:
+            frame = f"{name}/base_link"
+            outputs[f"odometry/{name}"] = {
+                "type": "nav_msgs/msg/Odometry",
+                "topic": f"/{name}/odometry",
+                "child_frame_id": frame,
+            }
+            outputs[f"acceleration/{name}"] = {
+                "type": "geometry_msgs/msg/AccelStamped",
+                "topic": f"/{name}/acceleration",
+                "frame_id": frame,
+            }
+        outputs["static_objects"] = {
+            "type": "ros2_cosim/msg/StaticObjects",
+            "topic": "/static_objects",
+            "schedule": "once",
+        }
+        outputs["collision"] = {
+            "type": "ros2_cosim/msg/CollisionEvent",
+            "topic": "/collisions",
+            "schedule": "sparse",
+        }
+        return {
+            "model": world["model"],
+            "period": world["period"],
+            "parameters": dict(world["parameters"]),
+            "inputs": {
+                f"control/{name}": {"from": f"storyboard.control/{name}", "delayed": True}
+                for name in driven
+            },
+            "outputs": outputs,
+        }
+
+    def _player(self, vehicles: list[str], driven: list[str], story: _Plain) -> _Plain:
+        inputs = {f"odometry/{name}": f"world.odometry/{name}" for name in vehicles}
+        return {
+            "model": "storyboard",
+            "period": self._settings.period,
+            "parameters": story,
+            "inputs": {**inputs, "collision": "world.collision"},
+            "outputs": {
+                f"control/{name}": {
+                    "type": "ros2_cosim/msg/ControlCommand",
+                    "topic": f"/{name}/control",
+                    "frame_id": f"{name}/base_link",
+                }
+                for name in driven
+            },
+        }
+
+
+def _checked_speed(action: Element, speed: float) -> float:
+    if not 0.0 <= speed <= _MAX_SPEED:
+        raise action.error(f"found a speed of {speed:g} m/s; supported is 0 to {_MAX_SPEED:g} m/s")
+    return speed
+
+
+def _scene_name(name: str, taken: set[str]) -> str:
+    """An entity's name as topics may have it."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")
+    plain = re.sub(r"__+", "_", plain)
+    if not re.match(r"[A-Za-z]", plain):
+        plain = f"entity_{plain}".rstrip("_")
+    result, number = plain, 2
+    while result in taken:
+        result, number = f"{plain}_{number}", number + 1
+    return result

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motion of a vehicle of a storyboard: what its actions prescribe, as control commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Final, NamedTuple, Protocol
+
+from ros2_cosim.interfaces.records import ControlCommand, Odometry
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.exactmath import PI, cos, sin
+from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
+from ros2_cosim.models.leader_driver import LeaderDriver
+from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
+from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.openscenario.places import neighbour
+from ros2_cosim.openscenario.story import (
+    Dynamics,
+    KeepDistance,
+    LaneChange,
+    LaneOffset,
+    RelativeSpeed,
+    SpeedAction,
+    SpeedProfile,
+)
+from ros2_cosim.openscenario.traffic import Seen, Traffic
+
+_NS: Final = 1e9
+_MAX_SPEED: Final = 100.0
+#: A vehicle does not jump aside: what is to take no time takes what this acceleration allows
+#: [m/s^2].
+_LATERAL_LIMIT: Final = 3.0
+#: The same along the road, for following the speed of another vehicle with a step [m/s^2].
+_JUMP_LIMIT: Final = 20.0
+#: Where its lane ends a vehicle stops: with this deceleration [m/s^2], so far before the end [m].
+_END_DECELERATION: Final = 6.0
+_END_GAP: Final = 1.0
+#: Below this speed a vehicle hardly gets aside [m/s].
+_SLOW: Final = 1.0
+#: Longest action [s]: more than a day is never.
+_LONGEST: Final = 1e5
+#: Of keeping a distance: acceleration per error of the distance [1/s^2] and of the speed [1/s].
+_GAP_GAIN: Final = 0.5
+_CLOSING_GAIN: Final = 1.4
+#: A distance that is kept within this counts as reached [m], [m/s].
+_REACHED: Final = 0.2
+_SAME_SPEED: Final = 0.2
+
+
+class Eased(NamedTuple):
+    """From one speed to another with a smooth begin and end.
+
+    ``cubic``: a polynomial of third degree; otherwise half a cosine.
+    """
+
+    start: float
+    end: float
+    duration: float
+    cubic: bool
+
+    def at(self, t: float) -> Motion:
+        """The motion at t."""
+        share = t / self.duration
+        difference = self.end - self.start
+        if self.cubic:
+            done, rate = share * share * (3.0 - 2.0 * share), 6.0 * share * (1.0 - share)
+        else:
+            done, rate = 0.5 * (1.0 - cos(PI * share)), 0.5 * PI * sin(PI * share)
+        return Motion(self.start + difference * done, difference * rate / self.duration)
+
+
+#: Largest rate of a shape in units of its mean rate.
+_PEAK_RATE: Final = {"linear": 1.0, "sinusoidal": 0.5 * PI, "cubic": 1.5, "step": 1.0}
+#: Largest second derivative of a shape, in units of way / duration^2; of a linear one, which has
+#: none at its ends, that of a smooth one.
+_PEAK_BEND: Final = {"linear": 6.0, "sinusoidal": 0.5 * PI * PI, "cubic": 6.0, "step": 5.78}
+#: Share of a lateral way over the share of time; None: the keeper's own.
+_LATERAL_SHAPES: Final[dict[str, Callable[[float], float] | None]] = {
+    "linear": lambda share: share,
+    "sinusoidal": lambda share: 0.5 * (1.0 - cos(PI * share)),
+    "cubic": lambda share: share * share * (3.0 - 2.0 * share),
+    "step": None,
+}
+
+
+def speed_profile(dynamics: Dynamics, start: float, end: float) -> Profile:
+    """The speeds of a SpeedAction from one speed [m/s] to another."""
+    shape, value = dynamics.shape, dynamics.value
+    if shape == "step":
+        return Straight(end, end, 0.0)
+    if dynamics.dimension == "time":
+        duration = value
+    elif dynamics.dimension == "rate":
+        difference = abs(end - start)
+        duration = _PEAK_RATE[shape] * difference / value if value > 0.0 else 0.0
+    else:
+        # All shapes are symmetric: the mean speed is that of both ends.
+        total = start + end
+        duration = 2.0 * value / total if total > 0.0 else _LONGEST
+    duration = min(duration, _LONGEST)
+    if duration <= 0.0 or start == end:
+        return Straight(end, end, max(duration, 0.0))
+    if shape == "linear":
+        return Straight(start, end, duration)
+    return Eased(start, end, duration, shape == "cubic")
+
+
+class Longitudinal(Protocol):
+    """An action on the speed."""
+
+    def motion(self, now: int, traffic: Traffic) -> Motion:
+        """What the vehicle should do now [ns]."""
+
+    def done(self, now: int, traffic: Traffic) -> bool:
+        """Whether it is complete."""
+
+
+class Profiled:
+    """A speed over time."""
+
+    def __init__(self, profile: Profile, began: int) -> None:
+        self._profile = profile
+        self._began = began
+
+    def motion(self, now: int, traffic: Traffic) -> Motion:
+        """What the vehicle should do now."""
+        t = (now - self._began) / _NS
+        duration = self._profile.duration
+        if t >= duration:
+            return Motion(_speed(self._profile.at(duration).speed), 0.0)
+        speed, acceleration = self._profile.at(t)
+        return Motion(speed, acceleration) if speed >= 0.0 else Motion(0.0, 0.0)
+
+    def done(self, now: int, traffic: Traffic) -> bool:
+        """Whether the time is over."""
+        return (now - self._began) / _NS >= self._profile.duration
+
+
+class Tracked:
+    """A speed relative to that of another vehicle, for ever: reached by the dynamics, then kept."""
+
+    def __init__(self, action: SpeedAction, start: float, began: int) -> None:
+        assert action.relative is not None
+        self._relative = action.relative
+        self._dynamics = action.dynamics
+        self._start = start
+        self._began = began
+
+    def motion(self, now: int, traffic: Traffic) -> Motion:
+        """What the vehicle should do now."""
+        other = self._relative.to
+        target = relative_target(self._relative, traffic.seen[other])
+        profile = speed_profile(self._dynamics, self._start, target)
+        t = (now - self._began) / _NS
+        if t < profile.duration:
+            return profile.at(t)
+        factor = self._relative.value if self._relative.factor else 1.0
+        limit = _JUMP_LIMIT
+        acceleration = min(max(factor * traffic.acceleration[other], -limit), limit)
+        return Motion(target, acceleration)
+
+    def done(self, now: int, traffic: Traffic) -> bool:
+        """Never."""
+        return False
+
+
+class Following:
+    """Keeps a distance behind or ahead of another vehicle, by a proportional-differential law."""
+
+    def __init__(self, action: KeepDistance, name: str, speed: float, began: int) -> None:
+        self._action = action
+        self._name = name
+        self._speed = speed
+        self._time = began
+        self._error = 0.0
+
+    def motion(self, now: int, traffic: Traffic) -> Motion:
+        """What the vehicle should do now."""
+        action, own = self._action, traffic.seen[self._name]
+        way, closing = self._look(traffic)
+        wanted = action.distance
+        if wanted is None:
+            assert action.time_gap is not None
+            wanted = action.time_gap * max(own.speed, 0.0)
+        ahead = way < 0.0 if action.lead is None else action.lead
+        self._error = way + wanted if ahead else way - wanted
+        demand = _GAP_GAIN * self._error - _CLOSING_GAIN * closing
+        demand = min(max(demand, -action.max_deceleration), action.max_acceleration)
+        before, self._time = self._time, now
+        speed = self._speed + demand * (now - before) / _NS
+        self._speed = min(max(speed, 0.0), action.max_speed)
+        # What the plant could not follow must not add up.
+        self._speed = min(max(self._speed, own.speed - 1.0, 0.0), own.speed + 1.0)
+        return Motion(self._speed, demand)
+
+    def done(self, now: int, traffic: Traffic) -> bool:
+        """Whether the distance is reached, if that ends the action."""
+        if self._action.continuous:
+            return False
+        _, closing = self._look(traffic)
+        return abs(self._error) <= _REACHED and abs(closing) <= _SAME_SPEED and self._time > 0
+
+    def _look(self, traffic: Traffic) -> tuple[float, float]:
+        own, other = traffic.seen[self._name], traffic.seen[self._action.to]
+        freespace = self._action.freespace
+        way = traffic.way(own, other, "longitudinal", freespace=freespace, along_road=True)
+        if abs(way) > 1e9:
+            way = traffic.way(own, other, "longitudinal", freespace=freespace, along_road=False)
+        return way, traffic.closing(own, other, 1.0)
+
+
+class Lateral(NamedTuple):
+    """An action on the place across the road: when it is complete [ns]."""
+
+    until: int
+
+    def done(self, now: int) -> bool:
+        """Whether the time is over."""
+        return now >= self.until
+
+
+def relative_target(relative: RelativeSpeed, other: Seen) -> float:
+    """The speed [m/s] that a relative one means now."""
+    if relative.factor:
+        return _speed(relative.value * other.speed)
+    return _speed(other.speed + relative.value)
+
+
+class Actor:
+    """A vehicle that a storyboard drives, asked in order of time."""
+
+    def __init__(
+        self,
+        name: str,
+        network: RoadNetwork,
+        dynamics: str,
+        lane: int,
+        *,
+        speed: float,
+        length: float,
+        period: int,
+    ) -> None:
+        """Begin in a lane at a speed [m/s]; ``period`` is that of the calls [ns]."""
+        parameters = VEHICLES[dynamics]
+        self.name = name
+        self._network = network
+        self._period = period
+        self._keeper = LaneKeeper(network, parameters, lane)
+        self._half = 0.5 * length
+        self._driver = LeaderDriver(
+            parameters,
+            cruise_speed=max(speed, 0.1),
+            stop_gap=_END_GAP,
+            deceleration=_END_DECELERATION,
+            period=period / _NS,
+        )
+        self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
+        self._speed = speed
+
+    def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
+        """Begin a SpeedAction."""
+        relative = action.relative
+        if relative is not None and relative.continuous:
+            return self._drive(Tracked(action, self._speed, traffic.time))
+        target = action.target
+        if target is None:
+            assert relative is not None
+            target = relative_target(relative, traffic.seen[relative.to])
+        profile = speed_profile(action.dynamics, self._speed, _speed(target))
+        return self._drive(Profiled(profile, traffic.time))
+
+    def set_profile(self, action: SpeedProfile, traffic: Traffic) -> Longitudinal:
+        """Begin a SpeedProfileAction."""
+        speed, before = self._speed, 0.0
+        parts: list[Profile] = []
+        for time, wanted in zip(action.times, action.speeds, strict=True):
+            end = _speed(wanted)
+            parts.append(Straight(speed if time > before else end, end, time - before))
+            speed, before = end, time
+        return self._drive(Profiled(Chain(parts), traffic.time))
+
+    def keep_distance(self, action: KeepDistance, traffic: Traffic) -> Longitudinal:
+        """Begin a LongitudinalDistanceAction."""
+        return self._drive(Following(action, self.name, self._speed, traffic.time))
+
+    def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
+        self._longitudinal = longitudinal
+        return longitudinal
+
+    def change_lane(self, action: LaneChange, traffic: Traffic) -> Lateral:
+        """Begin a LaneChangeAction.
+
+        :raises ConfigurationError: the road has no such lane here
+        """
+        lane, own = action.lane, traffic.seen[self.name]
+        if action.relative_to is not None:
+            other = traffic.seen[action.relative_to]
+            lane = other.position.lane_id or self._keeper.lane_id
+            lane = neighbour(lane, action.lane, other.along) if action.lane else lane
+        offset = action.offset
+        if (lane > 0) != (self._keeper.lane_id > 0):
+            lane, offset = self._opposite(own, lane, offset)
+        way = self._way_aside(own, lane, offset)
+        shape, value = action.dynamics.shape, action.dynamics.value
+        if action.dynamics.dimension == "distance":
+            duration = value / max(own.speed, 1.0)
+        elif action.dynamics.dimension == "rate":
+            duration = _PEAK_RATE[shape] * way / value if value > 0.0 else 0.0
+        else:
+            duration = value
+        if shape == "step":
+            duration = 0.0
+        return self._aside(lane, offset, shape, way, duration, _LATERAL_LIMIT, traffic)
+
+    def change_offset(self, action: LaneOffset, traffic: Traffic) -> Lateral:
+        """Begin a LaneOffsetAction."""
+        lane = self._keeper.lane_id
+        way = self._way_aside(traffic.seen[self.name], lane, action.offset)
+        limit = min(action.max_acceleration, _LATERAL_LIMIT)
+        return self._aside(lane, action.offset, action.shape, way, 0.0, limit, traffic)
+
+    def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
+        """A lane of the other direction, as the own lane with an offset."""
+        here = own.position
+        lanes = self._network.lane_ids(here.road_id, here.s)
+        kept = self._keeper.lane_id
+        if lane not in lanes or kept not in lanes:
+            raise ConfigurationError(
+                f"vehicle '{self.name}': lane change: found lane {lane}; allowed on road "
+                f"{here.road_id} at s={here.s:.1f} m are {', '.join(map(str, lanes))}"
+            )
+        there = self._network.lane_centre(here.road_id, lane, here.s)
+        return kept, there - self._network.lane_centre(here.road_id, kept, here.s) + offset
+
+    def _way_aside(self, own: Seen, lane: int, offset: float) -> float:
+        here = own.position
+        if lane not in self._network.lane_ids(here.road_id, here.s):
+            return 0.0  # the keeper says what is wrong
+        centre = self._network.lane_centre(here.road_id, lane, here.s)
+        return abs(centre + offset - here.t)
+
+    def _aside(
+        self, lane: int, offset: float, shape: str, way: float, duration: float, limit: float,
+        traffic: Traffic,
+    ) -> Lateral:  # fmt: skip
+        least = sqrt(_PEAK_BEND[shape] * way / limit)
+        taken = min(max(duration, least), _LONGEST)
+        calls = max(round(taken * _NS / self._period), 1)
+        curve = _LATERAL_SHAPES[shape]
+        if curve is not None:
+            # Steering aims at a point ahead: at what is to be reached when the vehicle is there.
+            speed = max(traffic.seen[self.name].speed, _SLOW)
+            curve = _ahead(curve, max(MIN_LOOKAHEAD / speed, LOOKAHEAD_TIME) / max(taken, 0.1))
+        try:
+            self._keeper.change_lane(lane, calls, offset=offset, shape=curve)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"vehicle '{self.name}': {error}") from None
+        # A step is complete at once, however long the vehicle takes.
+        complete = duration if shape == "step" else taken
+        return Lateral(traffic.time + round(complete * _NS))
+
+    def locate(self, odometry: Odometry, traffic: Traffic) -> None:
+        """Tell lane keeping where the vehicle is before its first action."""
+        if self._keeper.position is None:
+            self._keeper.steer(odometry, traffic.seen[self.name].position)
+
+    def command(self, odometry: Odometry, traffic: Traffic) -> ControlCommand:
+        """What the vehicle is told now.
+
+        :raises RoadError: its lane is not there any more
+        """
+        position = traffic.seen[self.name].position
+        motion = self._longitudinal.motion(traffic.time, traffic)
+        self._speed = motion.speed
+        direction = driving_direction(self._keeper.lane_id)
+        slope = direction * self._network.slope(position.road_id, position.s)
+        steer = self._keeper.steer(odometry, position)
+        room = self._room(odometry.vx)
+        demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
+        return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+
+    def _room(self, speed: float) -> float | None:
+        """Way from the front to the end of the lane [m]; None: it goes on for long enough."""
+        here, lane = self._keeper.position, self._keeper.lane_id
+        assert here is not None
+        network = self._network
+        look = 0.5 * speed * speed / _END_DECELERATION + speed + self._half + 2.0 * _END_GAP
+        if lane not in network.lane_ids(here.road_id, here.s):
+            return None
+        road, last, s = network.advance(here.road_id, lane, here.s, look)
+        if network.advance(here.road_id, lane, here.s, look + 1.0) != (road, last, s):
+            return None
+        if road == here.road_id:
+            return abs(s - here.s) - self._half
+        try:
+            way = network.distance(here, RoadPosition(road, s, here.t, last, 0.0))
+        except RoadError:
+            return None
+        return abs(way) - self._half
+
+
+def _ahead(curve: Callable[[float], float], lead: float) -> Callable[[float], float]:
+    """A curve over 0..1 that is ahead by a share."""
+    return lambda share: curve(min(share + lead, 1.0))
+
+
+def _speed(wanted: float) -> float:
+    """A speed that a vehicle can have."""
+    return min(max(wanted, 0.0), _MAX_SPEED)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The storyboard as a participant: it sees all vehicles, drives its own, ends the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ros2_cosim.interfaces.records import ControlCommand, Odometry
+from ros2_cosim.interfaces.scene import SceneSettings, scene_settings
+from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
+from ros2_cosim.kernel.model import Model, Port, Report, Traits
+from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.models.message_types import COLLISION, CONTROL, ODOMETRY
+from ros2_cosim.models.road import RoadError
+from ros2_cosim.models.scene import scene_road
+from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.openscenario.motion import Actor
+from ros2_cosim.openscenario.stage import Cast, Stage
+from ros2_cosim.openscenario.story import Action, Condition, Storyboard
+from ros2_cosim.openscenario.traffic import Traffic
+
+#: Events that the summary names.
+_MAX_EVENTS: Final = 200
+
+
+class StoryboardPlayer(Model):
+    """Plays a storyboard of OpenSCENARIO, to be activated periodically.
+
+    Inputs, latched: ``odometry/<vehicle>`` of each vehicle, and ``collision``. Output at every
+    activation: ``control/<vehicle>`` of each vehicle that is not ``external``; before all vehicles
+    are seen the command has no acceleration. Sets ``stop_reason`` when the stop trigger fires, or
+    all stories are complete where there is no such trigger.
+
+    :raises ConfigurationError: an unknown vehicle, or the road cannot be read
+    """
+
+    Parameters = Storyboard
+    traits = Traits(reads_scene=True, cost_ns=400_000)
+
+    input_ports = (
+        Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle"),
+        Port("collision", COLLISION, required=False, description="counted"),
+    )
+    output_ports = (Port("control/{driven}", CONTROL, description="of each that is not external"),)
+    other_ports = False
+
+    @classmethod
+    def port_names(
+        cls, context: ModelContext, parameters: Storyboard
+    ) -> Mapping[str, Sequence[str]]:
+        """The vehicles of the storyboard, and those that it drives."""
+        vehicles = list(parameters.boxes)
+        driven = [name for name in vehicles if name not in parameters.external]
+        return {"vehicle": vehicles, "driven": driven}
+
+    @classmethod
+    def check_settings(cls, context: ModelContext, parameters: Storyboard) -> None:
+        """See whether the scene has the vehicles and a road."""
+        scene = scene_settings(context)
+        for name in (*parameters.boxes, *_named(parameters)):
+            scene.require_vehicle(name, context.where)
+            if name not in parameters.boxes:
+                raise ConfigurationError(f"{context.where}.boxes.{name}: missing")
+            _lane(scene, name, context)
+        scene_road(context)
+
+    def __init__(self, context: ModelContext, parameters: Storyboard) -> None:
+        scene = scene_settings(context)
+        network = scene_road(context)
+        self._name = context.name
+        self._traffic = Traffic(network, parameters.boxes)
+        self._ports = {name: f"odometry/{name}" for name in parameters.boxes}
+        period = context.period_ns or 20_000_000
+        actors = {}
+        for name in parameters.boxes:
+            if name not in parameters.external:
+                vehicle = scene.vehicles[name]
+                dynamics, speed = vehicle.dynamics or "sedan", vehicle.speed or 0.0
+                lane = _lane(scene, name, context)
+                length = parameters.boxes[name].length
+                actors[name] = Actor(
+                    name, network, dynamics, lane, speed=speed, length=length, period=period
+                )
+        self._actors = actors
+        self._stage = Stage(parameters, Cast(actors, self._traffic))
+        self._judged = bool(parameters.stop)
+        self._collisions = 0
+
+    def activate(self, step: Step) -> Mapping[str, Any]:
+        """Look, play one period, drive."""
+        odometry: dict[str, Odometry] = {}
+        for name, port in self._ports.items():
+            sample = step.latest[port]
+            if sample is None:
+                idle = ControlCommand(0.0, 0.0, 0.0, 0.0)
+                return {f"control/{driven}": idle for driven in self._actors}
+            odometry[name] = sample.value
+        collision = step.latest.get("collision")
+        self._collisions = 0 if collision is None else collision.seq + 1
+        try:
+            self._traffic.look(step.time, odometry)
+            for name, actor in self._actors.items():
+                actor.locate(odometry[name], self._traffic)
+            self._stage.play()
+            commands = {
+                f"control/{name}": actor.command(odometry[name], self._traffic)
+                for name, actor in self._actors.items()
+            }
+        except (ConfigurationError, RoadError) as error:
+            raise ParticipantError(f"{self._name}: {error}") from error
+        if self.stop_reason is None:
+            self.stop_reason = self._stage.ended
+        return commands
+
+    def report(self) -> Report:
+        """Figures: ``collisions``, ``events`` (begin [s] and name), ``travelled_m``.
+
+        Where the storyboard has a stop trigger, the verdict ``stop_trigger`` says whether it fired.
+        """
+        events = [[time / 1e9, name] for time, name in self._stage.begun]
+        figures = {
+            "collisions": self._collisions,
+            "events": events[:_MAX_EVENTS],
+            "travelled_m": {name: round(way, 3) for name, way in self._traffic.travelled.items()},
+        }
+        verdicts = []
+        if self._judged:
+            stopped = self._stage.stopped
+            verdict = {"name": "stop_trigger", "value": stopped, "limit": True, "passed": stopped}
+            verdicts.append(verdict)
+        return Report(figures=figures, verdicts=verdicts)
+
+
+def _lane(scene: SceneSettings, name: str, context: ModelContext) -> int:
+    """The lane that a vehicle starts in."""
+    vehicle = scene.vehicles[name]
+    if not vehicle.lane:
+        raise ConfigurationError(f"scene.vehicles.{name}.lane: found {vehicle.lane}; it has none")
+    dynamics = vehicle.dynamics or "sedan"
+    if dynamics not in VEHICLES:
+        raise ConfigurationError(
+            f"scene.vehicles.{name}.dynamics: found '{dynamics}'; allowed are "
+            + ", ".join(sorted(VEHICLES))
+        )
+    return vehicle.lane
+
+
+def _named(storyboard: Storyboard) -> list[str]:
+    """All vehicles that a storyboard names."""
+    names = list(storyboard.external)
+    triggers = [storyboard.stop]
+    actions = list(storyboard.init)
+    for story in storyboard.stories:
+        for act in story.acts:
+            triggers += [act.start or (), act.stop or ()]
+            for group in act.groups:
+                names += group.actors
+                for event in (e for m in group.maneuvers for e in m.events):
+                    triggers.append(event.start or ())
+                    actions += event.actions
+    for condition in (c for trigger in triggers for group in trigger for c in group):
+        names += _of_condition(condition)
+    for action in actions:
+        names += _of_action(action)
+    return list(dict.fromkeys(names))
+
+
+def _of_condition(condition: Condition) -> list[str]:
+    names = list(condition.vehicles)
+    relations = (condition.headway, condition.time_to_collision, condition.distance)
+    names += [asked.to for asked in relations if asked is not None and asked.to is not None]
+    if condition.collision is not None:
+        names.append(condition.collision)
+    if condition.relative_speed is not None:
+        names.append(condition.relative_speed.to)
+    return names
+
+
+def _of_action(action: Action) -> list[str]:
+    names = list(action.actors)
+    if action.speed is not None and action.speed.relative is not None:
+        names.append(action.speed.relative.to)
+    if action.keep_distance is not None:
+        names.append(action.keep_distance.to)
+    if action.lane_change is not None and action.lane_change.relative_to is not None:
+        names.append(action.lane_change.relative_to)
+    return names

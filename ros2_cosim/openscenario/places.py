@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of OpenSCENARIO as places on the roads of the map."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Final, NamedTuple
+
+from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
+from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.openscenario.document import Element, Findings
+
+#: A heading further from that of the lane than this is one against it [rad].
+_ACROSS: Final = 0.5 * pi
+#: A heading further from that of the lane than this is none that a vehicle starts with [rad].
+_ALONG: Final = 0.35
+#: A place so far beside a lane's centre is not in its middle [m].
+OFF_CENTRE: Final = 0.05
+
+
+class Spot(NamedTuple):
+    """A place on a road: ``lane`` and the offset [m] of its centre, positive towards larger t."""
+
+    road: int
+    lane: int
+    s: float
+    offset: float
+
+
+class Places:
+    """Positions on one map."""
+
+    def __init__(self, network: RoadNetwork, findings: Findings) -> None:
+        self.network = network
+        self._findings = findings
+        #: Where the vehicles start, as far as known.
+        self.starts: dict[str, Spot] = {}
+
+    def point(self, spot: Spot) -> tuple[float, float]:
+        """(x, y) of a place."""
+        network = self.network
+        t = network.lane_centre(spot.road, spot.lane, spot.s) + spot.offset
+        x, y, _, _ = network.pose(spot.road, spot.s, t)
+        return x, y
+
+    def moved(self, spot: Spot, way: float) -> Spot:
+        """The place so far ahead [m] in the driving direction of the lane.
+
+        :raises RoadError: there is no such lane
+        """
+        if way >= 0.0:
+            road, lane, s = self.network.advance(spot.road, spot.lane, spot.s, way)
+            return Spot(road, lane, s, spot.offset)
+        s = spot.s + driving_direction(spot.lane) * way
+        return spot._replace(s=min(max(s, 0.0), self.network.length(spot.road)))
+
+    def find(self, position: Element) -> Spot:
+        """The place of an element ``Position``.
+
+        :raises ConfigurationError: it is of a kind that is not supported, or not on a road
+        """
+        kind = position.choice()
+        maker = _MAKERS.get(kind.tag)
+        if maker is None:
+            raise kind.error(f"not supported; supported are {', '.join(_MAKERS)}")
+        try:
+            spot = maker(self, kind)
+            self.network.lane_width(spot.road, spot.lane, spot.s)
+        except RoadError as error:
+            raise kind.error(str(error)) from None
+        self._check_orientation(kind, spot)
+        return spot
+
+    def _check_orientation(self, kind: Element, spot: Spot) -> None:
+        """Vehicles drive along their lane."""
+        orientation = kind.find("Orientation")
+        if orientation is None or kind.tag == "WorldPosition":
+            return
+        heading = wrap_angle(orientation.number("h", 0.0))
+        relative = orientation.text("type", "absolute") == "relative"
+        lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
+        if not relative:
+            off = wrap_angle(heading - lane_heading)
+        else:
+            # Relative to the road, or for lanes driven the other way to the lane: files do both.
+            off = min(heading, wrap_angle(heading - pi), key=abs) if spot.lane > 0 else heading
+        self._judge(orientation, off)
+
+    def _judge(self, element: Element, off: float) -> None:
+        """A heading that differs from the lane's by an angle [rad]."""
+        if abs(off) > _ACROSS + _ALONG:
+            raise element.error(
+                f"h: found {element.number('h', 0.0):g}, against the lane; supported is its "
+                "direction"
+            )
+        if abs(off) > _ALONG:
+            self._findings.note(
+                element,
+                f"h={element.number('h', 0.0):g} has no effect: the vehicle starts along its lane",
+            )
+
+    def on_road(self, road: int, s: float, t: float) -> Spot:
+        """The place at a station and a lateral position, in the lane that is there."""
+        network = self.network
+        lane = network.road(road).lanes.lane_at(s, t)
+        if lane == OFF_ROAD:
+            lanes = network.lane_ids(road, s, "driving")
+            if not lanes:
+                raise RoadError(f"road {road}: no driving lane at s={s:g} m")
+            lane = min(lanes, key=lambda i: abs(network.lane_centre(road, i, s) - t))
+        return Spot(road, lane, s, t - network.lane_centre(road, lane, s))
+
+    # Kinds of positions ------------------------------------------------------------------
+
+    def _world(self, kind: Element) -> Spot:
+        x, y = kind.number("x"), kind.number("y")
+        z = kind.number("z") if kind.has("z") else None
+        found = self.network.project(x, y, None, z)
+        if found.lane_id == OFF_ROAD:
+            raise kind.error(f"found ({x:g}, {y:g}), which is in no lane of the map")
+        spot = self.on_road(found.road_id, found.s, found.t)
+        if kind.has("h"):
+            lane_heading = self.network.lane_pose(spot.road, spot.lane, spot.s).heading
+            self._judge(kind, wrap_angle(kind.number("h") - lane_heading))
+        return spot
+
+    def _lane(self, kind: Element) -> Spot:
+        return Spot(
+            kind.whole("roadId"), kind.whole("laneId"), kind.number("s"), kind.number("offset", 0.0)
+        )
+
+    def _road(self, kind: Element) -> Spot:
+        return self.on_road(kind.whole("roadId"), kind.number("s"), kind.number("t"))
+
+    def _start_of(self, kind: Element) -> Spot:
+        name = kind.text("entityRef")
+        if name not in self.starts:
+            raise kind.error(
+                f"entityRef: found '{name}', whose place is not known yet; known are "
+                + (", ".join(self.starts) or "none")
+            )
+        return self.starts[name]
+
+    def _relative_lane(self, kind: Element) -> Spot:
+        start = self._start_of(kind)
+        way = kind.number("ds") if kind.has("ds") else kind.number("dsLane")
+        ahead = self.moved(start._replace(offset=0.0), way)
+        direction = float(driving_direction(start.lane))
+        lane = neighbour(ahead.lane, kind.whole("dLane"), direction)
+        return ahead._replace(lane=lane, offset=kind.number("offset", 0.0))
+
+    def _relative_road(self, kind: Element) -> Spot:
+        start = self._start_of(kind)
+        t = self.network.lane_centre(start.road, start.lane, start.s) + start.offset
+        direction = driving_direction(start.lane)
+        return self.on_road(
+            start.road, start.s + direction * kind.number("ds"), t + direction * kind.number("dt")
+        )
+
+    def _relative_object(self, kind: Element) -> Spot:
+        start = self._start_of(kind)
+        dx, dy = kind.number("dx"), kind.number("dy")
+        if kind.tag == "RelativeObjectPosition":
+            heading = self.network.lane_pose(start.road, start.lane, start.s).heading
+            c, s = cos(heading), sin(heading)
+            dx, dy = dx * c - dy * s, dx * s + dy * c
+        x, y = self.point(start)
+        hint = RoadPosition(start.road, start.s, 0.0, start.lane, 0.0)
+        found = self.network.project(x + dx, y + dy, hint)
+        return self.on_road(found.road_id, found.s, found.t)
+
+
+_MAKERS: Final = {
+    "WorldPosition": Places._world,
+    "LanePosition": Places._lane,
+    "RoadPosition": Places._road,
+    "RelativeLanePosition": Places._relative_lane,
+    "RelativeRoadPosition": Places._relative_road,
+    "RelativeWorldPosition": Places._relative_object,
+    "RelativeObjectPosition": Places._relative_object,
+}
+
+
+def neighbour(lane: int, lanes: int, along: float) -> int:
+    """The lane so many lanes to the left of a vehicle in a lane; 0 is skipped.
+
+    :param along: at least 0 if the vehicle heads along the road, below if against it
+    """
+    # Ids grow to the left of the road.
+    step = lanes if along >= 0.0 else -lanes
+    result = lane + step
+    if (lane < 0) != (result < 0) or result == 0:
+        result += 1 if step > 0 else -1
+    return result

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A storyboard under way: its elements, their states and transitions.
+
+A transition of one period is seen by conditions in the next one, whichever element comes first:
+the order of a file does not decide what a condition sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from ros2_cosim.openscenario.conditions import Instant, TriggerRun
+from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
+from ros2_cosim.openscenario.story import (
+    Act,
+    Action,
+    Event,
+    Maneuver,
+    ManeuverGroup,
+    Story,
+    Storyboard,
+)
+from ros2_cosim.openscenario.traffic import Traffic
+
+STANDBY: Final = "standbyState"
+RUNNING: Final = "runningState"
+COMPLETE: Final = "completeState"
+_START: Final = "startTransition"
+_END: Final = "endTransition"
+_STOP: Final = "stopTransition"
+_SKIP: Final = "skipTransition"
+
+
+class Element:
+    """An element of the storyboard: state, and what happened to it in this period."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.state = STANDBY
+        self._happened: set[str] = set()
+        self._seen: frozenset[str] = frozenset()
+
+    def publish(self) -> None:
+        """Begin a period: what happened in the last one can be seen now."""
+        self._seen = frozenset((*self._happened, self.state))
+        self._happened.clear()
+
+    def shows(self, state: str) -> bool:
+        """Whether conditions see this state or transition."""
+        return state in self._seen
+
+    def happen(self, transition: str, state: str) -> None:
+        """Make a transition."""
+        self._happened.add(transition)
+        self.state = state
+
+
+class _Play(Protocol):
+    """One action on one vehicle."""
+
+    def done(self) -> bool:
+        """Whether it is complete."""
+
+    def replaced(self) -> bool:
+        """Whether another one has taken its place."""
+
+
+class Cast:
+    """The vehicles of a storyboard, and which action each of them obeys."""
+
+    def __init__(self, actors: Mapping[str, Actor], traffic: Traffic) -> None:
+        self.actors = dict(actors)
+        self.traffic = traffic
+        self._longitudinal: dict[str, Longitudinal] = {}
+        self._lateral: dict[str, Lateral] = {}
+
+    def begin(self, action: Action, name: str) -> _Play | None:
+        """Begin an action on a vehicle; None: it is complete at once.
+
+        :raises ConfigurationError: it cannot begin here
+        """
+        actor = self.actors.get(name)
+        if actor is None or action.nothing is not None:
+            return None
+        traffic = self.traffic
+        aside = None
+        if action.lane_change is not None:
+            aside = actor.change_lane(action.lane_change, traffic)
+        elif action.lane_offset is not None:
+            aside = actor.change_offset(action.lane_offset, traffic)
+        if aside is not None:
+            self._lateral[name] = aside
+            return _Aside(aside, name, self)
+        if action.speed is not None:
+            along = actor.set_speed(action.speed, traffic)
+        elif action.speed_profile is not None:
+            along = actor.set_profile(action.speed_profile, traffic)
+        else:
+            assert action.keep_distance is not None
+            along = actor.keep_distance(action.keep_distance, traffic)
+        self._longitudinal[name] = along
+        return _Along(along, name, self)
+
+    def obeys(self, name: str, action: Longitudinal | Lateral) -> bool:
+        """Whether a vehicle still obeys an action."""
+        return action is self._longitudinal.get(name) or action is self._lateral.get(name)
+
+
+class _Along:
+    """An action on the speed of a vehicle."""
+
+    def __init__(self, action: Longitudinal, name: str, cast: Cast) -> None:
+        self._action, self._name, self._cast = action, name, cast
+
+    def done(self) -> bool:
+        return self._action.done(self._cast.traffic.time, self._cast.traffic)
+
+    def replaced(self) -> bool:
+        return not self._cast.obeys(self._name, self._action)
+
+
+class _Aside:
+    """An action on the place of a vehicle across the road."""
+
+    def __init__(self, action: Lateral, name: str, cast: Cast) -> None:
+        self._action, self._name, self._cast = action, name, cast
+
+    def done(self) -> bool:
+        return self._action.done(self._cast.traffic.time)
+
+    def replaced(self) -> bool:
+        return not self._cast.obeys(self._name, self._action)
+
+
+class Stage:
+    """Plays a storyboard, asked once in each period."""
+
+    def __init__(self, storyboard: Storyboard, cast: Cast) -> None:
+        self._elements: list[Element] = []
+        self._by_name: dict[tuple[str, str], list[Element]] = {}
+        self._cast = cast
+        self._init = storyboard.init
+        self._stories = [_StoryRun(story, self) for story in storyboard.stories]
+        self._stop = TriggerRun(storyboard.stop)
+        self._stop_given = bool(storyboard.stop)
+        self._begun = False
+        #: Events in the order in which they began: (time [ns], name).
+        self.begun: list[tuple[int, str]] = []
+        #: Why the run is to end; None: it goes on.
+        self.ended: str | None = None
+        #: Whether the stop trigger has fired.
+        self.stopped = False
+
+    @property
+    def cast(self) -> Cast:
+        """The vehicles."""
+        return self._cast
+
+    def add(self, element: Element) -> None:
+        """Let an element be found by conditions."""
+        self._elements.append(element)
+        # A reference may name the elements around it, too, joined by "::" or ".".
+        self._by_name.setdefault((element.kind, element.name), []).append(element)
+
+    def shows(self, kind: str, name: str, state: str) -> bool:
+        """Whether an element of a name shows a state; see :class:`Instant`."""
+        found = self._by_name.get((kind, name))
+        if found is None:
+            found = self._by_name.get((kind, name.rpartition("::")[2]), [])
+        return any(element.shows(state) for element in found)
+
+    def play(self) -> None:
+        """One period.
+
+        :raises ConfigurationError: an action cannot begin
+        """
+        if self.ended is not None:
+            return
+        for element in self._elements:
+            element.publish()
+        instant = Instant(self._cast.traffic, self.shows)
+        if not self._begun:
+            self._begun = True
+            for action in self._init:
+                for name in action.actors:
+                    self._cast.begin(action, name)
+        if self._stop_given and self._stop.fires(instant):
+            for story in self._stories:
+                story.stop()
+            self.stopped = True
+            self.ended = "the stop trigger of the storyboard has fired"
+            return
+        for story in self._stories:
+            story.play(instant)
+        complete = bool(self._stories) and _complete(story.element for story in self._stories)
+        if complete and not self._stop_given:
+            self.ended = "all stories of the storyboard are complete"
+
+    def new(self, kind: str, name: str) -> Element:
+        """A new element."""
+        element = Element(kind, name)
+        self.add(element)
+        return element
+
+
+class _StoryRun:
+    def __init__(self, story: Story, stage: Stage) -> None:
+        self.element = stage.new("story", story.name)
+        self._acts = [_ActRun(act, stage) for act in story.acts]
+
+    def play(self, instant: Instant) -> None:
+        if self.element.state == STANDBY:
+            self.element.happen(_START, RUNNING)
+        if self.element.state != RUNNING:
+            return
+        for act in self._acts:
+            act.play(instant)
+        if _complete(act.element for act in self._acts):
+            self.element.happen(_END, COMPLETE)
+
+    def stop(self) -> None:
+        _stop(self.element, self._acts)
+
+
+class _ActRun:
+    def __init__(self, act: Act, stage: Stage) -> None:
+        self.element = stage.new("act", act.name)
+        self._groups = [_GroupRun(group, stage) for group in act.groups]
+        self._start = TriggerRun(act.start)
+        self._stop = TriggerRun(act.stop) if act.stop else None
+
+    def play(self, instant: Instant) -> None:
+        if self.element.state == STANDBY and self._start.fires(instant):
+            self.element.happen(_START, RUNNING)
+            for group in self._groups:
+                group.start(self._start.vehicles)
+        if self.element.state != RUNNING:
+            return
+        if self._stop is not None and self._stop.fires(instant):
+            self.stop()
+            return
+        for group in self._groups:
+            group.play(instant)
+        if _complete(group.element for group in self._groups):
+            self.element.happen(_END, COMPLETE)
+
+    def stop(self) -> None:
+        _stop(self.element, self._groups)
+
+
+class _GroupRun:
+    def __init__(self, group: ManeuverGroup, stage: Stage) -> None:
+        self.element = stage.new("maneuverGroup", group.name)
+        self._group = group
+        self._maneuvers = [_ManeuverRun(each, stage) for each in group.maneuvers]
+        self._times = 0
+        self._actors = group.actors
+
+    def start(self, triggering: Sequence[str]) -> None:
+        self._times += 1
+        self.element.happen(_START, RUNNING)
+        if self._group.triggering:
+            self._actors = tuple(dict.fromkeys((*self._group.actors, *triggering)))
+        for maneuver in self._maneuvers:
+            maneuver.start(self._actors)
+
+    def play(self, instant: Instant) -> None:
+        if self.element.state != RUNNING:
+            return
+        for maneuver in self._maneuvers:
+            maneuver.play(instant)
+        if not _complete(maneuver.element for maneuver in self._maneuvers):
+            return
+        # Without manoeuvres there is nothing to repeat.
+        if self._times < self._group.times and self._maneuvers:
+            self.start(())
+        else:
+            self.element.happen(_END, COMPLETE)
+
+    def stop(self) -> None:
+        _stop(self.element, self._maneuvers)
+
+
+class _ManeuverRun:
+    def __init__(self, maneuver: Maneuver, stage: Stage) -> None:
+        self.element = stage.new("maneuver", maneuver.name)
+        self._events = [_EventRun(event, stage) for event in maneuver.events]
+
+    def start(self, actors: Sequence[str]) -> None:
+        self.element.happen(_START, RUNNING)
+        for event in self._events:
+            event.wait(actors)
+
+    def play(self, instant: Instant) -> None:
+        if self.element.state != RUNNING:
+            return
+        for event in self._events:
+            event.go_on()
+        for event in self._events:
+            if event.fires(instant):
+                self._begin(event)
+        if _complete(event.element for event in self._events):
+            self.element.happen(_END, COMPLETE)
+
+    def _begin(self, event: _EventRun) -> None:
+        running = [e for e in self._events if e.element.state == RUNNING]
+        if event.priority == "skip" and running:
+            event.skip()
+            return
+        if event.priority == "overwrite":
+            for other in running:
+                other.stop()
+        event.start()
+
+    def stop(self) -> None:
+        _stop(self.element, self._events)
+
+
+class _EventRun:
+    def __init__(self, event: Event, stage: Stage) -> None:
+        self.element = stage.new("event", event.name)
+        self.priority = event.priority
+        self._event = event
+        self._stage = stage
+        self._actions = [_ActionRun(action, stage) for action in event.actions]
+        self._start = TriggerRun(event.start)
+        self._times = 0
+        self._actors: Sequence[str] = ()
+
+    def wait(self, actors: Sequence[str]) -> None:
+        """The manoeuvre has begun."""
+        self.element.state = STANDBY
+        self._start = TriggerRun(self._event.start)
+        self._times = 0
+        self._actors = actors
+
+    def fires(self, instant: Instant) -> bool:
+        """Whether it is to begin now."""
+        return self.element.state == STANDBY and self._start.fires(instant)
+
+    def start(self) -> None:
+        """Begin."""
+        self._times += 1
+        self.element.happen(_START, RUNNING)
+        self._stage.begun.append((self._stage.cast.traffic.time, self.element.name))
+        for action in self._actions:
+            action.start(self._actors)
+        self.go_on()
+
+    def skip(self) -> None:
+        """What would have begun does not; it counts."""
+        self._times += 1
+        self.element.happen(_SKIP, self._after())
+
+    def go_on(self) -> None:
+        """See which actions are complete."""
+        if self.element.state != RUNNING:
+            return
+        for action in self._actions:
+            action.go_on()
+        if _complete(action.element for action in self._actions):
+            self.element.happen(_END, self._after())
+
+    def stop(self) -> None:
+        """End before it is complete."""
+        if self.element.state == RUNNING:
+            for action in self._actions:
+                action.stop()
+        if self.element.state != COMPLETE:
+            again = self._after() if self.element.state == RUNNING else COMPLETE
+            self.element.happen(_STOP, again)
+
+    def _after(self) -> str:
+        return STANDBY if self._times < self._event.times else COMPLETE
+
+
+class _ActionRun:
+    def __init__(self, action: Action, stage: Stage) -> None:
+        self.element = stage.new("action", action.name)
+        self._action = action
+        self._stage = stage
+        self._plays: list[_Play] = []
+
+    def start(self, actors: Sequence[str]) -> None:
+        self.element.happen(_START, RUNNING)
+        begun = [self._stage.cast.begin(self._action, name) for name in actors]
+        self._plays = [play for play in begun if play is not None]
+
+    def go_on(self) -> None:
+        if self.element.state != RUNNING:
+            return
+        going = [play for play in self._plays if not play.replaced()]
+        if going and not all(play.done() for play in going):
+            return
+        ended = bool(going) or not self._plays
+        self.element.happen(_END if ended else _STOP, COMPLETE)
+
+    def stop(self) -> None:
+        if self.element.state == RUNNING:
+            self.element.happen(_STOP, COMPLETE)
+
+
+def _complete(elements: Iterable[Element]) -> bool:
+    return all(element.state == COMPLETE for element in elements)
+
+
+def _stop(element: Element, below: Iterable[Any]) -> None:
+    if element.state == COMPLETE:
+        return
+    for each in below:
+        each.stop()
+    element.happen(_STOP, COMPLETE)

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A storyboard as plain data: parameters of the participant that plays it.
+
+The names follow OpenSCENARIO. Lengths in m, speeds in m/s, times in s.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from ros2_cosim.documents.settings import Number, Section, Whole
+
+#: Elements below one element: more are written by no hand.
+MAX_PARTS: Final = 1000
+
+_Positive = Annotated[Number, Field(gt=0)]
+_NotNegative = Annotated[Number, Field(ge=0)]
+_Count = Annotated[Whole, Field(ge=1, le=1_000_000)]
+Rule = Literal[
+    "lessThan", "greaterThan", "equalTo", "greaterOrEqual", "lessOrEqual", "notEqualTo"
+]  # fmt: skip
+
+
+class _OneOf(Section):
+    """A mapping of which exactly one of the keys is there that say what it is."""
+
+    @property
+    def kind(self) -> str:
+        """The key that says what it is."""
+        return next(name for name in self._kinds() if getattr(self, name) is not None)
+
+    @classmethod
+    def _kinds(cls) -> list[str]:
+        return [name for name, field in cls.model_fields.items() if field.default is None]
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [name for name in self._kinds() if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"found {' and '.join(given) or 'none'}; allowed is one of "
+                + ", ".join(self._kinds())
+            )
+        return self
+
+
+class Dynamics(Section):
+    """How a value changes to another one."""
+
+    shape: Literal["linear", "cubic", "sinusoidal", "step"]
+    dimension: Literal["time", "distance", "rate"] = "time"
+    value: _NotNegative = 0.0
+
+
+class RelativeSpeed(Section):
+    """A speed relative to that of another vehicle: a difference, or a factor."""
+
+    to: str
+    value: Number
+    factor: bool = False
+    continuous: bool = False
+
+
+class SpeedAction(Section):
+    """To another speed: ``target``, or ``relative``."""
+
+    dynamics: Dynamics
+    target: Number | None = None
+    relative: RelativeSpeed | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.target is None) == (self.relative is None):
+            raise ValueError("allowed is one of target and relative")
+        return self
+
+
+class SpeedProfile(Section):
+    """Speeds over time, joined by straight lines."""
+
+    times: tuple[_NotNegative, ...] = Field(min_length=1, max_length=MAX_PARTS)
+    speeds: tuple[Number, ...] = Field(min_length=1, max_length=MAX_PARTS)
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if len(self.times) != len(self.speeds):
+            raise ValueError("allowed are as many times as speeds")
+        return self
+
+
+class KeepDistance(Section):
+    """A distance [m] or time gap [s] to another vehicle.
+
+    ``lead`` says whether to keep it ahead of that one; default: on the side where it is.
+    """
+
+    to: str
+    distance: _NotNegative | None = None
+    time_gap: _NotNegative | None = None
+    lead: bool | None = False
+    freespace: bool = False
+    continuous: bool = False
+    max_acceleration: _Positive = 5.0
+    max_deceleration: _Positive = 8.0
+    max_speed: _Positive = 100.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.distance is None) == (self.time_gap is None):
+            raise ValueError("allowed is one of distance and time_gap")
+        return self
+
+
+class LaneChange(Section):
+    """To lane ``lane``, or to that so many lanes to the left of the lane of ``relative_to``."""
+
+    dynamics: Dynamics
+    lane: Whole
+    relative_to: str | None = None
+    offset: Number = 0.0
+
+
+class LaneOffset(Section):
+    """To an offset in the own lane, positive to the left of the road's direction."""
+
+    offset: Number
+    shape: Literal["linear", "cubic", "sinusoidal", "step"] = "cubic"
+    max_acceleration: _Positive = 1.0
+
+
+class Action(_OneOf):
+    """What an event does, to each actor of its group."""
+
+    name: str = ""
+    actors: tuple[str, ...] = ()
+    speed: SpeedAction | None = None
+    speed_profile: SpeedProfile | None = None
+    keep_distance: KeepDistance | None = None
+    lane_change: LaneChange | None = None
+    lane_offset: LaneOffset | None = None
+    nothing: str | None = None
+
+
+class Compared(Section):
+    """A value and how it is compared."""
+
+    rule: Rule
+    value: Number
+
+
+class ElementState(Section):
+    """State or transition of an element of the storyboard."""
+
+    type: Literal["story", "act", "maneuverGroup", "maneuver", "event", "action"]
+    element: str
+    state: Literal[
+        "startTransition", "endTransition", "stopTransition", "skipTransition",
+        "standbyState", "runningState", "completeState",
+    ]  # fmt: skip
+
+
+class Place(Section):
+    """A point of the map."""
+
+    x: Number
+    y: Number
+
+
+class DistanceTo(Compared):
+    """A distance to another vehicle or a place."""
+
+    to: str | None = None
+    place: Place | None = None
+    freespace: bool = False
+    along_road: bool = False
+    measure: Literal["longitudinal", "lateral", "euclidian"] = "longitudinal"
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.to is None) == (self.place is None):
+            raise ValueError("allowed is one of to and place")
+        return self
+
+
+class SpeedRelation(Compared):
+    """The own speed minus that of another vehicle."""
+
+    to: str
+
+
+class Reach(Section):
+    """A place and how near it."""
+
+    place: Place
+    tolerance: _NotNegative
+
+
+class Condition(_OneOf):
+    """One condition of a trigger; those of vehicles hold for ``any`` or ``all`` of them."""
+
+    name: str = ""
+    edge: Literal["none", "rising", "falling", "risingOrFalling"] = "none"
+    delay: _NotNegative = 0.0
+    vehicles: tuple[str, ...] = ()
+    every: bool = False
+    time: Compared | None = None
+    state: ElementState | None = None
+    constant: bool | None = None
+    speed: Compared | None = None
+    acceleration: Compared | None = None
+    relative_speed: SpeedRelation | None = None
+    travelled: _NotNegative | None = None
+    stand_still: _NotNegative | None = None
+    end_of_road: _NotNegative | None = None
+    off_road: _NotNegative | None = None
+    collision: str | None = None
+    headway: DistanceTo | None = None
+    time_to_collision: DistanceTo | None = None
+    distance: DistanceTo | None = None
+    reach: Reach | None = None
+
+
+#: Groups of conditions: all of one group must hold, for any group.
+Trigger = tuple[tuple[Condition, ...], ...]
+
+
+class Event(Section):
+    """Actions that begin together; without ``start`` they begin with the manoeuvre."""
+
+    name: str
+    priority: Literal["overwrite", "skip", "parallel"] = "overwrite"
+    times: _Count = 1
+    start: Trigger | None = None
+    actions: tuple[Action, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class Maneuver(Section):
+    """Events that know each other."""
+
+    name: str
+    events: tuple[Event, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class ManeuverGroup(Section):
+    """Manoeuvres of the same vehicles."""
+
+    name: str
+    times: _Count = 1
+    actors: tuple[str, ...] = ()
+    triggering: bool = False
+    maneuvers: tuple[Maneuver, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class Act(Section):
+    """Groups that begin and end together."""
+
+    name: str
+    start: Trigger | None = None
+    stop: Trigger | None = None
+    groups: tuple[ManeuverGroup, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class Story(Section):
+    """Acts."""
+
+    name: str = ""
+    acts: tuple[Act, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class Box(Section):
+    """Size of a vehicle, and its centre ahead of the point that places mean (the rear axle)."""
+
+    length: _Positive
+    width: _Positive
+    centre: Number = 0.0
+
+
+class Storyboard(Section):
+    """What the vehicles do: all of it, in the order of the file."""
+
+    boxes: dict[str, Box] = Field(min_length=1, description="vehicle of the scene: its size")
+    external: tuple[str, ...] = Field(
+        default=(), description="vehicles that other participants drive"
+    )
+    init: tuple[Action, ...] = Field(default=(), description="actions at the start")
+    stories: tuple[Story, ...] = Field(default=(), description="what is played")
+    stop: Trigger = Field(default=(), description="when the run ends")
+
+
+def compare(rule: str, found: Any, value: Any) -> bool:
+    """Whether a comparison holds."""
+    if rule == "lessThan":
+        return bool(found < value)
+    if rule == "greaterThan":
+        return bool(found > value)
+    if rule == "lessOrEqual":
+        return bool(found <= value)
+    if rule == "greaterOrEqual":
+        return bool(found >= value)
+    return bool((found == value) == (rule == "equalTo"))

@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The storyboard of a file as the plain data of :mod:`ros2_cosim.openscenario.story`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ros2_cosim.openscenario.document import Element, Findings, declared
+from ros2_cosim.openscenario.places import Places
+from ros2_cosim.openscenario.story import compare
+
+#: Executions of an element that may be repeated without end.
+_MAX_TIMES: Final = 1_000_000
+#: Without limits of its own a vehicle keeps its distance with these [m/s^2, m/s].
+_LIMITS: Final = {"max_acceleration": 5.0, "max_deceleration": 8.0, "max_speed": 100.0}
+
+_Plain = dict[str, Any]
+
+_RULES: Final = {
+    word: word
+    for word in (
+        "lessThan", "greaterThan", "equalTo", "greaterOrEqual", "lessOrEqual", "notEqualTo",
+    )
+}  # fmt: skip
+_SHAPES: Final = {word: word for word in ("linear", "cubic", "sinusoidal", "step")}
+_DIMENSIONS: Final = {word: word for word in ("time", "distance", "rate")}
+_PRIORITIES: Final = {
+    "overwrite": "overwrite", "override": "overwrite", "skip": "skip", "parallel": "parallel",
+}  # fmt: skip
+_EDGES: Final = {word: word for word in ("none", "rising", "falling", "risingOrFalling")}
+_STATES: Final = {
+    word: word
+    for word in (
+        "startTransition", "endTransition", "stopTransition", "skipTransition",
+        "standbyState", "runningState", "completeState",
+    )
+}  # fmt: skip
+_ELEMENTS: Final = {
+    word: word for word in ("story", "act", "maneuverGroup", "maneuver", "event", "action")
+}
+
+#: Actions without effect on what is simulated here, and why.
+_WITHOUT_EFFECT: Final = {
+    "ActivateControllerAction": "the storyboard drives all vehicles that are not external",
+    "AnimationAction": "appearance is not simulated",
+    "AppearanceAction": "appearance is not simulated",
+    "AssignControllerAction": "the storyboard drives all vehicles that are not external",
+    "ControllerAction": "the storyboard drives all vehicles that are not external",
+    "EnvironmentAction": "weather and friction are those of the scene",
+    "InfrastructureAction": "traffic lights are those of the map",
+    "LightStateAction": "lights are not simulated",
+    "OverrideControllerValueAction": "the storyboard drives all vehicles that are not external",
+    "UserDefinedAction": "its content is known to one tool only",
+    "VisibilityAction": "all vehicles are visible",
+}
+
+
+#: Elements around the one that says what is done.
+_WRAPPERS: Final = (
+    "EntityAction", "GlobalAction", "LateralAction", "LongitudinalAction", "ParameterAction",
+    "PrivateAction", "RoutingAction", "TrafficAction", "VariableAction",
+)  # fmt: skip
+
+
+class Translator:
+    """Translates the elements of one storyboard.
+
+    :param names: entity -> vehicle of the scene
+    """
+
+    def __init__(self, places: Places, names: Mapping[str, str], findings: Findings) -> None:
+        self._places = places
+        self._names = names
+        self._findings = findings
+        self._catalogues: Callable[[Element], Element] | None = None
+
+    def with_catalogues(self, look_up: Callable[[Element], Element]) -> None:
+        """Resolve references to catalogues by a function from CatalogReference to entry."""
+        self._catalogues = look_up
+
+    def story(self, element: Element) -> _Plain:
+        """A Story."""
+        here = element.within(declared(element, {}))
+        return {"name": here.label(), "acts": [self._act(act) for act in here.each("Act")]}
+
+    def trigger(self, element: Element | None) -> list[list[_Plain]] | None:
+        """A StartTrigger or StopTrigger; None: there is none.
+
+        A group with a condition that can never be decided here never holds, and is left out.
+        """
+        if element is None:
+            return None
+        groups = []
+        for group in element.each("ConditionGroup"):
+            conditions = []
+            for condition in group.each("Condition"):
+                with self._findings.collected():
+                    conditions.append(self._condition(condition))
+            groups.append(conditions)
+        return groups
+
+    def _act(self, element: Element) -> _Plain:
+        act: _Plain = {
+            "name": element.label(),
+            "groups": [self._group(group) for group in element.each("ManeuverGroup")],
+        }
+        for key, tag in (("start", "StartTrigger"), ("stop", "StopTrigger")):
+            trigger = self.trigger(element.find(tag))
+            if trigger:
+                act[key] = trigger
+        return act
+
+    def _group(self, element: Element) -> _Plain:
+        actors = element.one("Actors")
+        names = []
+        for reference in actors.each("EntityRef"):
+            with self._findings.collected():
+                names.append(self.vehicle(reference))
+        maneuvers = []
+        for child in element.children():
+            if child.tag == "Maneuver":
+                maneuvers.append(self._maneuver(child.within(declared(child, {}))))
+            elif child.tag == "CatalogReference":
+                with self._findings.collected():
+                    assert self._catalogues is not None
+                    maneuvers.append(self._maneuver(self._catalogues(child)))
+        group = {"name": element.label(), "actors": names, "maneuvers": maneuvers}
+        return {**group, **self._times(element), **_triggering(actors)}
+
+    def _maneuver(self, element: Element) -> _Plain:
+        return {
+            "name": element.label(),
+            "events": [self._event(event) for event in element.each("Event")],
+        }
+
+    def _event(self, element: Element) -> _Plain:
+        event: _Plain = {"name": element.label(), "actions": []}
+        with self._findings.collected():
+            event["priority"] = element.one_of("priority", _PRIORITIES, "overwrite")
+            event.update(self._times(element))
+        trigger = self.trigger(element.find("StartTrigger"))
+        if trigger:
+            event["start"] = trigger
+        for action in element.each("Action"):
+            with self._findings.collected():
+                event["actions"].append({"name": action.label(), **self.action(action.choice())})
+        return event
+
+    def _times(self, element: Element) -> _Plain:
+        if not element.has("maximumExecutionCount"):
+            return {}
+        return {"times": min(max(element.whole("maximumExecutionCount"), 1), _MAX_TIMES)}
+
+    def vehicle(self, element: Element, attribute: str = "entityRef") -> str:
+        """The vehicle of the scene that an attribute names.
+
+        :raises ConfigurationError: there is none
+        """
+        name = element.text(attribute)
+        if name not in self._names:
+            raise element.error(
+                f"{attribute}: found '{name}'; allowed are {', '.join(self._names) or 'none'}"
+            )
+        return self._names[name]
+
+    # Actions -----------------------------------------------------------------------------
+
+    def action(self, element: Element) -> _Plain:
+        """A PrivateAction, GlobalAction or UserDefinedAction, without its name.
+
+        :raises ConfigurationError: it is not supported, or wrong
+        """
+        if element.tag in _WRAPPERS:
+            return self.action(element.choice())
+        makers = {
+            "SpeedAction": self._speed,
+            "SpeedProfileAction": self._speed_profile,
+            "LongitudinalDistanceAction": self._keep_distance,
+            "LaneChangeAction": self._lane_change,
+            "LaneOffsetAction": self._lane_offset,
+        }
+        if element.tag in makers:
+            return makers[element.tag](element)
+        if element.tag in _WITHOUT_EFFECT:
+            self._findings.note(element, f"has no effect: {_WITHOUT_EFFECT[element.tag]}")
+            return {"nothing": element.tag}
+        raise element.error(f"not supported; supported are {', '.join(makers)}")
+
+    def _speed(self, element: Element) -> _Plain:
+        action: _Plain = {"dynamics": _dynamics(element.one("SpeedActionDynamics"))}
+        target = element.one("SpeedActionTarget").choice()
+        if target.tag == "AbsoluteTargetSpeed":
+            action["target"] = target.number("value")
+        else:
+            factor = target.one_of("speedTargetValueType", {"delta": "", "factor": "1"}, "delta")
+            action["relative"] = {
+                "to": self.vehicle(target),
+                "value": target.number("value"),
+                "factor": bool(factor),
+                "continuous": target.flag("continuous", False),
+            }
+        return {"speed": action}
+
+    def _speed_profile(self, element: Element) -> _Plain:
+        if element.has("entityRef"):
+            raise element.error("entityRef: speeds relative to a vehicle are not supported")
+        times, speeds, now = [], [], 0.0
+        for number, entry in enumerate(element.each("SpeedProfileEntry")):
+            if not entry.has("time"):
+                raise entry.error("time: missing; entries without a time are not supported")
+            now += entry.number("time")
+            if entry.number("time") < 0.0 or (number and entry.number("time") == 0.0):
+                raise entry.error(f"time: found {entry.number('time'):g}; allowed is more than 0")
+            times.append(now)
+            speeds.append(entry.number("speed"))
+        return {"speed_profile": {"times": times, "speeds": speeds}}
+
+    def _keep_distance(self, element: Element) -> _Plain:
+        action: _Plain = {
+            "to": self.vehicle(element),
+            "freespace": element.flag("freespace"),
+            "continuous": element.flag("continuous"),
+        }
+        sides = {
+            "any": "", "leadingReferencedEntity": "lead", "trailingReferencedEntity": "trail",
+        }  # fmt: skip
+        side = element.one_of("displacement", sides, "trailingReferencedEntity")
+        action["lead"] = side == "lead" if side else None
+        keys = {"distance": "distance", "timeGap": "time_gap"}
+        given = [name for name in keys if element.has(name)]
+        if len(given) != 1:
+            raise element.error("allowed is one of distance and timeGap")
+        action[keys[given[0]]] = element.number(given[0])
+        limits = element.find("DynamicConstraints")
+        for key, default in _LIMITS.items():
+            name = "max" + key.removeprefix("max_").capitalize()
+            value = limits.number(name, default) if limits is not None else default
+            action[key] = value if value > 0.0 else default
+        return {"keep_distance": action}
+
+    def _lane_change(self, element: Element) -> _Plain:
+        target = element.one("LaneChangeTarget").choice()
+        action: _Plain = {
+            "dynamics": _dynamics(element.one("LaneChangeActionDynamics")),
+            "lane": target.whole("value"),
+            "offset": element.number("targetLaneOffset", 0.0),
+        }
+        if target.tag == "RelativeTargetLane":
+            action["relative_to"] = self.vehicle(target)
+        return {"lane_change": action}
+
+    def _lane_offset(self, element: Element) -> _Plain:
+        target = element.one("LaneOffsetTarget").choice()
+        if target.tag != "AbsoluteTargetLaneOffset":
+            raise target.error("not supported; supported is AbsoluteTargetLaneOffset")
+        dynamics = element.one("LaneOffsetActionDynamics")
+        action: _Plain = {
+            "offset": target.number("value"),
+            "shape": dynamics.one_of("dynamicsShape", _SHAPES),
+        }
+        if dynamics.number("maxLateralAcc", 0.0) > 0.0:
+            action["max_acceleration"] = dynamics.number("maxLateralAcc")
+        return {"lane_offset": action}
+
+    # Conditions --------------------------------------------------------------------------
+
+    def _condition(self, element: Element) -> _Plain:
+        condition: _Plain = {"name": element.label()}
+        condition["edge"] = element.one_of("conditionEdge", _EDGES, "none")
+        condition["delay"] = max(element.number("delay", 0.0), 0.0)
+        below = [child for child in element.children() if child.tag.startswith("By")]
+        if len(below) != 1:
+            raise element.error("allowed is one of ByEntityCondition and ByValueCondition")
+        if below[0].tag == "ByValueCondition":
+            return {**condition, **self._by_value(below[0].choice())}
+        entities = below[0].one("TriggeringEntities")
+        condition["vehicles"] = [self.vehicle(found) for found in entities.each("EntityRef")]
+        every = entities.one_of("triggeringEntitiesRule", {"any": "", "all": "1"})
+        condition["every"] = bool(every)
+        kind = below[0].one("EntityCondition").choice()
+        makers = {
+            "AccelerationCondition": self._acceleration,
+            "CollisionCondition": self._collision,
+            "DistanceCondition": self._distance,
+            "EndOfRoadCondition": self._end_of_road,
+            "OffroadCondition": self._off_road,
+            "ReachPositionCondition": self._reach,
+            "RelativeDistanceCondition": self._relative_distance,
+            "RelativeSpeedCondition": self._relative_speed,
+            "SpeedCondition": self._speed_of,
+            "StandStillCondition": self._stand_still,
+            "TimeHeadwayCondition": self._headway,
+            "TimeToCollisionCondition": self._time_to_collision,
+            "TraveledDistanceCondition": self._travelled,
+        }
+        if kind.tag not in makers:
+            raise kind.error(f"not supported; supported are {', '.join(makers)}")
+        return {**condition, **makers[kind.tag](kind)}
+
+    def _by_value(self, kind: Element) -> _Plain:
+        if kind.tag == "SimulationTimeCondition":
+            return {"time": _compared(kind)}
+        if kind.tag == "StoryboardElementStateCondition":
+            return {
+                "state": {
+                    "type": kind.one_of("storyboardElementType", _ELEMENTS),
+                    "element": kind.label("storyboardElementRef"),
+                    "state": kind.one_of("state", _STATES),
+                }
+            }
+        if kind.tag == "ParameterCondition":
+            return {"constant": self._parameter(kind)}
+        raise kind.error(
+            "not supported; supported are SimulationTimeCondition, "
+            "StoryboardElementStateCondition, ParameterCondition"
+        )
+
+    def _parameter(self, kind: Element) -> bool:
+        """Parameters do not change during a run: the condition holds always or never."""
+        name = kind.raw("parameterRef").removeprefix("$")
+        if name not in kind.parameters:
+            self._findings.note(kind, f"never holds: there is no parameter '{name}'")
+            return False
+        found, value = kind.parameters[name], kind.text("value")
+        rule = kind.one_of("rule", _RULES)
+        try:
+            pair: tuple[Any, Any] = (float(found), float(value))
+        except ValueError:
+            pair = (found, value)
+            if rule not in ("equalTo", "notEqualTo"):
+                raise kind.error(f"rule: found {rule} of texts; allowed is equalTo") from None
+        return compare(rule, *pair)
+
+    def _acceleration(self, kind: Element) -> _Plain:
+        if kind.has("direction"):
+            raise kind.error("direction: not supported")
+        return {"acceleration": _compared(kind)}
+
+    def _speed_of(self, kind: Element) -> _Plain:
+        _require_longitudinal(kind)
+        return {"speed": _compared(kind)}
+
+    def _relative_speed(self, kind: Element) -> _Plain:
+        _require_longitudinal(kind)
+        return {"relative_speed": {**_compared(kind), "to": self.vehicle(kind)}}
+
+    def _stand_still(self, kind: Element) -> _Plain:
+        return {"stand_still": kind.number("duration")}
+
+    def _collision(self, kind: Element) -> _Plain:
+        target = kind.choice()
+        if target.tag != "EntityRef":
+            raise target.error("not supported; supported is EntityRef")
+        return {"collision": self.vehicle(target)}
+
+    def _end_of_road(self, kind: Element) -> _Plain:
+        return {"end_of_road": kind.number("duration")}
+
+    def _off_road(self, kind: Element) -> _Plain:
+        return {"off_road": kind.number("duration")}
+
+    def _travelled(self, kind: Element) -> _Plain:
+        return {"travelled": kind.number("value")}
+
+    def _reach(self, kind: Element) -> _Plain:
+        place = self._place(kind.one("Position"))
+        return {"reach": {"place": place, "tolerance": kind.number("tolerance")}}
+
+    def _headway(self, kind: Element) -> _Plain:
+        return {"headway": {**self._distance_to(kind), "to": self.vehicle(kind)}}
+
+    def _relative_distance(self, kind: Element) -> _Plain:
+        measures = {
+            "longitudinal": "longitudinal", "lateral": "lateral",
+            "euclidianDistance": "euclidian", "cartesianDistance": "euclidian",
+        }  # fmt: skip
+        measure = kind.one_of("relativeDistanceType", measures)
+        found = {**self._distance_to(kind), "to": self.vehicle(kind), "measure": measure}
+        return {"distance": found}
+
+    def _distance(self, kind: Element) -> _Plain:
+        place = self._place(kind.one("Position"))
+        return {"distance": {**self._distance_to(kind), "place": place}}
+
+    def _time_to_collision(self, kind: Element) -> _Plain:
+        target = kind.one("TimeToCollisionConditionTarget").choice()
+        found = self._distance_to(kind)
+        if target.tag == "Position":
+            found["place"] = self._place(target)
+        else:
+            found["to"] = self.vehicle(target)
+        return {"time_to_collision": found}
+
+    def _distance_to(self, kind: Element) -> _Plain:
+        """What the conditions on distances have in common."""
+        words = {"longitudinal": "longitudinal", "lateral": "lateral"}
+        words |= {"euclidianDistance": "euclidian", "cartesianDistance": "euclidian"}
+        along = kind.flag("alongRoute", False)
+        system = kind.text("coordinateSystem", "road" if along else "entity")
+        if system not in ("entity", "lane", "road"):
+            raise kind.error(
+                f"coordinateSystem: found '{system}'; supported are entity, lane, road"
+            )
+        # Without any of these a distance is that between the two points.
+        default = "longitudinal" if along or kind.has("coordinateSystem") else "euclidianDistance"
+        return {
+            **_compared(kind),
+            "freespace": kind.flag("freespace"),
+            "along_road": system != "entity",
+            "measure": kind.one_of("relativeDistanceType", words, default),
+        }
+
+    def _place(self, position: Element) -> _Plain:
+        if position.choice().tag == "WorldPosition":
+            world = position.choice()
+            return {"x": world.number("x"), "y": world.number("y")}
+        x, y = self._places.point(self._places.find(position))
+        return {"x": x, "y": y}
+
+
+def is_constant(trigger: list[list[_Plain]]) -> bool:
+    """Whether a trigger can never fire."""
+    return all(any(c.get("constant") is False for c in group) for group in trigger)
+
+
+def _compared(kind: Element) -> _Plain:
+    return {"rule": kind.one_of("rule", _RULES), "value": kind.number("value")}
+
+
+def _dynamics(element: Element) -> _Plain:
+    return {
+        "shape": element.one_of("dynamicsShape", _SHAPES),
+        "dimension": element.one_of("dynamicsDimension", _DIMENSIONS, "time"),
+        # Files write a rate downwards with a sign.
+        "value": abs(element.number("value", 0.0)),
+    }
+
+
+def _triggering(actors: Element) -> _Plain:
+    return {"triggering": True} if actors.flag("selectTriggeringEntities", False) else {}
+
+
+def _require_longitudinal(kind: Element) -> None:
+    if kind.has("direction") and kind.text("direction") != "longitudinal":
+        raise kind.error(f"direction: found '{kind.text('direction')}'; supported is longitudinal")

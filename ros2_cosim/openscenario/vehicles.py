@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entities of OpenSCENARIO as vehicles of the scene."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES
+from ros2_cosim.openscenario.document import Element
+
+#: Category -> kinds of the simulator's vehicles that may stand for it, and dynamics of drivers.
+_KINDS: Final = {
+    "car": (("car",), "sedan"),
+    "van": (("van",), "van"),
+    "truck": (("truck",), "truck"),
+    "semitrailer": (("truck",), "truck"),
+    "trailer": (("truck",), "truck"),
+    "bus": (("bus",), "truck"),
+    "motorbike": (("motorcycle",), "sedan"),
+    "bicycle": (("bicycle",), "sedan"),
+}
+#: The vehicle whose dynamics the drivers know best; taken where it is about as long [m].
+_USUAL: Final = {"car": "tesla.model3", "van": "mercedes.sprinter"}
+_ABOUT: Final = 0.6
+_BLUEPRINTS: Final = {entry.name: entry for entry in VEHICLES}
+
+
+class Vehicle(NamedTuple):
+    """A vehicle: size [m], centre ahead of its rear axle [m], and what stands for it."""
+
+    length: float
+    width: float
+    centre: float
+    blueprint: str
+    dynamics: str
+
+    def box(self) -> dict[str, Any]:
+        """Its size as plain data."""
+        return {"length": self.length, "width": self.width, "centre": self.centre}
+
+
+def read_vehicle(element: Element) -> Vehicle:
+    """An element ``Vehicle``.
+
+    :raises ConfigurationError: its category is not supported, or it has no size
+    """
+    category = element.text("vehicleCategory")
+    if category not in _KINDS:
+        raise element.error(
+            f"vehicleCategory: found '{category}'; supported are {', '.join(_KINDS)}"
+        )
+    size = element.one("BoundingBox", "Dimensions")
+    length, width = size.number("length"), size.number("width")
+    for name, value in (("length", length), ("width", width)):
+        if not 0.1 <= value <= 50.0:
+            raise size.error(f"{name}: found {value:g}; allowed is 0.1 to 50 m")
+    centre = element.one("BoundingBox", "Center").number("x")
+    if abs(centre) > length:
+        raise element.one("BoundingBox", "Center").error(
+            f"x: found {centre:g}; allowed is at most the length, {length:g} m"
+        )
+    kinds, dynamics = _KINDS[category]
+    name = element.label().removeprefix("vehicle.")
+    if name not in _BLUEPRINTS:
+        name = _nearest(kinds, length, width)
+    return Vehicle(length, width, centre, f"vehicle.{name}", dynamics)
+
+
+def _nearest(kinds: tuple[str, ...], length: float, width: float) -> str:
+    """The simulator's vehicle of about this size."""
+    usual = _USUAL.get(kinds[0])
+    if usual is not None and abs(2.0 * _BLUEPRINTS[usual].extent.x - length) <= _ABOUT:
+        return usual
+    candidates = [entry for entry in VEHICLES if entry.base_type in kinds]
+
+    def off(name: str) -> float:
+        extent = _BLUEPRINTS[name].extent
+        return abs(2.0 * extent.x - length) + abs(2.0 * extent.y - width)
+
+    return min((entry.name for entry in candidates), key=off)

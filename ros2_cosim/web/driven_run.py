@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard of a run in shape ``inproc``: in the process of the run, without ROS.
+
+The page is that of ``cosim dashboard``. Its requests are queued; the run takes them between two
+slices of simulated time, so that neither page nor browser changes a result.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.live.address import Address
+from ros2_cosim.realtime.run_control import Answer, Command, Request
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import PreparedRun
+from ros2_cosim.run.inproc import SEEN_NS, InprocRun
+from ros2_cosim.vds.controllable import ENDED, PAUSED, RUNNING, ControlStatus
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, shown_ports
+from ros2_cosim.web.records_view import RecordsView
+from ros2_cosim.web.road_lines import road_lines
+
+
+class DrivenControl(RequestQueue):
+    """The ``Controllable`` of a run in this process, whose thread takes the requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._status = ControlStatus(PAUSED, 0, 0, None)
+
+    def status(self) -> ControlStatus:
+        """Where the run was when its thread told it."""
+        with self._lock:
+            return self._status
+
+    def tell(self, run: InprocRun, state: str) -> None:
+        """Take where the run is; called by its thread."""
+        status = ControlStatus(state, max(run.time, 0), run.steps, run.control.rate)
+        with self._lock:
+            self._status = status
+
+
+def run_shown(
+    prepared: PreparedRun,
+    address: Address,
+    *,
+    token: str | None = None,
+    paused: bool = False,
+    progress: Callable[[int], None] = lambda time_ns: None,
+    tell: Callable[[str], None] = lambda line: None,
+    last_look: Callable[[], object] = lambda: time.sleep(LAST_LOOK_S),
+) -> Summary:
+    """Run a scenario to its end, shown and controlled in the browser.
+
+    :param prepared: a run in shape ``inproc``
+    :param address: where the page is
+    :param token: see ``DataPort``
+    :param paused: begin paused
+    :param progress: called now and then with the simulated time [ns]
+    :param tell: takes the address of the page, and refused requests
+    :param last_look: returns when the page has shown the end for long enough
+    :raises ConfigurationError: there is nothing to show
+    :raises ConnectionFailedError: the port cannot be had
+    :raises CosimError: a participant failed
+    """
+    scenario = prepared.scenario
+    view, control = RecordsView(footprints(scenario)), DrivenControl()
+
+    def shows(vehicle: str) -> Callable[[Sample], None]:
+        return lambda sample: view.take(vehicle, sample.value, sample.stamp)
+
+    watch = {(p.participant, p.port): shows(p.vehicle) for p in shown_ports(scenario)}
+
+    def refused(word: str, answer: Answer) -> None:
+        if not answer.success:
+            tell(f"{word}: {answer.message}")
+
+    def between_slices(time_ns: int) -> None:
+        progress(time_ns)
+        control.tell(run, RUNNING)
+        for request in control.waiting():
+            run.take(request, partial(refused, request.command.name.lower()))
+
+    run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
+    lines = road_lines(scenario)
+    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    served = DataPort(api, address.host, address.port, token)
+    try:
+        with run:
+            served.start()
+            tell(f"dashboard at {served.url}")
+            request = Request(Command.PAUSE if paused else Command.RESUME)
+            while True:
+                run.take(request, partial(refused, request.command.name.lower()))
+                run.go_on()
+                if run.finished:
+                    break
+                control.tell(run, PAUSED)
+                request = control.requests.get()
+            summary = run.finish()
+            control.tell(run, ENDED)
+            last_look()
+            return summary
+    finally:
+        served.close()
+
+
+def check_shown(shape: str, repeat: int) -> None:
+    """See whether a run can have a page of its own.
+
+    :raises ConfigurationError: it cannot
+    """
+    if shape != "inproc":
+        raise ConfigurationError(
+            f"--dashboard: found with shape {shape}; allowed is it with shape inproc. Others are "
+            "shown by cosim dashboard"
+        )
+    if repeat > 1:
+        raise ConfigurationError("--dashboard: found with --repeat; allowed is a single run")

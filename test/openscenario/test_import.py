@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What files of OpenSCENARIO become, and which are refused, with all their faults and lines."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+from support.xosc_files import (
+    HIGHWAY,
+    at,
+    by_entity,
+    document,
+    event,
+    group,
+    private,
+    speed,
+    teleport,
+    written,
+)
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.kernel.errors import ConfigurationError, WithoutEffectWarning
+from ros2_cosim.kernel.loading import data_only
+from ros2_cosim.scenario.check import check_scenario
+from ros2_cosim.scenario.scenario_error import ScenarioError
+from ros2_cosim.scenario.schema import Scenario, load_scenario
+
+EXAMPLE = HIGHWAY.parent / "openscenario" / "overtaking.xosc"
+#: A car's rear axle is so far behind its centre [m].
+CENTRE = 1.4
+
+
+def faults_of(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(ScenarioError) as found:
+        load_scenario(path, overrides)
+    return found.value.faults
+
+
+def loaded(tmp_path: Path, text: str, *overrides: str) -> Scenario:
+    scenario = load_scenario(written(tmp_path, text), overrides)
+    check_scenario(scenario, "ros")
+    return scenario
+
+
+def start_of(tmp_path: Path, position: str) -> dict[str, object]:
+    scenario = loaded(tmp_path, document(start_b=position))
+    return dict(scenario.scene["vehicles"]["B"])
+
+
+@pytest.mark.parametrize(
+    ("position", "lane", "s"),
+    [
+        ('<LanePosition roadId="1" laneId="-1" s="150"/>', -1, 150.0),
+        ('<RoadPosition roadId="1" s="150" t="-1.7"/>', -1, 150.0),
+        ('<WorldPosition x="150" y="-1.7" h="0.1"/>', -1, 150.0),
+        ('<RelativeLanePosition entityRef="A" dLane="1" ds="50"/>', -1, 150.0),
+        ('<RelativeLanePosition entityRef="A" dLane="-1" ds="-40"/>', -3, 60.0),
+        ('<RelativeRoadPosition entityRef="A" ds="50" dt="3.5"/>', -1, 150.0),
+        ('<RelativeWorldPosition entityRef="A" dx="50" dy="3.5"/>', -1, 150.0),
+        ('<RelativeObjectPosition entityRef="A" dx="50" dy="3.5"/>', -1, 150.0),
+    ],
+)
+def test_places(tmp_path: Path, position: str, lane: int, s: float) -> None:
+    start = start_of(tmp_path, position)
+    assert (start["lane"], start["s"]) == (lane, pytest.approx(s + CENTRE, abs=0.05))
+
+
+def test_a_place_may_be_relative_to_an_entity_below(tmp_path: Path) -> None:
+    relative = '<RelativeLanePosition entityRef="B" dLane="0" ds="-30"/>'
+    scenario = loaded(tmp_path, document(start_a=relative))
+    assert scenario.scene["vehicles"]["A"]["s"] == pytest.approx(120.0 + CENTRE)
+
+
+@pytest.mark.parametrize(
+    ("position", "said"),
+    [
+        ('<LanePosition roadId="1" laneId="-9" s="150"/>', "no lane -9"),
+        ('<LanePosition roadId="7" laneId="-1" s="150"/>', "road 7"),
+        ('<LanePosition roadId="1" laneId="-1" s="9e9"/>', "0 to 3200.0 is allowed"),
+        ('<WorldPosition x="0" y="500"/>', "in no lane of the map"),
+        ('<WorldPosition x="150" y="-1.7" h="3.1"/>', "against the lane"),
+        ("<RoutePosition/>", "not supported; supported are WorldPosition"),
+        ('<RelativeLanePosition entityRef="C" dLane="0" ds="0"/>', "found 'C'"),
+        ('<LanePosition roadId="1" laneId="-1" s="x"/>', "allowed is a finite number"),
+        ('<LanePosition roadId="1.5" laneId="-1" s="1"/>', "allowed is a whole number"),
+    ],
+)
+def test_places_that_are_none(tmp_path: Path, position: str, said: str) -> None:
+    (fault,) = faults_of(written(tmp_path, document(start_b=position)))
+    assert said in fault
+    assert "file.xosc, line " in fault
+
+
+def test_all_that_is_not_supported_is_listed_with_its_line(tmp_path: Path) -> None:
+    wrong = (
+        event("one", private("<RoutingAction><AssignRouteAction/></RoutingAction>"), at(1))
+        + event("two", private("<SynchronizeAction/>"), at(1))
+        + event("three", speed("5"), by_entity("<RelativeClearanceCondition/>"))
+        + event("four", speed('<RelativeTargetSpeed entityRef="C" value="1"/>'), at(1))
+    )
+    text = document(
+        group(wrong),
+        entities='<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>',
+    )
+    path = written(tmp_path, text)
+    faults = faults_of(path)
+    lines = text.splitlines()
+    for name in ("Pedestrian", "AssignRouteAction", "SynchronizeAction",
+                 "RelativeClearanceCondition", "RelativeTargetSpeed"):  # fmt: skip
+        line = next(i for i, content in enumerate(lines, start=1) if f"<{name}" in content)
+        assert [f for f in faults if f"file.xosc, line {line}: {name}: " in f], (name, faults)
+    assert len(faults) == 5
+    result = CliRunner().invoke(app, ["check", str(path), "--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["faults"] == faults
+
+
+def test_what_has_no_effect_is_a_warning(tmp_path: Path) -> None:
+    light = private("<AppearanceAction><LightStateAction/></AppearanceAction>")
+    text = document(group(event("light", light, at(1))))
+    with pytest.warns(WithoutEffectWarning, match=r"line \d+: AppearanceAction: has no effect"):
+        loaded(tmp_path, text)
+
+
+def test_parameters_of_the_file_can_be_set(tmp_path: Path) -> None:
+    text = document(
+        start_a='<LanePosition roadId="1" laneId="-2" s="${$begin * 2}"/>',
+        parameters='<ParameterDeclaration name="begin" parameterType="double" value="50"/>',
+    )
+    starts = [
+        loaded(tmp_path, text, *changes).scene["vehicles"]["A"]["s"]
+        for changes in ((), ("openscenario.parameters.begin=60",))
+    ]
+    assert starts == pytest.approx([100.0 + CENTRE, 120.0 + CENTRE])
+    with pytest.raises(ConfigurationError, match=r"found 'start'; allowed are .*begin"):
+        load_scenario(written(tmp_path, text), ["openscenario.parameters.start=1"])
+
+
+def test_catalogues_bring_entries_with_parameters() -> None:
+    scenario = load_scenario(EXAMPLE)
+    boxes = scenario.participants["storyboard"].parameters["boxes"]
+    assert [boxes[name]["length"] for name in ("Ego", "Overtaker", "Follower")] == [8.0, 4.8, 4.4]
+    assert scenario.scene["vehicles"]["Ego"]["dynamics"] == "truck"
+    assert scenario.scene["vehicles"]["Follower"]["blueprint"] == "vehicle.tesla.model3"
+
+
+def test_an_entry_that_is_in_no_catalogue(tmp_path: Path) -> None:
+    where = EXAMPLE.parent / "catalogs"
+    text = document(
+        catalogues=f'<VehicleCatalog><Directory path="{where}"/></VehicleCatalog>',
+        entities='<ScenarioObject name="C"><CatalogReference catalogName="Vehicles" '
+        'entryName="bus"/></ScenarioObject>',
+    )
+    (fault,) = faults_of(written(tmp_path, text))
+    assert "entryName: found 'bus'; catalogue 'Vehicles' has car, truck" in fault
+
+
+def test_other_participants_may_drive_an_entity(tmp_path: Path) -> None:
+    path = written(tmp_path, document(group(event("slower", speed("10"), at(1)), "B")))
+    own = {
+        "name": "own",
+        "openscenario": {"file": path.name, "external": ["A"]},
+        "participants": {
+            "mine": {
+                "model": "lane_keeping",
+                "activation": {"any": ["command"]},
+                "parameters": {"vehicle": "A"},
+                "inputs": {"command": "storyboard.control/B", "odometry": "world.odometry/A"},
+                "outputs": {
+                    "control": {"type": "ros2_cosim/msg/ControlCommand", "topic": "/A/control"}
+                },
+            },
+            "world": {"inputs": {"control/A": {"from": "mine.control", "delayed": True}}},
+        },
+    }
+    file = tmp_path / "own.yaml"
+    file.write_text(yaml.safe_dump(own), encoding="utf-8")
+    scenario = load_scenario(file)
+    check_scenario(scenario, "inproc")
+    assert list(scenario.participants["storyboard"].outputs) == ["control/B"]
+    assert set(scenario.participants["world"].inputs) == {"control/A", "control/B"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("<a/>", "allowed is OpenSCENARIO"),
+        ("<OpenSCENARIO/>", "missing FileHeader"),
+        ('<OpenSCENARIO><FileHeader revMajor="0" revMinor="9"/></OpenSCENARIO>', "allowed is 1"),
+        ('<OpenSCENARIO><FileHeader revMajor="1"/><Catalog/></OpenSCENARIO>', "missing Storyboard"),
+        ('<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><OpenSCENARIO>&e;</OpenSCENARIO>',
+         "document type"),
+        ("<OpenSCENARIO>" + "<a>" * 5000, "not well-formed XML"),
+        (document(road="Town01"), "found 'Town01'; allowed is an OpenDRIVE file"),
+        (document(road="nowhere.xodr"), "cannot be read"),
+    ],
+)  # fmt: skip
+def test_files_that_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = written(tmp_path, text)
+    with data_only(), pytest.raises(ConfigurationError, match=said) as found:
+        load_scenario(path)
+    assert len(str(found.value)) < 600
+
+
+def test_another_map(tmp_path: Path) -> None:
+    scenario = loaded(tmp_path, document(road="Town01"), f"openscenario.map={HIGHWAY}")
+    assert (tmp_path / scenario.scene["map"]).resolve() == HIGHWAY
+
+
+def test_names_of_entities_become_names_of_topics(tmp_path: Path) -> None:
+    text = document().replace('"A"', '"Über car #1"').replace('"B"', '"1"')
+    scenario = loaded(tmp_path, text)
+    assert list(scenario.scene["vehicles"]) == ["ber_car_1", "entity_1"]
+
+
+def test_objects_stand_in_the_scene(tmp_path: Path) -> None:
+    place = '<LanePosition roadId="1" laneId="-2" s="400" offset="0.5"/>'
+    text = document(
+        entities='<ScenarioObject name="O"><MiscObject name="box"/></ScenarioObject>',
+        init=f'<Private entityRef="O">{teleport(place)}</Private>',
+    )
+    found = loaded(tmp_path, text).scene["objects"]["O"]
+    assert (found["lane"], found["s"], found["offset"]) == (-2, 400.0, 0.5)
+
+
+def test_a_file_becomes_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["new", "mine", "--from", str(EXAMPLE), "--json"])
+    assert result.exit_code == 0, result.output
+    files = json.loads(result.stdout)["files"]
+    assert files == ["mine.yaml", "highway.xodr"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mine, original = load_scenario(Path("mine.yaml")), load_scenario(EXAMPLE)
+    assert mine.name == "mine"
+    assert mine.participants == original.participants

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How storyboards are played: triggers, priorities, actions and their shapes, on real vehicles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.xosc_files import (
+    at,
+    by_entity,
+    by_value,
+    document,
+    event,
+    group,
+    lane_change,
+    private,
+    speed,
+    teleport,
+    written,
+)
+
+from ros2_cosim.kernel.errors import RunError
+from ros2_cosim.models.speed_profiles import Profile
+from ros2_cosim.openscenario.motion import speed_profile
+from ros2_cosim.openscenario.places import neighbour
+from ros2_cosim.openscenario.story import Dynamics, compare
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest
+from ros2_cosim.run.start import run_request
+
+#: A period of the storyboard [s]: what is seen of a time is so much later at most.
+PERIOD = 0.02
+#: So long a run goes on when it is to end [s].
+LATENCY = 0.5
+
+
+def played(tmp_path: Path, text: str, *overrides: str) -> Summary:
+    path = written(tmp_path, text)
+    request = RunRequest(path, set=overrides, shape="inproc", out=tmp_path / "run", record=False)
+    return run_request(request)
+
+
+def figures(summary: Summary) -> dict[str, Any]:
+    assert summary.figures is not None
+    return summary.figures["storyboard"]
+
+
+def begins(summary: Summary) -> dict[str, float]:
+    """Event -> when it began first [s]."""
+    found: dict[str, float] = {}
+    for time, name in figures(summary)["events"]:
+        found.setdefault(name, time)
+    return found
+
+
+NOTHING = private("<VisibilityAction graphics='true' sensors='true' traffic='true'/>")
+
+
+def marker(name: str, start: str, times: int = 1) -> str:
+    """An event without effect, which shows when its trigger fires."""
+    return event(name, NOTHING, start, times=times)
+
+
+def when_slower(value: float, name: str = "A", edge: str = "none", delay: float = 0.0) -> str:
+    return by_entity(f'<SpeedCondition value="{value}" rule="lessThan"/>', name, edge, delay)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::ros2_cosim.kernel.errors.WithoutEffectWarning")
+
+
+@pytest.mark.parametrize(
+    ("shape", "dimension", "value", "duration", "quarter"),
+    [
+        ("linear", "time", 4.0, 4.0, 17.5),
+        ("sinusoidal", "time", 4.0, 4.0, 18.535533905932738),
+        ("cubic", "time", 4.0, 4.0, 18.4375),
+        ("linear", "rate", 2.0, 5.0, 17.5),
+        ("sinusoidal", "rate", 2.0, 7.853981633974483, 18.535533905932738),
+        ("cubic", "rate", 2.0, 7.5, 18.4375),
+        ("linear", "distance", 30.0, 2.0, 17.5),
+        ("cubic", "distance", 30.0, 2.0, 18.4375),
+    ],
+)
+def test_shapes_of_a_change_of_speed(
+    shape: Any, dimension: Any, value: float, duration: float, quarter: float
+) -> None:
+    dynamics = Dynamics(shape=shape, dimension=dimension, value=value)
+    profile = speed_profile(dynamics, 20.0, 10.0)
+    assert profile.duration == pytest.approx(duration)
+    assert profile.at(0.0).speed == pytest.approx(20.0)
+    assert profile.at(duration).speed == pytest.approx(10.0)
+    assert profile.at(0.25 * duration).speed == pytest.approx(quarter)
+    assert way_of(profile) == pytest.approx(15.0 * duration, rel=1e-6)
+    # The derivative is that of the speed; its peak is the rate.
+    steepest = min(profile.at(i * duration / 1000).acceleration for i in range(1001))
+    if dimension == "rate":
+        assert steepest == pytest.approx(-value)
+    t, h = 0.3 * duration, 1e-4
+    slope = (profile.at(t + h).speed - profile.at(t - h).speed) / (2.0 * h)
+    assert profile.at(t).acceleration == pytest.approx(slope, rel=1e-6)
+
+
+def way_of(profile: Profile) -> float:
+    steps = 1000
+    h = profile.duration / steps
+    return sum(profile.at((i + 0.5) * h).speed for i in range(steps)) * h
+
+
+def test_a_step_takes_no_time() -> None:
+    profile = speed_profile(Dynamics(shape="step"), 20.0, 10.0)
+    assert (profile.duration, profile.at(0.0).speed) == (0.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("lane", "lanes", "along", "expected"),
+    [(-2, 1, 1.0, -1), (-1, 1, 1.0, 1), (-1, -1, 1.0, -2), (1, 1, -1.0, -1), (2, -1, -1.0, 3)],
+)
+def test_lanes_to_the_left(lane: int, lanes: int, along: float, expected: int) -> None:
+    assert neighbour(lane, lanes, along) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        ("lessThan", (True, False, False)),
+        ("lessOrEqual", (True, True, False)),
+        ("equalTo", (False, True, False)),
+        ("notEqualTo", (True, False, True)),
+        ("greaterOrEqual", (False, True, True)),
+        ("greaterThan", (False, False, True)),
+    ],
+)
+def test_rules(rule: str, holds: tuple[bool, ...]) -> None:
+    assert tuple(compare(rule, found, 2.0) for found in (1.0, 2.0, 3.0)) == holds
+
+
+def test_a_change_of_speed_is_driven_and_its_end_seen(tmp_path: Path) -> None:
+    slower = event("slower", speed("10", 'dynamicsShape="linear" value="5"'), at(1.0))
+    ended = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="action" '
+        'storyboardElementRef="slower action" state="endTransition"/>'
+    )
+    marks = (
+        marker("half", when_slower(15.0))
+        + marker("ended", ended)
+        + marker("later", when_slower(15.0, edge="rising", delay=1.5))
+        + marker("never", when_slower(30.0, edge="rising"))
+        + marker("back", when_slower(12.0, edge="falling"))
+    )
+    summary = played(tmp_path, document(group(slower + marks)))
+    found = begins(summary)
+    assert set(found) == {"slower", "half", "ended", "later"}
+    assert found["slower"] == 1.0
+    assert found["half"] == pytest.approx(3.5, abs=0.15)  # the plant follows closely
+    assert found["later"] == pytest.approx(found["half"] + 1.5)
+    # A transition is seen in the period after it.
+    assert found["ended"] == pytest.approx(6.0 + PERIOD)
+    assert figures(summary)["travelled_m"]["A"] == pytest.approx(
+        20 + 75 + 40 + 10 * LATENCY, abs=1.0
+    )
+    assert [(v.name, v.passed) for v in summary.verdicts] == [("stop_trigger", True)]
+
+
+def test_priorities_and_repetitions(tmp_path: Path) -> None:
+    endless = speed(
+        '<RelativeTargetSpeed entityRef="B" value="0" speedTargetValueType="delta" '
+        'continuous="true"/>'
+    )
+    stopped = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="follows" state="stopTransition"/>'
+    )
+    skipped = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="skipped" state="skipTransition"/>'
+    )
+    events = (
+        event("follows", endless, at(1.0))
+        + event("skipped", NOTHING, at(2.0), "skip")
+        + event("beside", NOTHING, at(3.0), "parallel")
+        + event("instead", NOTHING, at(4.0), "overwrite")
+    )
+    marks = (
+        marker("is stopped", stopped)
+        + marker("is skipped", skipped)
+        + marker("thrice", at(5.0), times=3)
+    )
+    summary = played(tmp_path, document(group(events) + group(marks, "B")))
+    found = begins(summary)
+    assert "skipped" not in found
+    assert found["is skipped"] == pytest.approx(2.0 + PERIOD)
+    assert found["beside"] == 3.0
+    assert found["is stopped"] == pytest.approx(4.0 + PERIOD)
+    names = [name for _, name in figures(summary)["events"]]
+    assert names.count("thrice") == 3
+    assert names.count("follows") == 1
+    # Car A drives at car B's speed from the first second on, also after its event was stopped.
+    assert figures(summary)["travelled_m"]["A"] == pytest.approx(22 + (9 + LATENCY) * 15, abs=3.0)
+
+
+def test_conditions_of_distance(tmp_path: Path) -> None:
+    # Car A starts 50 m behind car B, in the lane beside it, and is 5 m/s faster.
+    def distance(kind: str, freespace: str, value: float) -> str:
+        return by_entity(
+            f'<RelativeDistanceCondition entityRef="B" relativeDistanceType="{kind}" '
+            f'coordinateSystem="road" freespace="{freespace}" rule="lessThan" value="{value}"/>'
+        )
+
+    headway = by_entity(
+        '<TimeHeadwayCondition entityRef="B" value="1.5" freespace="false" '
+        'coordinateSystem="road" relativeDistanceType="longitudinal" rule="lessThan"/>'
+    )
+    collision = by_entity(
+        '<TimeToCollisionCondition value="6" freespace="true" coordinateSystem="road" '
+        'relativeDistanceType="longitudinal" rule="lessThan"><TimeToCollisionConditionTarget>'
+        '<EntityRef entityRef="B"/></TimeToCollisionConditionTarget></TimeToCollisionCondition>'
+    )
+    place = '<Position><LanePosition roadId="1" laneId="-2" s="180"/></Position>'
+    marks = (
+        marker("points 20 m", distance("longitudinal", "false", 20.0))
+        + marker("boxes 20 m", distance("longitudinal", "true", 20.0))
+        + marker("beside", distance("euclidianDistance", "false", 4.0))
+        + marker("boxes beside", distance("euclidianDistance", "true", 5.2))
+        + marker("across", distance("lateral", "false", 3.6))
+        + marker("headway", headway)
+        + marker("time to collision", collision)
+        + marker("reached", by_entity(
+            f'<ReachPositionCondition tolerance="1">{place}</ReachPositionCondition>'))
+        + marker("travelled", by_entity('<TraveledDistanceCondition value="60"/>'))
+        + marker("relative speed", by_entity(
+            '<RelativeSpeedCondition entityRef="B" rule="greaterThan" value="4"/>'))
+        + marker("none", by_entity("<CollisionCondition><EntityRef entityRef='B'/>"
+                                   "</CollisionCondition>"))
+    )  # fmt: skip
+    text = document(group(marks), by_value('<SimulationTimeCondition value="11" '
+                                           'rule="greaterThan"/>'))  # fmt: skip
+    found = begins(played(tmp_path, text))
+    expected = {
+        "points 20 m": 6.0,  # (50 - 20) / 5
+        "boxes 20 m": 5.04,  # 4.8 m between centres and bumpers
+        "boxes beside": 8.04,  # 4.98 m ahead, 1.5 m between the sides
+        "beside": 9.62,  # 1.9 m ahead, 3.5 m between the middles
+        "headway": 4.0,  # 30 m at 20 m/s
+        "time to collision": 3.04,  # 30 m at 5 m/s, 4.8 m less
+        "reached": 3.95,
+        "travelled": 3.0,
+        "relative speed": 0.0,
+        "across": 0.0,
+    }
+    assert found == {name: pytest.approx(time, abs=0.15) for name, time in expected.items()}
+
+
+def test_a_lane_change_ends_where_it_should(tmp_path: Path) -> None:
+    change = event("left", lane_change('<RelativeTargetLane entityRef="B" value="0"/>'), at(1.0))
+    offset = private(
+        '<LateralAction><LaneOffsetAction continuous="false"><LaneOffsetActionDynamics '
+        'dynamicsShape="cubic" maxLateralAcc="1"/><LaneOffsetTarget><AbsoluteTargetLaneOffset '
+        'value="0.5"/></LaneOffsetTarget></LaneOffsetAction></LateralAction>'
+    )
+    aside = event("aside", offset, at(6.0))
+    in_lane = (
+        '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+        'coordinateSystem="road" freespace="false" rule="{}" value="{}"/>'
+    )
+    marks = (
+        marker("half", by_entity(in_lane.format("lessThan", 1.75)))
+        + marker("there", by_entity(in_lane.format("lessThan", 0.1)))
+        + marker("beside", by_entity(in_lane.format("greaterThan", 0.4), edge="rising"))
+    )
+    start_b = '<LanePosition roadId="1" laneId="-1" s="300"/>'
+    summary = played(tmp_path, document(group(change + aside + marks), start_b=start_b))
+    found = begins(summary)
+    assert found["half"] == pytest.approx(3.0, abs=0.3)
+    assert found["there"] == pytest.approx(5.0, abs=0.5)
+    assert found["beside"] == pytest.approx(7.5, abs=1.0)
+
+
+def test_a_distance_is_reached_and_kept(tmp_path: Path) -> None:
+    keep = private(
+        '<LongitudinalAction><LongitudinalDistanceAction entityRef="B" distance="30" '
+        'freespace="true" continuous="false"><DynamicConstraints maxAcceleration="2" '
+        'maxDeceleration="3" maxSpeed="40"/></LongitudinalDistanceAction></LongitudinalAction>'
+    )
+    ended = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="keep" state="completeState"/>'
+    )
+    text = document(group(event("keep", keep, at(0.5)) + marker("kept", ended)), at(20.0))
+    summary = played(tmp_path, text)
+    ways = figures(summary)["travelled_m"]
+    # 50 m between the axles at the start, 34.8 m at the end.
+    assert ways["A"] - ways["B"] == pytest.approx(50.0 - 34.8, abs=0.5)
+    assert 2.0 < begins(summary)["kept"] < 15.0
+
+
+def test_a_vehicle_stops_where_its_road_ends(tmp_path: Path) -> None:
+    end = '<LanePosition roadId="1" laneId="-2" s="3000"/>'
+    text = document(
+        group(marker("at rest", by_entity('<StandStillCondition duration="1"/>'))),
+        at(25.0),
+        start_a=end,
+    )
+    summary = played(tmp_path, text)
+    assert figures(summary)["travelled_m"]["A"] == pytest.approx(200 - 1.4 - 2.4 - 1.0, abs=0.7)
+    assert begins(summary)["at rest"] < 24.0
+
+
+def test_without_a_stop_trigger_the_run_ends_with_the_stories(tmp_path: Path) -> None:
+    text = document(group(marker("one", at(2.0))))
+    text = text.replace(f"<StopTrigger>{at(10.0)}</StopTrigger>", "<StopTrigger/>")
+    summary = played(tmp_path, text)
+    assert summary.sim_time_s == pytest.approx(2.5, abs=0.1)
+    assert "all stories" in summary.end_reason
+    assert not summary.verdicts
+
+
+def test_a_stop_trigger_that_does_not_fire_is_a_verdict(tmp_path: Path) -> None:
+    summary = played(tmp_path, document(), "openscenario.duration=1s")
+    assert [(v.name, v.passed) for v in summary.verdicts] == [("stop_trigger", False)]
+
+
+def test_a_lane_that_is_not_there_ends_the_run_with_a_line(tmp_path: Path) -> None:
+    change = event("left", lane_change('<AbsoluteTargetLane value="-9"/>'), at(1.0))
+    with pytest.raises(RunError, match="vehicle 'A': lane change: found lane -9; allowed"):
+        played(tmp_path, document(group(change)))
+
+
+def test_the_start_beside_the_middle_of_a_lane(tmp_path: Path) -> None:
+    aside = '<LanePosition roadId="1" laneId="-2" s="100" offset="0.6"/>'
+    there = teleport(aside)
+    assert "TeleportAction" in there
+    condition = (
+        '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+        'coordinateSystem="road" freespace="false" rule="lessThan" value="3.0"/>'
+    )
+    text = document(group(marker("aside", by_entity(condition))), start_a=aside)
+    assert 0.5 < begins(played(tmp_path, text))["aside"] < 5.0

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard of a run without ROS: it shows the run, controls it, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ros2_cosim.cli.main import app
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.live.address import LOOPBACK, Address
+from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.run.inproc import run_inproc
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.web.driven_run import run_shown
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+OWN_TYPES = CONFIG.parent / "test" / "support" / "own_types.yaml"
+#: Guards against hanging only.
+HANG_S = 240.0
+
+
+class Page:
+    """Asks as a browser does, from a thread of its own; what it finds is kept, failures too."""
+
+    def __init__(self, use: Callable[[Page], object]) -> None:
+        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.failure: BaseException | None = None
+        self._use = use
+        self._url = ""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def ask(self, request: dict[str, Any] | None = None) -> dict[str, Any]:
+        data = None if request is None else json.dumps(request).encode()
+        kind = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{self._url}api/run", data, kind)
+        with urllib.request.urlopen(asked, timeout=HANG_S) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + HANG_S
+        while not condition(picture := self.ask()):
+            assert time.monotonic() < deadline, picture
+            time.sleep(0.01)
+        return picture
+
+    def done(self) -> None:
+        self._thread.join(HANG_S)
+        assert not self._thread.is_alive()
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            self._url = self.lines.get(timeout=HANG_S).split()[-1]
+            self._use(self)
+        except BaseException as error:  # the test raises it again
+            self.failure = error
+            self.ask({"action": "resume"})
+
+
+def shown(output: Path, use: Callable[[Page], object]) -> Summary:
+    """The platoon for 3 s, from a pause at its begin, with a page that is used so."""
+    scenario = load_scenario(CONFIG / "platoon.yaml", ["duration=3s"])
+    page = Page(use)
+    with bring_up(RunRequest(scenario, shape="inproc", out=output)) as prepared:
+        summary = run_shown(
+            prepared, Address(LOOPBACK, 0), paused=True, tell=page.lines.put, last_look=page.done
+        )
+    return summary
+
+
+def test_a_run_without_ros_is_shown_and_controlled(tmp_path: Path) -> None:
+    def use(page: Page) -> None:
+        picture = page.until(lambda p: p["run"]["state"] == "paused")
+        assert picture["run"]["name"] == "platoon" and picture["vehicles"] == []
+        page.ask({"action": "step", "count": 20})
+        picture = page.until(lambda p: p["run"]["time_s"] == 1.0 and p["run"]["state"] == "paused")
+        names = [vehicle["name"] for vehicle in picture["vehicles"]]
+        assert names == ["leader", "follower1", "follower2"]
+        follower = picture["vehicles"][1]
+        assert follower["ahead"] == "leader" and 5.0 < follower["gap"] < 40.0
+        assert follower["throttle"] is not None
+        assert [box["name"] for box in picture["objects"]]
+        page.ask({"action": "rate", "rate": 0.1})
+        page.until(lambda p: p["run"]["rate"] == 0.1)
+        page.ask({"action": "resume"})
+        page.until(lambda p: p["run"]["time_s"] > 1.0)
+        page.ask({"action": "pause"})
+        stands = page.until(lambda p: p["run"]["state"] == "paused")["run"]["time_s"]
+        assert stands < 3.0
+        page.ask({"action": "rate", "rate": None})
+        page.ask({"action": "resume"})
+
+    summary = shown(tmp_path / "out", use)
+    scenario = load_scenario(CONFIG / "platoon.yaml", ["duration=3s"])
+    assert summary.trace_sha256 == run_inproc(scenario, tmp_path / "alone").trace_sha256
+    bag = Path("bag") / "bag_0.mcap"
+    assert (tmp_path / "out" / bag).read_bytes() == (tmp_path / "alone" / bag).read_bytes()
+
+
+def test_a_step_of_a_run_that_goes_on_pauses_it(tmp_path: Path) -> None:
+    def use(page: Page) -> None:
+        page.ask({"action": "rate", "rate": 0.1})
+        page.ask({"action": "resume"})
+        page.until(lambda p: p["run"]["time_s"] > 0.0)
+        page.ask({"action": "step", "count": 5})
+        page.until(lambda p: p["run"]["state"] == "paused")
+        page.ask({"action": "rate", "rate": None})
+        page.ask({"action": "resume"})
+
+    assert shown(tmp_path / "out", use).sim_time_s == 3.0
+
+
+def test_a_scenario_without_vehicles_is_refused(tmp_path: Path) -> None:
+    request = RunRequest(OWN_TYPES, shape="inproc", out=tmp_path / "out")
+    with bring_up(request) as prepared, pytest.raises(ConfigurationError, match="nothing to show"):
+        run_shown(prepared, Address(LOOPBACK, 0))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--dashboard", "0"], "--dashboard: found with shape ros; allowed is it with shape"),
+        (["--shape", "inproc", "--dashboard", "x"], "--dashboard: found 'x'; allowed is [HOST:]PO"),
+        (["--shape", "inproc", "--dashboard", "0", "--repeat", "2"], "allowed is a single run"),
+    ],
+)
+def test_what_cannot_be_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+    arguments = ["run", str(CONFIG / "platoon.yaml"), *options, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 1 and said in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a run in a real browser that comes late, at two widths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.browser import Browser, BrowserError, find_browser
+
+from ros2_cosim.kernel.participant import Sample
+from ros2_cosim.kernel.time import SECOND
+from ros2_cosim.realtime.run_control import Command, Request
+from ros2_cosim.run.bringup import RunRequest, bring_up
+from ros2_cosim.run.inproc import InprocRun
+from ros2_cosim.scenario.schema import load_scenario
+from ros2_cosim.vds.data_port.api import DataPortApi
+from ros2_cosim.vds.data_port.http_server import DataPort
+from ros2_cosim.web.dashboard import footprints, shown_ports
+from ros2_cosim.web.driven_run import DrivenControl
+from ros2_cosim.web.records_view import RecordsView
+from ros2_cosim.web.road_lines import road_lines
+
+PROGRAM = find_browser()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
+PLATOON = Path(__file__).resolve().parents[2] / "config" / "platoon.yaml"
+
+#: The share of the columns of a chart in which a line is: axes and labels are grey.
+DRAWN = """(() => {
+  const canvas = document.getElementById(%r);
+  const { width, height } = canvas;
+  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const columns = new Set();
+  for (let i = 0; i < data.length; i += 4) {
+    const [r, g, b, a] = data.slice(i, i + 4);
+    if (a > 128 && Math.max(r, g, b) - Math.min(r, g, b) > 60) columns.add((i / 4) %% width);
+  }
+  return columns.size / width;
+})()"""
+
+
+#: How many lines one above the other the top view has at the most, other than those of the grid.
+LANES = """(() => {
+  const canvas = document.getElementById("scene");
+  const { width, height } = canvas;
+  const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  let most = 0;
+  for (let x = 0; x < width; x++) {
+    let found = 0, inside = false;
+    for (let y = 0; y < height - 24; y++) {
+      const at = 4 * (y * width + x);
+      const [r, g, b] = data.slice(at, at + 3);
+      const dark = Math.max(r, g, b) < 200 && Math.max(r, g, b) - Math.min(r, g, b) < 60;
+      if (dark && !inside) found++;
+      inside = dark;
+    }
+    most = Math.max(most, found);
+  }
+  return most;
+})()"""
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """The page of a platoon that has driven for 8 s, and stands."""
+    scenario = load_scenario(PLATOON)
+    view, control = RecordsView(footprints(scenario)), DrivenControl()
+    watch = {
+        (p.participant, p.port): lambda sample, p=p: _take(view, p.vehicle, sample)
+        for p in shown_ports(scenario)
+    }
+    request = RunRequest(scenario, shape="inproc", out=tmp_path / "out", record=False)
+    with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
+        run.request(Request(Command.UNTIL, time_ns=8 * SECOND))
+        control.tell(run, "paused")
+    lines = road_lines(scenario)
+    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    served = DataPort(api)
+    served.start()
+    yield served.url
+    served.close()
+
+
+def _take(view: RecordsView, vehicle: str, sample: Sample) -> None:
+    view.take(vehicle, sample.value, sample.stamp)
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_a_late_page_shows_what_was_before(address: str, width: int, tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    try:
+        browser = Browser(str(PROGRAM), profile)
+    except BrowserError as error:
+        pytest.skip(f"Chromium does not start here: {error}")
+    try:
+        browser.open(address, width=width, height=1800)
+        browser.wait_for("document.body?.dataset.steps !== undefined")
+        assert browser.evaluate("document.getElementById('time').innerText") == "8.00 s"
+        # A single picture would draw no line.
+        for chart in ("speeds", "gaps", "accelerations"):
+            assert browser.evaluate(DRAWN % chart) > 0.6, chart
+        assert browser.evaluate(LANES) > 2
+        assert browser.evaluate("document.getElementById('min-ttc').innerText").endswith(" s")
+        cells = "[...document.querySelectorAll('#vehicles tr')].map(r => r.cells.length)"
+        heads = browser.evaluate("document.querySelectorAll('thead th').length")
+        assert browser.evaluate(cells) == [heads] * 3
+        wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert browser.evaluate(wide)
+        assert browser.complaints == []
+        browser.screenshot(tmp_path / "page.png")
+    finally:
+        browser.close()
