@@ -59,6 +59,8 @@ class SensorRig:
         """
         time = steps * self._step_ns
         due = [spec for spec in self._specs if time % spec.period_ns == 0]
+        if not due:
+            return {}
         found = self._simulator.measurements([self._ids[spec.name] for spec in due])
         return {
             spec.name: _identified(spec.blueprint, measured, numbers)

@@ -15,6 +15,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
 from ros2_cosim.carla_bridge.plant import MEASURED, ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.saved_scene import SCENE_STATE
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
     WorldParameters,
@@ -92,7 +93,7 @@ class CarlaWorld(Model):
     """
 
     Parameters = WorldParameters
-    traits = Traits(reads_scene=True, cost_ns=500_000)
+    traits = Traits(reads_scene=True, cost_ns=500_000, saves=True)
     input_ports = (
         Port("control/{commanded}", CONTROL, description="of each vehicle without a driver"),
         Port("control/{absent}", CONTROL, required=False, description="not used"),
@@ -209,6 +210,10 @@ class CarlaWorld(Model):
         scene = _scene(context, parameters)
         self._messages = _sensor_messages(context, scene)
         self._plant: _Plant
+        elsewhere = context.shape != "inproc" or find_simulator(context.simulator) is not None
+        if elsewhere or scene.present_sensors:
+            # A simulator elsewhere cannot be put back, nor can sensors that stream.
+            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
         if context.shape == "inproc":
             run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))
             self._plant = ScenePlant(run, commanded_vehicles(scene))
@@ -232,6 +237,14 @@ class CarlaWorld(Model):
             else:
                 sent[port] = value
         return sent
+
+    def save_state(self) -> Any:
+        """The scene, its vehicles and what drives them."""
+        return SCENE_STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        SCENE_STATE.restore(self, state)
 
     def finish(self) -> None:
         """The last step is done: the slave dismantles its scene."""

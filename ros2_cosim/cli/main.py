@@ -96,7 +96,13 @@ def cosim(
 
 @app.command()
 def run(
-    scenario: ScenarioFile,
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Scenario file (YAML or JSON); with --branch: default is that of the checkpoint.",
+            autocompletion=completion.scenario_files,
+        ),
+    ] = None,
     shape: Shape = "ros",
     simulator: Simulator = None,
     host: Annotated[str | None, typer.Option(help=OPTIONS["host"].help)] = None,
@@ -120,6 +126,8 @@ def run(
     profile: Annotated[bool, typer.Option("--profile", help=OPTIONS["profile"].help)] = False,
     namespace: Annotated[str, typer.Option(help=OPTIONS["namespace"].help)] = ROOT,
     ros_args: Annotated[str, typer.Option(help=OPTIONS["ros_args"].help)] = "",
+    checkpoint: Annotated[list[str] | None, typer.Option(help=OPTIONS["checkpoints"].help)] = None,
+    branch: Annotated[Path | None, typer.Option(help=OPTIONS["branch"].help)] = None,
     bag: Bag = True,
     visualise: Annotated[bool, typer.Option(help=OPTIONS["visualise"].help)] = False,
     rviz: Annotated[bool, typer.Option(help=OPTIONS["rviz"].help)] = False,
@@ -141,11 +149,19 @@ def run(
     from ros2_cosim.realtime.pacing import parse_rate
     from ros2_cosim.record.summary import print_repetitions, print_summary
     from ros2_cosim.run.bringup import RunRequest, bring_up
+    from ros2_cosim.run.checkpoints import read_time
     from ros2_cosim.run.output_directory import repetitions, shown
 
+    if branch is not None:
+        branch = branch.absolute()
+    described = scenario or branch
+    if described is None:
+        raise typer.BadParameter(
+            "missing; allowed is to leave it out with --branch", param_hint="SCENARIO"
+        )
     with running():
         request = RunRequest(
-            scenario,
+            described,
             set=tuple(settings or ()),
             shape=shape,
             simulator=simulator,
@@ -164,6 +180,8 @@ def run(
             namespace=parse_namespace(namespace, "--namespace"),
             ros_args=words("--ros-args", ros_args),
             profile=profile,
+            checkpoints=tuple(read_time("--checkpoint", text) for text in checkpoint or ()),
+            branch=branch,
             record=bag,
             visualise=visualise,
             rviz=rviz,
@@ -181,6 +199,7 @@ def run(
             print_summary(summary)
             print(f"  results in {shown(prepared.output)}")
             print_repetitions(summary, repetitions(prepared.output))
+            _print_checkpoints(prepared, summary)
     _exit_by_verdicts(summary)
 
 
@@ -212,6 +231,19 @@ def _show(prepared: PreparedRun, page: Address, paused: bool) -> Summary:
 
     with progress_of(prepared.scenario.name, prepared.scenario.duration) as progress:
         return run_shown(prepared, page, paused=paused, progress=progress, tell=tell)
+
+
+def _print_checkpoints(prepared: PreparedRun, summary: Summary) -> None:
+    """The checkpoints that were written, and those that were not."""
+    from ros2_cosim.record.checkpoint import checkpoint_name
+    from ros2_cosim.run.output_directory import shown
+
+    for time_ns in prepared.options.checkpoints:
+        name = checkpoint_name(time_ns)
+        if name in (summary.checkpoints or ()):
+            print(f"  checkpoint {shown(prepared.output / name)}")
+        else:
+            print(f"cosim: note: no {name}: the run had ended before", file=sys.stderr)
 
 
 def _exit_by_verdicts(summary: Summary) -> None:

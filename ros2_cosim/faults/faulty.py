@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.faults.manipulators import FaultyPort, Moment
+from ros2_cosim.documents.settings import Section
+from ros2_cosim.faults.manipulators import Fault, FaultyPort, Moment
 from ros2_cosim.kernel.model import Model, Report, Wrapper
 from ros2_cosim.kernel.participant import Host, Step
+from ros2_cosim.kernel.saved_state import SavedAttributes
 
 
 class Faulty(Wrapper):
@@ -57,6 +59,16 @@ class Faulty(Wrapper):
         """Answer a request; its other inputs are as they arrive."""
         return self._inner.answer_service(name, request, self._read(step))
 
+    def save_state(self) -> Any:
+        """The state of the model, and those of the faults."""
+        return [_STATE.save(self), self._inner.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        own, inner = state
+        _STATE.restore(self, own)
+        self._inner.restore_state(inner)
+
     def report(self) -> Report:
         """That of the model, with the number of messages on which each fault has acted."""
         report = self._inner.report()
@@ -92,3 +104,7 @@ class Faulty(Wrapper):
                 else:
                     passed[name] = value
         return passed
+
+
+#: The moment is that of the activation that is going on.
+_STATE = SavedAttributes(parts=(Fault, FaultyPort), constants=(Model, Moment, Section))

@@ -8,6 +8,7 @@ when it is made, and everything else uses the interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -63,6 +64,8 @@ class DuckTyped(Model):
         self.sets_stop_reason = hasattr(made, "stop_reason")
         self.sets_next_time = hasattr(made, "next_time")
         self._transports = hasattr(made, "transport_ns")
+        if "save_state" in bound and "restore_state" in bound:
+            self.traits = replace(self.traits, saves=True)  # type: ignore[misc]
         # No call in between where it is hot.
         self.activate = made.activate  # type: ignore[method-assign]
 

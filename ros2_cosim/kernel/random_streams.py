@@ -11,7 +11,7 @@ between numpy versions, and use exact arithmetic only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _DOMAIN = b"ros2_cosim random stream 1"
 _SMALLEST_BUFFER: Final = 16
 _LARGEST_BUFFER: Final = 1024
+#: Philox-4x64 gives four words at a time.
+_WORDS_OF_BLOCK: Final = 4
 _TWO_TO_64 = 2**64
 _UNIFORM_STEP = 2.0**-53
 _OPEN_STEP = 2.0**-52
@@ -59,7 +61,7 @@ class RandomStream:
     probability below n / 2^64.
     """
 
-    __slots__ = ("_bits", "_buffer", "_key", "_size", "_take")
+    __slots__ = ("_bits", "_buffer", "_generated", "_key", "_size", "_take")
 
     def __init__(self, run_seed: int, participant: str, stream: str) -> None:
         """Open the stream at its beginning.
@@ -69,6 +71,8 @@ class RandomStream:
         self._key = stream_key(run_seed, participant, stream)
         self._bits: Philox | None = None
         self._size = _SMALLEST_BUFFER
+        #: Words that the generator has given, those in the buffer included.
+        self._generated = 0
         self._buffer: list[int] = []
         self._take = self._buffer.pop
 
@@ -83,8 +87,41 @@ class RandomStream:
         words = self._bits.random_raw(self._size).tolist()
         words.reverse()
         self._buffer.extend(words)
+        self._generated += self._size
         self._size = min(2 * self._size, _LARGEST_BUFFER)
         return self._take()
+
+    def save_state(self) -> tuple[bytes, int, int, int]:
+        """Where the stream stands, as plain data."""
+        return self._key.to_bytes(16, "little"), self._size, self._generated, len(self._buffer)
+
+    def restore_state(self, state: Sequence[Any]) -> None:
+        """Go to where a stream stood; this one is then that stream.
+
+        :param state: as :meth:`save_state` gave it
+        :raises ConfigurationError: it is no such state
+        """
+        key, size, generated, left = state
+        if not (
+            isinstance(key, bytes)
+            and len(key) == 16
+            and all(type(number) is int for number in (size, generated, left))
+            and _SMALLEST_BUFFER <= size <= _LARGEST_BUFFER
+            and 0 <= left <= min(generated, _LARGEST_BUFFER)
+            and generated % _WORDS_OF_BLOCK == 0
+            and generated < _TWO_TO_64
+        ):
+            raise ConfigurationError("random stream: found what is no state of one")
+        from numpy.random import Philox
+
+        self._key = int.from_bytes(key, "little")
+        self._size, self._generated = size, generated
+        # The generator counts blocks: it can begin with that of the oldest word in the buffer.
+        begin = (generated - left) // _WORDS_OF_BLOCK * _WORDS_OF_BLOCK
+        self._bits = Philox(key=self._key, counter=begin // _WORDS_OF_BLOCK)
+        words = self._bits.random_raw(generated - begin).tolist()
+        words.reverse()
+        self._buffer[:] = words[:left]
 
     def raw(self) -> int:
         """Return the next 64 bits as an integer."""

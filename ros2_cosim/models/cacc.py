@@ -9,6 +9,7 @@ standstill, and pedals.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -19,11 +20,13 @@ from ros2_cosim.interfaces.records import ControlCommand, DetectedObject, Object
 from ros2_cosim.kernel.errors import ParticipantError
 from ros2_cosim.kernel.model import BeginsAnew, Model, Port, Repeatability, Traits
 from ros2_cosim.kernel.participant import Host, ModelContext, Sample, Step
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.checks import is_number
 from ros2_cosim.models.controllers.estimation import SingerEstimator, SingerParameters
 from ros2_cosim.models.controllers.measurement import LongitudinalLaw, Measurement, Peer
 from ros2_cosim.models.controllers.path import CruiseControl
 from ros2_cosim.models.controllers.registry import (
+    AdaptedLaw,
     adapted,
     check_law,
     law_repeatability,
@@ -147,7 +150,7 @@ class CaccController(Model):
     """
 
     Parameters = ControllerParameters
-    traits = Traits(law="law", cost_ns=50_000)
+    traits = Traits(law="law", cost_ns=50_000, saves=True)
 
     input_ports = (
         Port("objects", OBJECTS, description="triggers"),
@@ -203,6 +206,8 @@ class CaccController(Model):
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
+        if not (self._law.saves and self._fallback.saves):
+            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
         self._cruise = parameters.cruise
         self._limits = parameters.limits
         self._emergency = parameters.emergency
@@ -274,6 +279,17 @@ class CaccController(Model):
         self._previous_command = demand
         throttle, self._brake = self._tracker.pedals(demand, measured, speed, dt)
         return {"control": ControlCommand(demand, throttle, self._brake, 0.0)}
+
+    def save_state(self) -> Any:
+        """What it knows and did last, with the states of its laws."""
+        return [_STATE.save(self), self._law.save_state(), self._fallback.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        own, law, fallback = state
+        _STATE.restore(self, own)
+        self._law.restore_state(law)
+        self._fallback.restore_state(fallback)
 
     def _holding_brake(self, dt: float) -> float:
         """The brake pedal of the coming interval at standstill."""
@@ -383,3 +399,9 @@ class CaccController(Model):
         goal = self._fallback_time_gap if degraded else self._wanted_time_gap
         most = self._time_gap_rate * dt
         self._time_gap += max(-most, min(most, goal - self._time_gap))
+
+
+_STATE = SavedAttributes(
+    parts=(AccelerationTracker, BrakingEstimator, SingerEstimator, StandstillHold),
+    constants=(AdaptedLaw, Section),
+)

@@ -28,9 +28,10 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.kernel.model import Model, Port, Report
+from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.message_types import CONTROL, OBJECTS, ODOMETRY
 
@@ -84,6 +85,7 @@ class Traffic(Model):
     """
 
     Parameters = TrafficParameters
+    traits = Traits(saves=True)
 
     input_ports = (Port("control", CONTROL, description="demand of the ego vehicle"),)
     output_ports = tuple(Port(f"odometry/{name}", ODOMETRY) for name in (FRONT, EGO, REAR))
@@ -120,6 +122,14 @@ class Traffic(Model):
         self._min_gap = inf
         self._contacts = 0
         self._touching = False
+
+    def save_state(self) -> Any:
+        """Where the vehicles are, and what was seen of the ego vehicle."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Step once."""
@@ -170,6 +180,7 @@ class RangeSensor(Model):
     """
 
     Parameters = RangeSensorParameters
+    traits = Traits(saves=True)
 
     input_ports = (Port("own", ODOMETRY), Port("target", ODOMETRY))
     output_ports = (Port("objects", OBJECTS),)
@@ -182,6 +193,14 @@ class RangeSensor(Model):
         self._width = parameters.width
         self._distance_noise = parameters.distance_noise
         self._speed_noise = parameters.speed_noise
+
+    def save_state(self) -> Any:
+        """Its random stream."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Measure once."""
@@ -232,6 +251,7 @@ class DrivingFunction(Model):
     """
 
     Parameters = DrivingParameters
+    traits = Traits(saves=True)
 
     input_ports = (Port("front", OBJECTS), Port("rear", OBJECTS), Port("own", ODOMETRY))
     output_ports = (Port("control", CONTROL),)
@@ -243,6 +263,14 @@ class DrivingFunction(Model):
         self._damping = parameters.damping
         self._smoothing = parameters.smoothing
         self._demand = 0.0
+
+    def save_state(self) -> Any:
+        """What it demanded last."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Decide once."""
@@ -281,3 +309,6 @@ def _first(sample: Any) -> DetectedObject | None:
 
 def _finite(value: float) -> float | None:
     return value if value < inf else None
+
+
+_STATE = SavedAttributes(constants=(Section,))

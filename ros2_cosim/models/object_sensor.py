@@ -19,8 +19,9 @@ from ros2_cosim.kernel.exactmath import TWO_PI
 from ros2_cosim.kernel.model import Model, Port, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.field_of_view import FieldOfView
-from ros2_cosim.models.lane_frame import LaneBoxes
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, STATIC_OBJECTS
 from ros2_cosim.models.object_detection import Detector
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
@@ -79,7 +80,7 @@ class ObjectSensor(Model):
     """
 
     Parameters = SensorParameters
-    traits = Traits(reads_scene=True, cost_ns=200_000)
+    traits = Traits(reads_scene=True, cost_ns=200_000, saves=True)
 
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
@@ -138,3 +139,14 @@ class ObjectSensor(Model):
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once; an empty list while the own odometry is missing."""
         return {"objects": self._detector.detect(step.latest)}
+
+    def save_state(self) -> Any:
+        """Random streams, and what it knows of the fixed objects."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
+
+
+_STATE = SavedAttributes(parts=(Detector,), values=(LaneBox,), constants=(LaneBoxes, FieldOfView))

@@ -16,9 +16,11 @@ from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
 from ros2_cosim.models.message_types import COLLISION, ODOMETRY, STATIC_OBJECTS, STATUS
+from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
 
@@ -81,7 +83,7 @@ class PlatoonReferee(Model):
     """A vehicle has driven once it was faster than this [m/s]."""
 
     Parameters = RefereeParameters
-    traits = Traits(reads_scene=True, cost_ns=200_000)
+    traits = Traits(reads_scene=True, cost_ns=200_000, saves=True)
 
     input_ports = (
         Port("odometry/{member}", ODOMETRY, description="of each vehicle of the platoon"),
@@ -239,6 +241,14 @@ class PlatoonReferee(Model):
                 f" still ({', '.join(moving)})"
             )
 
+    def save_state(self) -> Any:
+        """Everything that it has seen so far."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
+
     def report(self) -> Report:
         """Figures and the oracles of the run so far.
 
@@ -286,6 +296,10 @@ class PlatoonReferee(Model):
             "braking_peaks": list(self._peaks),
         }
         return Report(figures=figures, verdicts=verdicts)
+
+
+#: What is kept of the road makes nothing but speed.
+_STATE = SavedAttributes(values=(LaneBox,), constants=(LaneBoxes, RoadNetwork))
 
 
 def _platoon(context: ModelContext) -> tuple[str, ...]:

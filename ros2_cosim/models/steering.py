@@ -18,11 +18,12 @@ from ros2_cosim.interfaces.scene import scene_settings
 from ros2_cosim.kernel.errors import ConfigurationError, ParticipantError
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.message_types import CONTROL, ODOMETRY
-from ros2_cosim.models.road import RoadError
+from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.models.scene import scene_road
-from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.models.vehicle import VEHICLES, VehicleParameters
 
 
 class LaneKeepingParameters(Section):
@@ -45,7 +46,7 @@ class LaneKeepingController(Model):
     """
 
     Parameters = LaneKeepingParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000)
+    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
 
     input_ports = (
         Port("command", CONTROL, description="triggers"),
@@ -77,6 +78,17 @@ class LaneKeepingController(Model):
             except RoadError as error:
                 raise ParticipantError(f"{self._name}: {error}") from error
         return {"control": command.value._replace(steer=steer)}
+
+    def save_state(self) -> Any:
+        """Where in its lane the vehicle is."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
+
+
+_STATE = SavedAttributes(parts=(LaneKeeper,), constants=(RoadNetwork, VehicleParameters))
 
 
 def _lane(context: ModelContext, parameters: LaneKeepingParameters) -> tuple[int, str]:

@@ -58,7 +58,7 @@ class Transforms(Model):
     """
 
     Parameters = TransformParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000)
+    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
     input_ports = (Port("odometry/{vehicle}", ODOMETRY, required=False),)
     output_ports = (
         Port("tf", TRANSFORMS, description="map to the vehicles"),
@@ -131,6 +131,15 @@ class Transforms(Model):
         outputs = {"tf": self._message(tuple(found)), **self._once}
         self._once = {}
         return outputs
+
+    def save_state(self) -> Any:
+        """Whether what it sends once has been sent."""
+        return not self._once
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        if state:
+            self._once = {}
 
     def _placed(
         self,

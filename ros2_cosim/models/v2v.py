@@ -20,10 +20,18 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Model, Port, Traits
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.models.cam_triggering import T_GEN_CAM_MIN_NS, CamTriggering
 from ros2_cosim.models.message_types import ACCELERATION, CONTROL, ODOMETRY, V2V
-from ros2_cosim.models.packet_loss import NO_LOSS, Loss, PacketLoss, make_loss
+from ros2_cosim.models.packet_loss import (
+    NO_LOSS,
+    BernoulliLoss,
+    GilbertElliottLoss,
+    Loss,
+    PacketLoss,
+    make_loss,
+)
 from ros2_cosim.models.scene import scene_vehicles
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -71,7 +79,7 @@ class V2VChannel(Model):
     """
 
     Parameters = ChannelParameters
-    traits = Traits(reads_scene=True, cost_ns=50_000)
+    traits = Traits(reads_scene=True, cost_ns=50_000, saves=True)
 
     input_ports = (
         Port("odometry/{sender}", ODOMETRY),
@@ -155,6 +163,14 @@ class V2VChannel(Model):
                 outputs[port] = message
         return outputs
 
+    def save_state(self) -> Any:
+        """Beacons that were lost, and the state of each link."""
+        return _STATE.save(self)
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        _STATE.restore(self, state)
+
     def _beacon(self, step: Step, sender: str, info: VehicleInfo) -> V2VMessage | None:
         latest = step.latest
         odometry = latest[f"odometry/{sender}"]
@@ -179,3 +195,6 @@ class V2VChannel(Model):
             info.id, step.time, state.x, state.y, state.vx, acceleration, commanded,
             info.length, braking,
         )  # fmt: skip
+
+
+_STATE = SavedAttributes(parts=(BernoulliLoss, GilbertElliottLoss, CamTriggering))

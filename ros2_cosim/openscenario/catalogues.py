@@ -24,6 +24,7 @@ class Catalogues:
             if path not in self._directories:
                 self._directories.append(path)
         self._catalogues: dict[str, Element] | None = None
+        self._unread: list[str] = []
 
     def entry(self, reference: Element) -> Element:
         """The entry that a CatalogReference names, with its parameters.
@@ -33,9 +34,9 @@ class Catalogues:
         name, entry = reference.text("catalogName"), reference.text("entryName")
         catalogues = self._all()
         if name not in catalogues:
-            raise reference.error(
-                f"catalogName: found '{name}'; allowed are {', '.join(catalogues) or 'none'}"
-            )
+            known = ", ".join(catalogues) or "none"
+            unread = f" (not readable: {self._unread[0]})" if self._unread else ""
+            raise reference.error(f"catalogName: found '{name}'; allowed are {known}{unread}")
         catalogue = catalogues[name]
         given = {}
         assignments = reference.find("ParameterAssignments")
@@ -62,7 +63,12 @@ class Catalogues:
                 )
         found: dict[str, Element] = {}
         for file in files:
-            catalogue = read_document(file).find("Catalog")
+            try:
+                catalogue = read_document(file).find("Catalog")
+            except ConfigurationError as error:
+                # Of many files in a directory one is asked for.
+                self._unread.append(str(error))
+                continue
             if catalogue is not None:
                 found.setdefault(catalogue.text("name"), catalogue)
         self._catalogues = found

@@ -316,10 +316,14 @@ class Actor:
 
     def change_offset(self, action: LaneOffset, traffic: Traffic) -> Lateral:
         """Begin a LaneOffsetAction."""
-        lane = self._keeper.lane_id
-        way = self._way_aside(traffic.seen[self.name], lane, action.offset)
+        lane, offset, own = self._keeper.lane_id, action.offset, traffic.seen[self.name]
+        if action.relative_to is not None:
+            here = own.position
+            centre = self._network.lane_centre(here.road_id, lane, here.s)
+            offset += traffic.seen[action.relative_to].position.t - centre
+        way = self._way_aside(own, lane, offset)
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
-        return self._aside(lane, action.offset, action.shape, way, 0.0, limit, traffic)
+        return self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
 
     def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
         """A lane of the other direction, as the own lane with an offset."""

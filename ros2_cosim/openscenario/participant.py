@@ -183,6 +183,7 @@ def _of_action(action: Action) -> list[str]:
         names.append(action.speed.relative.to)
     if action.keep_distance is not None:
         names.append(action.keep_distance.to)
-    if action.lane_change is not None and action.lane_change.relative_to is not None:
-        names.append(action.lane_change.relative_to)
+    for aside in (action.lane_change, action.lane_offset):
+        if aside is not None and aside.relative_to is not None:
+            names.append(aside.relative_to)
     return names

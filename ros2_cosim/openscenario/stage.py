@@ -161,13 +161,13 @@ class Stage:
     def add(self, element: Element) -> None:
         """Let an element be found by conditions."""
         self._elements.append(element)
-        # A reference may name the elements around it, too, joined by "::" or ".".
         self._by_name.setdefault((element.kind, element.name), []).append(element)
 
     def shows(self, kind: str, name: str, state: str) -> bool:
         """Whether an element of a name shows a state; see :class:`Instant`."""
         found = self._by_name.get((kind, name))
         if found is None:
+            # A reference may name the elements around it, too, joined by "::".
             found = self._by_name.get((kind, name.rpartition("::")[2]), [])
         return any(element.shows(state) for element in found)
 

@@ -124,9 +124,13 @@ class LaneChange(Section):
 
 
 class LaneOffset(Section):
-    """To an offset in the own lane, positive to the left of the road's direction."""
+    """To an offset from the middle of the own lane, or from where ``relative_to`` is now.
+
+    Positive towards growing lateral positions of the road.
+    """
 
     offset: Number
+    relative_to: str | None = None
     shape: Literal["linear", "cubic", "sinusoidal", "step"] = "cubic"
     max_acceleration: _Positive = 1.0
 

@@ -252,13 +252,13 @@ class Translator:
 
     def _lane_offset(self, element: Element) -> _Plain:
         target = element.one("LaneOffsetTarget").choice()
-        if target.tag != "AbsoluteTargetLaneOffset":
-            raise target.error("not supported; supported is AbsoluteTargetLaneOffset")
         dynamics = element.one("LaneOffsetActionDynamics")
         action: _Plain = {
             "offset": target.number("value"),
             "shape": dynamics.one_of("dynamicsShape", _SHAPES),
         }
+        if target.tag == "RelativeTargetLaneOffset":
+            action["relative_to"] = self.vehicle(target)
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,6 +99,14 @@ def adapt(model: Model, participant: Participant, run: RealtimeRun) -> Model:
 
     :raises ConfigurationError: settings that do not fit the participant
     """
+    adapted = _adapted(model, participant, run)
+    if adapted is not model:
+        # What is on its way to a late part, or from it, is not saved.
+        adapted.traits = replace(adapted.traits, saves=False)  # type: ignore[misc]
+    return adapted
+
+
+def _adapted(model: Model, participant: Participant, run: RealtimeRun) -> Model:
     inputs = {port: rule for port, rule in participant.inputs.items() if rule is not None}
     if inputs:
         model = _with_estimated_inputs(model, participant, inputs)

@@ -22,6 +22,7 @@ from ros2_cosim.kernel.trace import ParticipantTrace, run_digest
 from ros2_cosim.record.bag import BagTopic, BagWriter, Qos
 from ros2_cosim.record.realtime_results import late_results, realtime_summary, write_records
 from ros2_cosim.record.summary import (
+    BranchOrigin,
     Breakdown,
     Causality,
     Cause,
@@ -62,6 +63,10 @@ class RunFacts:
     processes: Mapping[str, Sequence[str]] | None = None
     #: What carried messages between processes; None: nothing had to.
     transport: Literal["lane", "dds"] | None = None
+    #: Files of the checkpoints that were written.
+    checkpoints: Sequence[str] | None = None
+    #: The checkpoint that the run began at.
+    branch: BranchOrigin | None = None
 
 
 def open_bag(output: Path, scenario: Scenario, graph: Graph) -> BagWriter:
@@ -169,6 +174,8 @@ def _write_results(
             ],
             facts.scope,
         ),
+        checkpoints=None if facts.checkpoints is None else tuple(facts.checkpoints),
+        branch=facts.branch,
         required=None if facts.required is None else tuple(facts.required),
         dcp_data=data or None,
         realtime=realtime_summary(parts, facts.realtime),

@@ -91,6 +91,24 @@ class Verdict(Section):
     passed: bool
 
 
+class BranchChange(Section):
+    """A value of the scenario that is another one from a checkpoint on."""
+
+    place: str
+    before: Any = None
+    after: Any = None
+
+
+class BranchOrigin(Section):
+    """The checkpoint that a run began at, instead of its beginning."""
+
+    checkpoint: str = Field(description="its file")
+    time_s: float = Field(ge=0.0)
+    changes: tuple[BranchChange, ...] = Field(
+        default=(), description="what differs from the run of the checkpoint from then on"
+    )
+
+
 class Summary(Section):
     """The content of ``summary.json``; units are in the names."""
 
@@ -120,6 +138,12 @@ class Summary(Section):
         default=None,
         description="where another run has the same trace: the weakest of what all models "
         "declare; `no` for a run that is not repeatable",
+    )
+    checkpoints: tuple[str, ...] | None = Field(
+        default=None, description="files of the checkpoints that were written"
+    )
+    branch: BranchOrigin | None = Field(
+        default=None, description="the checkpoint that the run began at"
     )
     required: tuple[str, ...] | None = Field(
         default=None, description="participants that the system controller has named as required"

@@ -22,7 +22,9 @@ from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
+from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.channel import CHANNEL, Channel
+from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import domain_lock
 from ros2_cosim.run.guard import Guard
@@ -62,9 +64,11 @@ class RunRequest:
     real-time factor, None: as fast as possible. ``arrivals`` is the arrival record of a run that
     is repeated. ``transport`` carries messages between processes. ``by_hand`` names processes that
     the user starts, ``processes`` says how participants share the others. With ``profile`` they
-    note what they spend their time on. ``foxglove`` is where Foxglove finds the run,
-    ``[HOST:]PORT``. All its nodes and topics are in ``namespace``, and its nodes get the ROS
-    arguments ``ros_args``. ``out`` is the output directory, None: ``out/NAME`` of the scenario.
+    note what they spend their time on. ``checkpoints`` are the times [ns] at which one is written,
+    and ``branch`` is the one that the run goes on from; if ``scenario`` is the same file, the
+    scenario in it is meant. ``foxglove`` is where Foxglove finds the run, ``[HOST:]PORT``. All its
+    nodes and topics are in ``namespace``, and its nodes get the ROS arguments ``ros_args``. ``out``
+    is the output directory, None: ``out/NAME`` of the scenario.
     """
 
     scenario: Path | Scenario
@@ -92,6 +96,8 @@ class RunRequest:
     profile: bool = False
     namespace: str = ROOT
     ros_args: tuple[str, ...] = ()
+    checkpoints: tuple[int, ...] = ()
+    branch: Path | None = None
 
 
 #: Lists the processes of a run; :func:`make_plan` but for runs without synchronisation.
@@ -142,7 +148,9 @@ def adjusted_scenario(request: RunRequest) -> Scenario:
     :raises ConfigurationError: it cannot be read, or a change is not allowed
     """
     scenario = request.scenario
-    if isinstance(scenario, Path):
+    if request.branch is not None and scenario == request.branch:
+        scenario = scenario_of(request.branch, request.set)
+    elif isinstance(scenario, Path):
         scenario = load_scenario(scenario, request.set)
     elif request.set:
         raise ConfigurationError("set: changes by key are made to scenario files only")
@@ -184,6 +192,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         )
     if request.foxglove:
         check_address(request.foxglove)
+    _check_checkpoints(request)
     scenario = adjusted_scenario(request)
     find_simulator(scenario.simulator.model_dump())
     _check_shape(request, scenario)
@@ -204,8 +213,12 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         profile=request.profile,
         namespace=request.namespace,
         ros_arguments=request.ros_args,
+        checkpoints=request.checkpoints,
+        branch=None if request.branch is None else request.branch.absolute(),
     )
     check_scenario(scenario, request.shape)
+    if options.branch is not None or options.checkpoints:
+        options = _checked_branch(scenario, options)
     cores = cores_for(request.processes)
     if request.shape == "ros":
         scenario = grouped(scenario, cores, request.by_hand)
@@ -218,6 +231,39 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
     if request.arrivals is not None:
         read_arrivals(request.arrivals)
     return scenario, options
+
+
+def _check_checkpoints(request: RunRequest) -> None:
+    asked = "--branch" if request.branch is not None else "--checkpoint"
+    if request.branch is None and not request.checkpoints:
+        return
+    if request.shape != "inproc":
+        raise ConfigurationError(
+            f"{asked}: found with shape {request.shape}; allowed is it with shape inproc: what is "
+            "on its way between processes cannot be saved"
+        )
+    for option, given in (
+        ("--repeat", request.repeat > 1),
+        ("--rate", request.rate is not None),
+        ("--arrivals", request.arrivals is not None),
+    ):
+        if given:
+            raise ConfigurationError(f"{asked}: found with {option}; allowed is it without")
+
+
+def _checked_branch(scenario: Scenario, options: RunOptions) -> RunOptions:
+    began = 0
+    if options.branch is not None:
+        began = check_branch(options.branch, scenario)
+        if options.branch.resolve().is_relative_to(options.output.resolve()):
+            raise ConfigurationError(
+                f"--out {options.output}: it holds the checkpoint {options.branch.name}, which the "
+                "run would remove; allowed is another directory"
+            )
+    times = check_times(options.checkpoints, began, scenario.duration)
+    if times:
+        check_savable(scenario)
+    return replace(options, checkpoints=times)
 
 
 def _check_shape(request: RunRequest, scenario: Scenario) -> None:

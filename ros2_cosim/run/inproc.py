@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,7 +34,9 @@ from ros2_cosim.realtime.sequential_run import SequentialRun
 from ros2_cosim.realtime.wall_clock import MonotonicClock
 from ros2_cosim.record.results import RunFacts, open_sink, write_results
 from ros2_cosim.record.summary import Summary
+from ros2_cosim.run.branch import Branch
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
+from ros2_cosim.run.checkpoints import CheckpointRecorder
 from ros2_cosim.run.results import write_report
 from ros2_cosim.scenario.declaration import declare_all, repeatability_of
 from ros2_cosim.scenario.schema import Scenario
@@ -98,6 +101,17 @@ class InprocRun:
         self._behaviours = {
             name: build_model(scenario, name, "inproc", realtime) for name in graph.order
         }
+        #: Times [ns] of the checkpoints that are to be written.
+        self._checkpoints = list(options.checkpoints)
+        self._written: list[str] = []
+        self._branch: Branch | None = None
+        if options.branch is not None:
+            self._branch = Branch(options.branch, scenario, graph)
+            self._behaviours = self._branch.around(self._behaviours)
+        self._recorder: CheckpointRecorder | None = None
+        if options.checkpoints:
+            self._recorder = CheckpointRecorder(scenario, graph, output)
+            self._behaviours = self._recorder.around(self._behaviours)
         self._messages: list[tuple[str, int, int, bytes]] = []
         self._watch = {
             (name, index): watch[name, port.name]
@@ -118,7 +132,9 @@ class InprocRun:
             self._behaviours,
             stop_latency_ns=scenario.stop_latency,
             timer=time.perf_counter_ns,
-            observer=self._observe if record or watch or options.foxglove else None,
+            observer=self._observe
+            if record or watch or options.checkpoints or options.foxglove
+            else None,
         )
         operations = {name: Operation(p.mode) for name, p in scenario.participants.items()}
         runtimes = self._scheduler.runtimes
@@ -193,6 +209,8 @@ class InprocRun:
 
         :raises CosimError: a participant failed
         """
+        for time_ns in self._checkpoints:
+            self._write_checkpoint(time_ns)
         if not self.finished:
             self.request(Request(Command.RESUME))
         self.control.over("the run is over")
@@ -210,11 +228,27 @@ class InprocRun:
             self._scope,
             realtime=self._realtime.facts(),
             required=self.control.required or None,
+            checkpoints=self._written if self._recorder is not None else None,
+            branch=None if self._branch is None else self._branch.origin(),
         )
         summary = write_results(self._output, self._scenario, reports, facts)
         if self._record:
             write_report(self._output)
         return summary
+
+    def _write_checkpoint(self, time_ns: int) -> None:
+        """Run to a time and write a checkpoint there, unless the run ends before."""
+        if self._loop.reached < time_ns and not self.finished:
+            self.request(Request(Command.UNTIL, time_ns=time_ns))
+        if self._recorder is not None and self._loop.reached == time_ns and not self.finished:
+            runtimes = self._scheduler.runtimes
+            self._written.append(self._recorder.write(time_ns, self._behaviours, runtimes).name)
+
+    def _play_branch(self, branch: Branch) -> None:
+        """Get to where the checkpoint was written, and let the models take over."""
+        with branch.played():
+            self.request(Request(Command.UNTIL, time_ns=branch.time_ns))
+        branch.take_over(self._scheduler.runtimes)
 
     def _require(self, names: tuple[str, ...]) -> None:
         check_required(self._scheduler.graph, names)
@@ -248,6 +282,9 @@ class InprocRun:
         take = self._watch.get((participant, port))
         if take is not None:
             take(sample)
+        if self._recorder is not None:
+            activation = self._scheduler.runtimes[participant].trace.activations
+            self._recorder.sent(participant, port, activation, data)
         if self._sink is None:
             return
         plain = self._codecs[participant][port].plain(data)
@@ -260,6 +297,12 @@ class InprocRun:
 
     def __enter__(self) -> InprocRun:
         self._during.__enter__()
+        if self._branch is not None:
+            try:
+                self._play_branch(self._branch)
+            except BaseException:
+                self.__exit__(*sys.exc_info())
+                raise
         return self
 
     def __exit__(
@@ -269,6 +312,8 @@ class InprocRun:
         trace: TracebackType | None,
     ) -> None:
         self._close_sink()
+        if self._recorder is not None:
+            self._recorder.close()
         self._during.__exit__(kind, error, trace)
 
 

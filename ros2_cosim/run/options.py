@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ros2_cosim.interfaces.namespaces import parse_namespace
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.pacing import parse_rate
+from ros2_cosim.run.checkpoints import read_time
 
 
 def _whole(name: str, text: str) -> int:
@@ -43,6 +44,10 @@ def _text(name: str, text: str) -> str:
 
 def _path(name: str, text: str) -> Path:
     return Path(text).absolute()
+
+
+def _times(name: str, text: str) -> tuple[int, ...]:
+    return tuple(read_time(name, word) for word in text.split())
 
 
 def _rate(name: str, text: str) -> float | None:
@@ -159,6 +164,22 @@ OPTIONS = {
             words,
             "",
             "ROS arguments of all nodes of the run: remappings, parameters, log levels.",
+        ),
+        RunOption(
+            "checkpoints",
+            "--checkpoint",
+            _times,
+            "",
+            "Write a checkpoint at this simulated time, in seconds (several are allowed; shape "
+            "inproc).",
+        ),
+        RunOption(
+            "branch",
+            "--branch",
+            _path,
+            "",
+            "Go on from a checkpoint, with what else is asked for changed from there on (shape "
+            "inproc).",
         ),
         RunOption("record", "--bag", _truth, "true", "Record a bag, and make a report from it."),
         RunOption(

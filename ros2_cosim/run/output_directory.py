@@ -36,6 +36,7 @@ _RESULTS = (
     "values.json",
     "profile",
     "profile.json",
+    "checkpoint-*s.ckpt",
     "fastdds.xml",
     "parameters.yaml",
     *(f"again-{'[0-9]' * digits}" for digits in range(1, 7)),

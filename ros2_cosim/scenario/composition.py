@@ -61,6 +61,15 @@ def read_whole(path: Path) -> dict[str, Any]:
     return data
 
 
+def changed(data: dict[str, Any], overrides: Sequence[str], origin: str) -> dict[str, Any]:
+    """Plain data of a scenario that is resolved already, changed.
+
+    :param overrides: ``dotted.key=value`` texts, applied in order
+    :raises ConfigurationError: a key is not there
+    """
+    return resolved(data, [_change(text) for text in overrides], f"scenario {origin}")
+
+
 def resolved(data: dict[str, Any], changes: Sequence[Change], origin: str) -> dict[str, Any]:
     """What a whole scenario file describes, changed.
 

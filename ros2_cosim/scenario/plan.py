@@ -113,6 +113,9 @@ class RunOptions:
     namespace: str = ROOT
     #: ROS arguments of all nodes.
     ros_arguments: tuple[str, ...] = ()
+    #: When checkpoints are written [ns], and the one that the run goes on from.
+    checkpoints: tuple[int, ...] = ()
+    branch: Path | None = None
 
 
 def make_plan(scenario: Scenario, options: RunOptions) -> list[Process]:

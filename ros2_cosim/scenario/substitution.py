@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -84,7 +85,8 @@ class Substituted(Model):
         self._second = second
         self._from = from_ns
         self._current = first
-        self.traits = first.traits  # type: ignore[misc]
+        saves = first.traits.saves and second.traits.saves
+        self.traits = replace(first.traits, saves=saves)  # type: ignore[misc]
         self.sets_stop_reason = first.sets_stop_reason or second.sets_stop_reason
         self.sets_next_time = first.sets_next_time or second.sets_next_time
 
@@ -139,6 +141,18 @@ class Substituted(Model):
         answer = act(self._first)
         act(self._second)
         return answer
+
+    def save_state(self) -> Any:
+        """Those of both, and which one's turn it is."""
+        turn = self._current is self._second
+        return [turn, self._first.save_state(), self._second.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Both go back."""
+        turn, first, second = state
+        self._first.restore_state(first)
+        self._second.restore_state(second)
+        self._current = self._second if turn else self._first
 
     def on_stop(self) -> None:
         """Both."""

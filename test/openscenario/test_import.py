@@ -160,6 +160,23 @@ def test_an_entry_that_is_in_no_catalogue(tmp_path: Path) -> None:
     assert "entryName: found 'bus'; catalogue 'Vehicles' has car, truck" in fault
 
 
+def test_a_catalogue_that_cannot_be_read_matters_where_it_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "broken.xosc").write_text("<OpenSCENARIO", encoding="utf-8")
+    good = (EXAMPLE.parent / "catalogs" / "vehicles.xosc").read_text(encoding="utf-8")
+    (tmp_path / "good.xosc").write_text(good, encoding="utf-8")
+    place = teleport('<LanePosition roadId="1" laneId="-2" s="300"/>')
+    text = document(
+        catalogues='<VehicleCatalog><Directory path="."/></VehicleCatalog>',
+        entities='<ScenarioObject name="C"><CatalogReference catalogName="Vehicles" '
+        'entryName="truck"/></ScenarioObject>',
+        init=f'<Private entityRef="C">{place}</Private>',
+    )
+    assert loaded(tmp_path, text).scene["vehicles"]["C"]["dynamics"] == "truck"
+    (fault,) = faults_of(written(tmp_path, text.replace('"Vehicles"', '"Other"')))
+    assert "found 'Other'; allowed are Vehicles (not readable: " in fault
+    assert "broken.xosc" in fault
+
+
 def test_other_participants_may_drive_an_entity(tmp_path: Path) -> None:
     path = written(tmp_path, document(group(event("slower", speed("10"), at(1)), "B")))
     own = {

@@ -277,6 +277,24 @@ def test_a_lane_change_ends_where_it_should(tmp_path: Path) -> None:
     assert found["beside"] == pytest.approx(7.5, abs=1.0)
 
 
+def test_an_offset_relative_to_another_vehicle(tmp_path: Path) -> None:
+    offset = private(
+        '<LateralAction><LaneOffsetAction continuous="false"><LaneOffsetActionDynamics '
+        'dynamicsShape="sinusoidal" maxLateralAcc="3"/><LaneOffsetTarget>'
+        '<RelativeTargetLaneOffset entityRef="B" value="-1.5"/></LaneOffsetTarget>'
+        "</LaneOffsetAction></LateralAction>"
+    )
+    beside = (
+        '<RelativeDistanceCondition entityRef="B" relativeDistanceType="lateral" '
+        'coordinateSystem="road" freespace="false" rule="lessThan" value="{}"/>'
+    )
+    marks = marker("there", by_entity(beside.format(1.6))) + marker(
+        "too far", by_entity(beside.format(1.3))
+    )
+    text = document(group(event("aside", offset, at(1.0)) + marks))
+    assert set(begins(played(tmp_path, text))) == {"aside", "there"}
+
+
 def test_a_distance_is_reached_and_kept(tmp_path: Path) -> None:
     keep = private(
         '<LongitudinalAction><LongitudinalDistanceAction entityRef="B" distance="30" '

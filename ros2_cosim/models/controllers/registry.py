@@ -28,7 +28,14 @@ from ros2_cosim.models.controllers.script import law_of_script
 
 ENTRY_POINT_GROUP = "ros2_cosim.controllers"
 #: The members that a law may have.
-LAW_MEMBERS = ("acceleration", "needs_v2v", "attach", "close")
+LAW_MEMBERS = (
+    "acceleration",
+    "needs_v2v",
+    "attach",
+    "close",
+    "save_state",
+    "restore_state",
+)
 #: What a law may need by V2V.
 PEERS = ("predecessor", "leader")
 #: Classes of these modules bring names of their own, which are no misspelt ones.
@@ -40,6 +47,8 @@ class AdaptedLaw(NamedTuple):
 
     ``acceleration`` is its method, ``needs`` names the peers that it needs, ``attach`` is called
     with the rclpy node of the participant, and ``close`` at the end, if it has these methods.
+    ``saves`` tells whether the other two keep the state of the law; one without attributes, or of
+    fixed ones, has none.
     """
 
     name: str
@@ -47,6 +56,9 @@ class AdaptedLaw(NamedTuple):
     needs: frozenset[str]
     attach: Callable[[Any], Any] | None
     close: Callable[[], Any] | None
+    saves: bool
+    save_state: Callable[[], Any]
+    restore_state: Callable[[Any], Any]
 
 
 def adapted(law: Any, where: str) -> AdaptedLaw:
@@ -71,7 +83,26 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
             f"{' and '.join(repr(peer) for peer in PEERS)}"
         )
     attach, close = getattr(law, "attach", None), getattr(law, "close", None)
-    return AdaptedLaw(kind.__name__, acceleration, frozenset(needs), attach, close)
+    save: Any = getattr(law, "save_state", None)
+    restore: Any = getattr(law, "restore_state", None)
+    saves = callable(save) and callable(restore)
+    if not saves:
+        fixed = isinstance(law, Section) and not type(law).__private_attributes__
+        saves = fixed or not _has_attributes(law)
+        save, restore = _nothing, _nothing
+    return AdaptedLaw(
+        kind.__name__, acceleration, frozenset(needs), attach, close, saves, save, restore
+    )
+
+
+def _has_attributes(law: Any) -> bool:
+    """Whether a law may have a state: attributes of its own."""
+    slots = any("__slots__" in vars(kind) for kind in type(law).__mro__[:-1])
+    return slots or bool(vars(law))
+
+
+def _nothing(state: Any = None) -> None:
+    """The state of a law that has none."""
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the state of a scene in this process consists of, with the world model below it.
+
+The roads, the blueprints, what the scenario says, and where signs and lights stand are the same in
+every run of a scenario. A class that appears here for the first time is an error when a state is
+saved: it belongs to one of the two lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
+from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
+from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.scene import Scene
+from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.sensor_rig import SensorRig
+from ros2_cosim.carla_bridge.traffic import Traffic
+from ros2_cosim.carla_headless.actors import Actor, VehicleActor
+from ros2_cosim.carla_headless.blueprints import Blueprint
+from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
+from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
+from ros2_cosim.carla_headless.world import World
+from ros2_cosim.documents.settings import Section
+from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.models.lane_keeping import LaneKeeper
+from ros2_cosim.models.leader_driver import LeaderDriver
+from ros2_cosim.models.manoeuvres import ManoeuvreRun
+from ros2_cosim.models.road import RoadNetwork
+from ros2_cosim.models.speed_profiles import Chain, Table
+from ros2_cosim.models.vehicle import RoadVehicle, Vehicle, VehicleParameters
+
+SCENE_STATE = SavedAttributes(
+    parts=(
+        ScenePlant,
+        SceneRun,
+        Scene,
+        SceneVehicle,
+        Traffic,
+        LaneKeeper,
+        LeaderDriver,
+        ManoeuvreRun,
+        Table,
+        Chain,
+        InProcessWorld,
+        World,
+        Actor,
+        VehicleActor,
+        SignActor,
+        LightActor,
+        Light,
+        LightGroup,
+        LightController,
+        VehicleBody,
+        RoadVehicle,
+        Vehicle,
+    ),
+    constants=(
+        SceneParameters,
+        VehicleSpec,
+        VehicleParameters,
+        RoadNetwork,
+        Blueprint,
+        Signals,
+        # Empty: a scene with sensors saves no state.
+        SensorHub,
+        SensorRig,
+        Counter,
+        Section,
+    ),
+)

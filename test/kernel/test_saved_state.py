@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of models as plain data: in place, by declared classes only, and no code is run."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from enum import Enum
+from typing import NamedTuple
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Model
+from ros2_cosim.kernel.random_streams import RandomStream
+from ros2_cosim.kernel.saved_state import SavedAttributes
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+class Wheel:
+    __slots__ = ("road", "speed")
+
+    def __init__(self, road):
+        self.speed = 0.0
+        self.road = road
+
+
+class Road:
+    """The same in every run."""
+
+
+class Fixed:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+class Car(Model):
+    """Has one of everything."""
+
+    def __init__(self):
+        self.road = Road()
+        self.wheels = [Wheel(self.road), Wheel(self.road)]
+        self.front = self.wheels[0]
+        self.by_name = {"left": self.wheels[0], 3: None}
+        self.late = deque([(1, Point(0.0, 1.0))], maxlen=4)
+        self.colour = Colour.RED
+        self.seen = {1, 2}
+        self.always = frozenset(("a",))
+        self.stream = RandomStream(1, "car", "noise")
+        self.streams = {}
+        self.fixed = None
+        self.pull = self.late.popleft  # bound to what must stay the same object
+
+    def activate(self, step):
+        """Nothing."""
+        return {}
+
+
+STATE = SavedAttributes(parts=(Wheel,), values=(Fixed,), constants=(Road,))
+
+
+def moved() -> Car:
+    car = Car()
+    car.front.speed = float("inf")
+    car.late.append((2, Point(-0.0, 5e-324)))
+    car.colour = Colour.BLUE
+    car.seen.add(2**63 - 1)
+    car.fixed = Fixed(1.5, (b"\0", None))
+    car.stop_reason = "enough"
+    for _ in range(37):
+        car.stream.raw()
+    car.streams["new"] = RandomStream(2, "car", "other")
+    car.streams["new"].raw()
+    car.by_name[4] = car.wheels[1]
+    return car
+
+
+def test_a_state_is_plain_data_and_goes_into_what_is_there():
+    car = moved()
+    saved = msgpack.unpackb(msgpack.packb(STATE.save(car)))
+    other = Car()
+    late, wheel, pull = other.late, other.front, other.pull
+    STATE.restore(other, saved)
+    assert STATE.save(other) == STATE.save(car)
+    assert other.late is late and other.front is wheel is other.by_name["left"]
+    assert other.by_name[4] is other.wheels[1]
+    assert other.front.road is other.road and other.stop_reason == "enough"
+    assert pull() == (1, Point(0.0, 1.0)) and other.late.maxlen == 4
+    assert type(other.late[0][1]) is Point and other.colour is Colour.BLUE
+    assert (other.fixed.a, other.fixed.b) == (1.5, (b"\0", None))
+    assert [other.stream.raw() for _ in range(50)] == [car.stream.raw() for _ in range(50)]
+    assert other.streams["new"].raw() == car.streams["new"].raw()
+
+
+def test_what_is_not_declared_is_an_error_that_names_its_place():
+    car = Car()
+    car.wheels.append(object())
+    with pytest.raises(ConfigurationError, match=r"Car\.wheels: found a builtins:object, which is"):
+        STATE.save(car)
+
+    class Local(NamedTuple):
+        x: int
+
+    car.wheels[-1] = Local(1)
+    with pytest.raises(ConfigurationError, match=r"Car\.wheels: .*cannot be found by that name"):
+        STATE.save(car)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["r", "os:system", "true"],
+        ["r", "wave:Wave_read", 1],
+        ["e", "os:system", "x"],
+        ["p", 0, "subprocess:Popen", {}],
+        ["v", "subprocess:Popen", {"args": "true"}],
+        ["p", 0, f"{Car.__module__}:Road", {}],
+        ["x", 0, b"", 16, 0, 0],
+        ["x", 0, b"0" * 16, 16, 2**70, 0],
+        ["x", 0, b"0" * 16, 2**40, 0, 0],
+        ["=", 77],
+        ["c"],
+        ["?"],
+        [],
+        [["t"]],
+        {"a": 1},
+        ["d", 0, [["l", 1], 2]],
+    ],
+)
+def test_a_state_of_a_stranger_is_one_error(value):
+    sys.modules.pop("wave", None)
+    with pytest.raises(ConfigurationError, match="state|stream"):
+        STATE.restore(Car(), {"fixed": value})
+    assert "wave" not in sys.modules
+
+
+def test_nothing_but_attributes_of_the_object_is_set():
+    for name in ("activate", "__class__", "unknown"):
+        with pytest.raises(ConfigurationError, match=f"found '{name}', which it does not have"):
+            STATE.restore(Car(), {name: 1})
+    deep = ["l", 0]
+    for number in range(100):
+        deep = ["l", number, deep]
+    with pytest.raises(ConfigurationError, match="no saved value"):
+        STATE.restore(Car(), {"fixed": deep})
+
+
+@given(st.integers(0, 6000), st.integers(1, 300))
+def test_a_stream_goes_on_where_it_stood(before, after):
+    stream = RandomStream(5, "a", "b")
+    for _ in range(before):
+        stream.raw()
+    other = RandomStream(0, "", "")
+    other.restore_state(stream.save_state())
+    assert other.save_state() == stream.save_state()
+    assert [other.raw() for _ in range(after)] == [stream.raw() for _ in range(after)]
