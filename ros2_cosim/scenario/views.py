@@ -32,11 +32,12 @@ def write_views(directory: Path, vehicles: Sequence[str], namespace: str = ROOT)
     """Write both files.
 
     :param vehicles: names of those that are drawn, in driving order
-    :param namespace: of the run
+    :param namespace: of the run, in which RViz finds it; Foxglove shows bags and the run itself,
+        whose topics have no namespace
     """
     view = rviz_view(vehicles, namespace)
     write_atomically(directory / RVIZ_VIEW, yaml.safe_dump(view, sort_keys=False))
-    layout = json.dumps(foxglove_layout(vehicles, namespace), indent=1)
+    layout = json.dumps(foxglove_layout(vehicles), indent=1)
     write_atomically(directory / FOXGLOVE_LAYOUT, layout + "\n")
 
 
@@ -59,16 +60,16 @@ def rviz_view(vehicles: Sequence[str], namespace: str = ROOT) -> dict[str, Any]:
     return view
 
 
-def foxglove_layout(vehicles: Sequence[str], namespace: str = ROOT) -> dict[str, Any]:
+def foxglove_layout(vehicles: Sequence[str]) -> dict[str, Any]:
     """The layout of Foxglove: the scene, speeds and accelerations of these vehicles."""
-    tracks = {name: _odometry(name, namespace) for name in vehicles}
+    tracks = {name: _odometry(name) for name in vehicles}
     scene = {
         "followMode": "follow-pose",
         "followTf": f"{vehicles[0]}/{_FRAME}",
         "cameraState": {"perspective": True, "distance": 90, "phi": 60, "thetaOffset": 90},
         "scene": {},
         "transforms": {},
-        "topics": {qualified(namespace, topic): {"visible": True} for topic in MARKER_TOPICS},
+        "topics": {topic: {"visible": True} for topic in MARKER_TOPICS},
     }
     return {
         "configById": {
@@ -110,7 +111,7 @@ def _plot(title: str, tracks: Mapping[str, str], field: str) -> dict[str, Any]:
     }
 
 
-def _odometry(vehicle: str, namespace: str) -> str:
+def _odometry(vehicle: str, namespace: str = ROOT) -> str:
     return qualified(namespace, f"/{vehicle}/odometry")
 
 
