@@ -150,6 +150,9 @@ class Codec(WireCodec):
         :param seq: sequence number on the writing port (unused if the type has none)
         :raises ProtocolError: a value does not fit its field
         """
+        # Looked for first: a record of a text, and bytes, would take its two fields for its own.
+        if type(record) is RawMessage:
+            return self._encode_raw(stamp_ns, seq, record)
         structure = self._structure
         try:
             values = record if structure.flat else structure.flatten(record)
@@ -168,8 +171,6 @@ class Codec(WireCodec):
             for piece in self._pieces:
                 offset = piece.write(parts, offset, values)
         except _UNFIT as error:
-            if isinstance(record, RawMessage):  # looked for here: such values are rare
-                return self._encode_raw(stamp_ns, seq, record)
             raise ProtocolError(f"{self.type_name}: cannot encode {record!r}: {error}") from None
         return b"".join(parts)
 

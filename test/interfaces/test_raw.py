@@ -135,3 +135,9 @@ def test_what_another_writer_leaves_in_gaps_is_not_sent(type_name):
         wire[18:20] = garbage
         found.add(codec.encode(1, 2, RawMessage(type_name, bytes(wire))))
     assert len(found) == 1 and found.pop()[18:20] == b"\0\0"
+
+
+def test_a_raw_text_is_not_taken_for_a_record_of_one():
+    text = DEFAULT.codec("std_msgs/msg/String")
+    wire = text.encode(0, 0, text.record("ab"))
+    assert text.encode(0, 0, RawMessage("std_msgs/msg/String", wire)) == wire
