@@ -102,8 +102,8 @@ def test_launch_file_leaves_the_deciding_to_the_package():
     tree = ast.parse(LAUNCH_FILE.read_text())
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {"launch", "launch_ros.actions", "ros2_cosim.run.launch_request"} <= modules
-    # No argument is named in it a second time.
-    names = {a.name for a in launch_arguments()} - {"simulator", "out"}
+    # No argument is named in it a second time; the namespace may be pushed by another launch file.
+    names = {a.name for a in launch_arguments()} - {"simulator", "out", "namespace"}
     literals = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     assert not names & {text for text in literals if isinstance(text, str)}
 

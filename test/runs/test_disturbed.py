@@ -191,7 +191,7 @@ def test_one_run_per_ros_domain(outcomes: dict[str, Future[Outcome]]) -> None:
     second = outcomes["run SIGINT"].result().second
     assert second is not None
     assert second.error().startswith("cosim: another run uses ROS domain ")
-    assert "set ROS_DOMAIN_ID to another number" in second.error()
+    assert "give this one another place with --namespace, or with ROS_DOMAIN_ID" in second.error()
 
 
 def test_a_failing_controller_is_named(outcomes: dict[str, Future[Outcome]]) -> None:

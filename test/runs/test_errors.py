@@ -36,8 +36,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown controller": (
         ["--controllers", "nosuch"],
-        "control law: found 'nosuch'; allowed are cruise_control, gipps, idm, "
-        "leader_predecessor_cacc, path_acc, path_cacc, path_cacc_sampled, ploeg_cacc, rajamani_acc",
+        "participants.cacc1.parameters.law: control law: found 'nosuch'; allowed are "
+        "cruise_control, fmu, gipps, idm, leader_predecessor_cacc, mpc_cacc, path_acc, ",
     ),
     "controller file missing": (
         ["--controllers", "nosuch.py:Law"],

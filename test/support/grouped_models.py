@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Mapping
@@ -38,7 +37,8 @@ class Grouped(Model):
             raise ValueError("fell over")
         if how == "hang":
             time.sleep(_HANG_S)
-        os.kill(os.getpid(), signal.Signals[how])
+        # Of this thread, as a fault is: another thread may take one of the process, and later.
+        signal.raise_signal(signal.Signals[how])
 
 
 class LongGrouped(Grouped):
