@@ -26,7 +26,7 @@ from ros2_cosim.run.branch import check_branch, scenario_of
 from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
-from ros2_cosim.run.domain_lock import domain_lock
+from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
 from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
@@ -320,20 +320,13 @@ def bring_up(
         environment = dict(os.environ)
         channel: Channel | None = None
         ports: HeldPorts | None = None
+        place: HeldPlace | None = None
+        settings, secret = {}, ""
         if options.shape != "inproc":
             settings = dds_settings(dds_environment(os.environ, options.output))
             # One that was set holds: processes on other hosts, started by the user, have it too.
             secret = secret_of() or new_secret()
-            domain = stack.enter_context(
-                domain_lock(
-                    scenario.name,
-                    options.output,
-                    settings,
-                    domains,
-                    secret=secret,
-                    namespace=options.namespace,
-                )
-            )
+            place = stack.enter_context(domain_lock(domains, namespace=options.namespace))
             ports = hold_ports(scenario)
             stack.callback(ports.close)
             scenario = declared_outputs(ports.scenario)
@@ -341,7 +334,7 @@ def bring_up(
             channel = stack.enter_context(Channel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
             environment |= {
-                "ROS_DOMAIN_ID": str(domain),
+                "ROS_DOMAIN_ID": str(place.domain),
                 CHANNEL: channel.address,
                 RUN_SECRET: secret,
             }
@@ -359,4 +352,6 @@ def bring_up(
             write_views(options.output, drawn_vehicles(scenario), options.namespace)
         if plan:
             environment = loopback_environment(environment, options.output, options.namespace)
+        if place is not None:
+            place.announce(scenario.name, options.output, settings, secret)
         yield PreparedRun(scenario, options, directory, plan, environment, channel, ports)

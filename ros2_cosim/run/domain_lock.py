@@ -85,41 +85,60 @@ class _Facts(Section):
     secret: str
 
 
-@contextlib.contextmanager
-def domain_lock(
-    scenario: str = "",
-    output: Path = Path(),
-    environment: Mapping[str, str] | None = None,
-    domains: Sequence[int] | None = None,
-    *,
-    secret: str = "",
-    namespace: str = ROOT,
-) -> Iterator[int]:
-    """Hold a namespace of a ROS domain for a run; yields the number of the domain.
+class HeldPlace:
+    """A namespace of a ROS domain that a run holds; others find the run once it is announced.
 
-    What is known of the run is left in the lock file, for :func:`active_runs`.
-
-    :param environment: DDS settings that others need to talk to the run
-    :param domains: the first of them that is free is taken; None: only the domain of this
-        process (``ROS_DOMAIN_ID``, 0 by default)
-    :param secret: that seals the coordination messages of the run
-    :param namespace: of the run
-    :raises ConfigurationError: other programs on this machine use all of them, or the lock file
-        cannot be used
+    :param domain: the number of the domain
+    :param namespace: in it
+    :param file: descriptor of the lock file
     """
-    candidates = domains or (own_domain(),)
-    with contextlib.ExitStack() as stack:
-        domain, file = _taken(stack, candidates, namespace)
+
+    def __init__(self, domain: int, namespace: str, file: int) -> None:
+        self.domain = domain
+        self._namespace = namespace
+        self._file = file
+
+    def announce(
+        self,
+        scenario: str,
+        output: Path = Path(),
+        environment: Mapping[str, str] | None = None,
+        secret: str = "",
+    ) -> None:
+        """Let others find the run (:func:`active_runs`); what they read of it has to be there.
+
+        :param output: its directory, with the scenario in it
+        :param environment: DDS settings that others need to talk to the run
+        :param secret: that seals the coordination messages of the run
+        """
         facts = _Facts(
-            domain=domain,
-            namespace=namespace,
+            domain=self.domain,
+            namespace=self._namespace,
             scenario=scenario,
             output=str(output.absolute()),
             environment=dict(environment or {}),
             secret=secret,
         )
-        write_text(file, facts.model_dump_json(exclude_defaults=True))
-        yield domain
+        write_text(self._file, facts.model_dump_json(exclude_defaults=True))
+
+
+@contextlib.contextmanager
+def domain_lock(
+    domains: Sequence[int] | None = None, *, namespace: str = ROOT
+) -> Iterator[HeldPlace]:
+    """Hold a namespace of a ROS domain for a run.
+
+    :param domains: the first of them that is free is taken; None: only the domain of this
+        process (``ROS_DOMAIN_ID``, 0 by default)
+    :param namespace: of the run
+    :raises ConfigurationError: other programs on this machine use all of them, or the lock file
+        cannot be used
+    """
+    with contextlib.ExitStack() as stack:
+        domain, file = _taken(stack, domains or (own_domain(),), namespace)
+        # It may still name a run that was killed.
+        write_text(file, "")
+        yield HeldPlace(domain, namespace, file)
         write_text(file, "")
 
 

@@ -7,11 +7,17 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.run import bringup
 from ros2_cosim.run.domain_lock import active_runs, claim, domain_lock, domains_from, own_domain
+from ros2_cosim.scenario.plan import RESOLVED_SCENARIO
+from ros2_cosim.scenario.schema import Scenario, save_scenario
+
+CAR_FOLLOWING = Path(__file__).parents[2] / "config" / "car_following.yaml"
 
 
 def test_others_that_may_be_taken_begin_above_the_own_one() -> None:
@@ -24,16 +30,18 @@ def test_others_that_may_be_taken_begin_above_the_own_one() -> None:
 def test_each_run_gets_the_first_free_domain(ros_domains: int) -> None:
     first = ros_domains
     domains = (first, first + 1, first + 2)
-    with domain_lock("a") as own, domain_lock("b", domains=domains) as other:
-        assert (own, other) == (first, first + 1)
+    with domain_lock() as own, domain_lock(domains) as other:
+        assert (own.domain, other.domain) == (first, first + 1)
+        own.announce("a")
+        other.announce("b")
         names = {run.domain: run.scenario for run in active_runs()}
         assert (names[first], names[first + 1]) == ("a", "b")
         with pytest.raises(ConfigurationError, match=f"another run uses ROS domain {first};"):
-            domain_lock("c").__enter__()
+            domain_lock().__enter__()
         with pytest.raises(ConfigurationError, match="use all of 2 ROS domains"):
-            domain_lock("c", domains=domains[:2]).__enter__()
-    with domain_lock("d", domains=domains) as again:
-        assert again == first
+            domain_lock(domains[:2]).__enter__()
+    with domain_lock(domains) as again:
+        assert again.domain == first
 
 
 def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(ros_domains: int) -> None:
@@ -41,8 +49,8 @@ def test_domain_of_a_program_that_knows_nothing_of_runs_is_left_alone(ros_domain
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 7400 + 250 * (first + 1) + 10))
         domains = (first, first + 1, first + 2)
-        with domain_lock(), domain_lock(domains=domains) as other:
-            assert other == first + 2
+        with domain_lock(), domain_lock(domains) as other:
+            assert other.domain == first + 2
 
 
 @pytest.fixture
@@ -58,8 +66,8 @@ import sys
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.domain_lock import domain_lock
 try:
-    with domain_lock(domains=[int(word) for word in sys.argv[1:]] or None) as domain:
-        print(domain)
+    with domain_lock([int(word) for word in sys.argv[1:]] or None) as place:
+        print(place.domain)
 except ConfigurationError as error:
     print(error)
 """
@@ -89,7 +97,7 @@ def test_a_claim_leaves_a_domain_to_the_runs_that_its_process_starts(free_domain
         assert own_domain() == domain
         assert taken_elsewhere() == str(domain)
         with domain_lock() as here:
-            assert here == domain
+            assert here.domain == domain
 
 
 def test_a_claim_of_another_process_is_not_entered(free_domains: int) -> None:
@@ -111,15 +119,42 @@ def test_a_claim_of_another_process_is_not_entered(free_domains: int) -> None:
         assert other.stdout.readline().strip() == str(first)
         with pytest.raises(ConfigurationError, match=f"another run uses ROS domain {first};"):
             domain_lock().__enter__()
-        with domain_lock(domains=(first, first + 1)) as domain:
-            assert domain == first + 1
+        with domain_lock((first, first + 1)) as other_place:
+            assert other_place.domain == first + 1
         other.kill()
     # A claim ends with its process, however that ends.
-    with domain_lock() as domain:
-        assert domain == first == int(os.environ["ROS_DOMAIN_ID"])
+    with domain_lock() as place:
+        assert place.domain == first == int(os.environ["ROS_DOMAIN_ID"])
 
 
 def test_a_run_is_seen_by_claims(free_domains: int) -> None:
     first = free_domains
     with domain_lock(), claim(1, range(first, first + 3)) as claimed:
         assert claimed == first + 1
+
+
+def test_a_run_is_found_when_it_is_announced_and_not_before(free_domains: int) -> None:
+    with domain_lock() as place:
+        assert free_domains not in {run.domain for run in active_runs()}
+        place.announce("wave")
+        assert {run.domain: run.scenario for run in active_runs()}[free_domains] == "wave"
+    assert free_domains not in {run.domain for run in active_runs()}
+
+
+def test_a_run_can_be_found_once_its_scenario_is_there(
+    free_domains: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> list[Path]:
+        return [run.output for run in active_runs() if run.domain == free_domains]
+
+    def saved(scenario: Scenario, path: Path) -> None:
+        assert found() == []
+        save_scenario(scenario, path)
+
+    monkeypatch.setattr(bringup, "save_scenario", saved)
+    output = tmp_path / "out"
+    request = bringup.RunRequest(CAR_FOLLOWING, shape="composed", out=output)
+    with bringup.bring_up(request):
+        assert found() == [output]
+        assert (output / RESOLVED_SCENARIO).is_file()
+    assert found() == []

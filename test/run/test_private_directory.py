@@ -44,7 +44,8 @@ def refusal() -> str:
 
 
 def test_files_of_a_run_can_be_made_and_read_by_its_user_only(domain: int, tmp_path: Path) -> None:
-    with domain_lock("wave", secret="hidden"):
+    with domain_lock() as place:
+        place.announce("wave", secret="hidden")
         (file,) = (tmp_path / "runtime").rglob("*.lock")
         assert file.parent.stat().st_mode & 0o777 == 0o700
         assert file.stat().st_mode & 0o777 == 0o600
@@ -58,7 +59,8 @@ def test_a_run_is_found_from_a_process_with_another_runtime_directory(
 ) -> None:
     runtime = os.environ["XDG_RUNTIME_DIR"]
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    with domain_lock("service"):
+    with domain_lock() as place:
+        place.announce("service")
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         assert [run.scenario for run in active_runs()] == ["service"]
         assert find_run(domain).scenario == "service"
@@ -108,7 +110,8 @@ def test_a_directory_that_others_can_enter_is_refused(domain: int, tmp_path: Pat
 def test_what_another_user_has_put_there_is_refused_and_not_read(
     domain: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with domain_lock("of the other user"):
+    with domain_lock() as place:
+        place.announce("of the other user")
         own = os.getuid()
         monkeypatch.setattr(os, "getuid", lambda: own + 1)
         assert active_runs() == []
