@@ -26,7 +26,7 @@ from ros2_cosim.interfaces.compilation import (
     wheel_prefix,
 )
 from ros2_cosim.interfaces.definitions import used_packages
-from ros2_cosim.interfaces.packages import MessagePackage, find_packages
+from ros2_cosim.interfaces.packages import MessagePackage, definition_text, find_packages
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _CMAKE = """\
@@ -135,11 +135,7 @@ def needed_packages(package: MessagePackage) -> set[str]:
     """
     needed: set[str] = set()
     for path in package.files:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
-        for part in re.split(r"^---\s*$", text, flags=re.MULTILINE):
+        for part in re.split(r"^---\s*$", definition_text(path), flags=re.MULTILINE):
             try:
                 needed |= used_packages(f"{package.name}/msg/{path.stem}", part)
             except ConfigurationError as error:

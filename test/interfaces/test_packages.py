@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.interfaces import packages
 from ros2_cosim.interfaces.building import build_packages, needed_packages
 from ros2_cosim.interfaces.catalogue import Catalogue
 from ros2_cosim.interfaces.packages import find_packages
@@ -34,6 +35,27 @@ def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
     assert (a.name, a.version, list(a.messages)) == ("a_msgs", "1.2.0", ["a_msgs/msg/A"])
     assert (b.name, b.version, [f.name for f in b.files]) == ("b_msgs", "0.0.0", ["B.msg", "S.srv"])
     assert needed_packages(a) == set() and needed_packages(b) == {"a_msgs", "c_msgs"}
+
+
+def test_a_whole_disk_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "_MAX_DIRECTORIES", 5)
+    for name in ("a", "b", "c/d"):
+        (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match="holds no message package"):
+        find_packages(tmp_path, "here")
+    (tmp_path / "e").mkdir()
+    with pytest.raises(ConfigurationError, match="here: found more than 5 directories below"):
+        find_packages(tmp_path, "here")
+
+
+def test_a_definition_that_is_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "_MAX_TEXT", 10)
+    write(tmp_path, "a_msgs", {"msg/A.msg": "int8 abcdefgh"})
+    (found,) = find_packages(tmp_path, "here")
+    with pytest.raises(ConfigurationError, match="A.msg: found more than 10 bytes"):
+        needed_packages(found)
 
 
 def test_packages_that_are_wrong_are_named(tmp_path: Path) -> None:
