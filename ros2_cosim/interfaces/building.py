@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from ros2_cosim.documents.extras import command_for
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.compilation import (
     PYTHON_DIRECTORY,
@@ -26,7 +27,12 @@ from ros2_cosim.interfaces.compilation import (
     wheel_prefix,
 )
 from ros2_cosim.interfaces.definitions import used_packages
-from ros2_cosim.interfaces.packages import MessagePackage, find_packages
+from ros2_cosim.interfaces.packages import (
+    EXTRA,
+    STANDARD_PACKAGES,
+    MessagePackage,
+    find_packages,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _CMAKE = """\
@@ -58,6 +64,9 @@ _DESCRIPTION = """\
   <export><build_type>ament_cmake</build_type></export>
 </package>
 """
+
+#: Packages of ROS that a build begins with.
+_GENERATORS = ("ament_cmake", "rosidl_default_generators")
 
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 
@@ -96,6 +105,7 @@ def build_packages(directories: Sequence[Path], prefix: Path) -> list[BuiltPacka
     :raises InterfaceBuildError: a tool is missing, or a step of the build fails
     """
     prefix = prefix.absolute()
+    _check_generators()
     packages: dict[str, MessagePackage] = {}
     for directory in directories:
         for package in find_packages(directory, str(directory)):
@@ -126,6 +136,17 @@ def build_packages(directories: Sequence[Path], prefix: Path) -> list[BuiltPacka
             )
         _install(scratch / "stage", prefix)
     return [_described(packages[name]) for name in order]
+
+
+def _check_generators() -> None:
+    """:raises ConfigurationError: what builds messages is not installed."""
+    share = wheel_prefix() / "share"
+    missing = [name for name in _GENERATORS if not (share / name).is_dir()]
+    if missing:
+        raise ConfigurationError(
+            f"cosim messages build needs {', '.join(missing)}, which is not installed; run "
+            f"'{command_for(EXTRA)}'"
+        )
 
 
 def needed_packages(package: MessagePackage) -> set[str]:
@@ -167,10 +188,14 @@ def _check_needs(needs: dict[str, set[str]], prefixes: Sequence[Path]) -> None:
     for name, needed in needs.items():
         for other in sorted(needed - needs.keys()):
             if not any((p / "share" / other / "package.xml").is_file() for p in prefixes):
-                raise ConfigurationError(
-                    f"package {name} needs package {other}, which is not installed; name the "
-                    f"directory of its definitions, too: cosim messages build ... "
+                bring = (
+                    f"run '{command_for(EXTRA)}'"
+                    if other in STANDARD_PACKAGES
+                    else "name the directory of its definitions, too: cosim messages build ... "
                     f"DIRECTORY_OF_{other.upper()}"
+                )
+                raise ConfigurationError(
+                    f"package {name} needs package {other}, which is not installed; {bring}"
                 )
 
 
