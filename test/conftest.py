@@ -57,7 +57,6 @@ SLOW_PLACES = (
     "openscenario/test_shapes.py",
     "openscenario/test_storyboard.py",
     "packaging/test_metadata.py",
-    "packaging/test_wheel.py",
     "packaging/test_style.py::test_types_are_consistent",  # `make lint` has it, too
     "realtime/test_runs.py",
     "record/test_diff.py",

@@ -1,129 +1,106 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: what is in it, and its use in an environment of its own, away from the checkout.
+"""What goes into the wheel, and into an editable installation, beside the Python modules.
 
-``bench/wheel.py`` does it all as a user would, with every requirement installed anew.
+``bench/wheel.py`` builds and installs one as a user would: that takes minutes.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import subprocess
+import importlib.util
 import sys
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import setuptools
 
-import ros2_cosim
-from ros2_cosim.interfaces.compilation import PYTHON_DIRECTORY, build_environment
+from ros2_cosim.compiled import directory
+from ros2_cosim.interfaces.compilation import PYTHON_DIRECTORY
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = Path(sys.prefix)
-BUILD_TREE = ENVIRONMENT / "build"
+MODULES = f"{PYTHON_DIRECTORY}/ros2_cosim"
+#: What CMake installs: some of each kind.
+INSTALLED = (
+    f"{MODULES}/__init__.py",
+    f"{MODULES}/cli/main.py",
+    f"{MODULES}/msg/__init__.py",
+    f"{MODULES}/msg/__pycache__/__init__.cpython-311.pyc",
+    f"{PYTHON_DIRECTORY}/ros2_cosim-0.1.0-py3.11.egg-info/PKG-INFO",
+    f"{PYTHON_DIRECTORY}/tf2_msgs/msg/__init__.py",
+    "lib/libros2_cosim__rosidl_typesupport_c.so",
+    "lib/ros2_cosim/clock",
+    "share/ros2_cosim/config/platoon.yaml",
+    "share/ros2_cosim/launch/platoon.launch.py",
+    "share/ros2_cosim/msg/ObjectList.msg",
+    "share/ros2_cosim/rviz/platoon.rviz",
+)
+COMPILED = "lib/ros2_cosim_compiled/manifest.json"
 
 
-def said_by(*command: str | Path, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What a command prints; it must end well."""
-    done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-    return done.stdout
+@pytest.fixture
+def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The command of setup.py, with the compilers replaced by ones that write what is listed."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(setuptools, "setup", lambda **options: calls.append(options))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("ROS2_COSIM_BUILD_TREE", str(tmp_path))
+    spec = importlib.util.spec_from_file_location("setup_of_the_wheel", ROOT / "setup.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def install(scratch: Path, stage: Path) -> None:
+        for name in INSTALLED:
+            write(stage / name)
+
+    def compile_hot(command: list[str], **_: Any) -> Any:
+        write(Path(command[3]) / "manifest.json")
+        return type("Done", (), {"returncode": 0})
+
+    monkeypatch.setattr(module, "build_interfaces", install)
+    monkeypatch.setattr(module.subprocess, "run", compile_hot)
+    command = module.BuildInterfaces(calls[0]["distclass"]())
+    command.build_temp = str(tmp_path)
+    return command
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built in the tree of `make setup`: little has to be compiled again."""
-    if not (BUILD_TREE / "interfaces").is_dir():
-        pytest.skip("the environment was not made by make setup: no build tree")
-    place = tmp_path_factory.mktemp("wheel")
-    # As set_up.py does it: one build of a checkout at a time.
-    checkout = os.open(ROOT, os.O_RDONLY)
-    try:
-        fcntl.flock(checkout, fcntl.LOCK_EX)
-        said_by(
-            sys.executable, "setup.py", "--quiet",
-            # What setuptools writes stays out of the checkout.
-            "egg_info", "--egg-base", place,
-            "build", "--build-base", place / "build",
-            "bdist_wheel", "--dist-dir", place,
-            cwd=ROOT, environment={**os.environ, "ROS2_COSIM_BUILD_TREE": str(BUILD_TREE)},
-        )  # fmt: skip
-    finally:
-        os.close(checkout)
-    (wheel,) = place.glob("*.whl")
-    return wheel
+def write(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
 
 
-def test_the_wheel_has_all_that_a_user_needs_and_nothing_else(wheel: Path) -> None:
-    names = set(zipfile.ZipFile(wheel).namelist())
-    data = f"ros2_cosim-{ros2_cosim.__version__}.data/data/"
-    installed = {name.removeprefix(data) for name in names if name.startswith(data)}
-    modules = {name for name in names if name.startswith("ros2_cosim/")}
-    for name in (
-        "lib/ros2_cosim/cosim",
-        "lib/ros2_cosim_compiled/manifest.json",
-        f"{PYTHON_DIRECTORY}/ros2_cosim/msg/__init__.py",
-        f"{PYTHON_DIRECTORY}/tf2_msgs/msg/__init__.py",
-        "share/ros2_cosim/package.xml",
-        "share/ament_index/resource_index/packages/ros2_cosim",
-    ):
-        assert name in installed
-    for directory in ("config", "launch", "rviz", "msg", "srv"):
-        for path in (ROOT / directory).rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                assert f"share/ros2_cosim/{path.relative_to(ROOT)}" in installed
-    for path in (ROOT / "ros2_cosim").rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
-            assert str(path.relative_to(ROOT)) in modules
-    tops = {
-        name.partition("/")[0].removeprefix(f"ros2_cosim-{ros2_cosim.__version__}")
-        for name in names
+def built(command: Any, *, editable: bool) -> set[str]:
+    """Paths below the prefix of what is installed."""
+    command.editable_mode = editable
+    command.run()
+    return {
+        f"{place}/{Path(path).name}"
+        for place, paths in command.distribution.data_files
+        for path in paths
     }
-    assert tops == {"ros2_cosim", ".data", ".dist-info"}
-    assert not [name for name in names if "__pycache__" in name]
 
 
-def test_the_installed_wheel_runs_a_scenario_as_the_checkout_does(
-    wheel: Path, tmp_path: Path
+def test_a_wheel_has_messages_data_and_compiled_modules(builder: Any) -> None:
+    found = built(builder, editable=False)
+    # The modules and the metadata of a wheel are those that setuptools puts there.
+    apart = {name for name in INSTALLED if "egg-info" in name or "__pycache__" in name}
+    apart |= {f"{MODULES}/__init__.py", f"{MODULES}/cli/main.py"}
+    assert found == set(INSTALLED) - apart | {COMPILED}
+    # Where an installed package looks for them.
+    assert Path(COMPILED).parent == directory(Path())
+
+
+def test_an_editable_installation_takes_its_data_from_the_checkout(builder: Any) -> None:
+    found = built(builder, editable=True)
+    assert COMPILED not in found
+    assert not [n for n in found if n.startswith(("share/ros2_cosim/config", "share/ros2_cosim/l"))]
+    assert {f"{MODULES}/msg/__init__.py", "lib/ros2_cosim/clock"} <= found
+
+
+def test_a_wheel_without_a_compiler_for_its_modules_says_so(
+    builder: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its requirements are those of this environment; its modules and data are its own."""
-    said_by(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv", cwd=tmp_path)
-    prefix = tmp_path / "venv"
-    said_by(
-        sys.executable, "-m", "pip", "--python", prefix / "bin" / "python",
-        "install", "--quiet", "--no-index", "--no-deps", "--no-compile", wheel,
-        cwd=tmp_path,
-    )  # fmt: skip
-    # A line of a .pth file reads no other .pth files: the checkout is not on the path.
-    (prefix / PYTHON_DIRECTORY / "requirements.pth").write_text(f"{ENVIRONMENT / PYTHON_DIRECTORY}")
-    libraries = build_environment([prefix, ENVIRONMENT])["LD_LIBRARY_PATH"]
-    environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
-    for name in ("PYTHONPATH", "AMENT_PREFIX_PATH", "COSIM_PURE"):
-        environment.pop(name, None)
-    cosim = prefix / "bin" / "cosim"
-    home = tmp_path / "home"
-    home.mkdir()
-    assert said_by(cosim, "--version", cwd=home, environment=environment) == (
-        f"cosim {ros2_cosim.__version__}, compiled: yes\n"
-    )
-    places = said_by(
-        prefix / "bin" / "python", "-c",
-        "import ros2_cosim.msg, tf2_msgs.msg, ros2_cosim.documents.installed as i\n"
-        "ros2_cosim.msg.ObjectList, tf2_msgs.msg.TFMessage\n"
-        "print(ros2_cosim.__file__, ros2_cosim.msg.__file__, i.share_file('config/platoon.yaml'))",
-        cwd=home, environment=environment,
-    )  # fmt: skip
-    assert all(place.startswith(str(prefix)) for place in places.split())
-    said_by(cosim, "new", "platoon", "--from", "roadblock", cwd=home, environment=environment)
-    golden = json.loads((ROOT / "test" / "golden" / "traces.json").read_text(encoding="utf-8"))
-    (run,) = (run for run in golden["runs"] if run["name"] == "car_following_seed_1")
-    said = said_by(
-        cosim, "run", prefix / "share" / "ros2_cosim" / run["scenario"], "--shape", "inproc",
-        *(part for value in run["set"] for part in ("--set", value)),
-        cwd=home, environment=environment,
-    )  # fmt: skip
-    assert f"trace {run['trace_sha256']}" in said
+    failed = type("Done", (), {"returncode": 1, "stderr": "Traceback\nno compiler cc\n"})
+    monkeypatch.setattr(sys.modules["subprocess"], "run", lambda *_, **__: failed)
+    assert COMPILED not in built(builder, editable=False)
+    assert "the wheel runs as Python alone: no compiler cc" in capsys.readouterr().err
