@@ -26,7 +26,7 @@ from ros2_cosim.interfaces.compilation import (
     build_interface_package,
     wheel_prefix,
 )
-from ros2_cosim.interfaces.definitions import used_packages
+from ros2_cosim.interfaces.definitions import used_types
 from ros2_cosim.interfaces.packages import (
     EXTRA,
     STANDARD_PACKAGES,
@@ -67,6 +67,14 @@ _DESCRIPTION = """\
 
 #: Packages of ROS that a build begins with.
 _GENERATORS = ("ament_cmake", "rosidl_default_generators")
+
+#: Types that definitions of ROS 1 name without a package, at the beginning of a field.
+_FORMER = {
+    "Header": "std_msgs/Header",
+    "time": "builtin_interfaces/Time",
+    "duration": "builtin_interfaces/Duration",
+}
+_FORMER_TYPE = re.compile(rf"^([ \t]*)({'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
 
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 
@@ -154,18 +162,41 @@ def needed_packages(package: MessagePackage) -> set[str]:
 
     :raises ConfigurationError: a definition is not understood
     """
+    own = package.messages.keys()
     needed: set[str] = set()
     for path in package.files:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
-        for part in re.split(r"^---\s*$", text, flags=re.MULTILINE):
+        for part in re.split(r"^---\s*$", _present_text(package, path), flags=re.MULTILINE):
             try:
-                needed |= used_packages(f"{package.name}/msg/{path.stem}", part)
+                used = used_types(f"{package.name}/msg/{path.stem}", part)
             except ConfigurationError as error:
                 raise ConfigurationError(f"{path}: {error}") from None
+            packages = {kind: kind.partition("/")[0] for kind in used}
+            missing = sorted(k for k in used - own if packages[k] == package.name)
+            if missing:
+                raise ConfigurationError(
+                    f"{path}: found a field of type {missing[0]}, of which the package has no "
+                    "definition; allowed are built-in types, messages of the package, and "
+                    "PACKAGE/TYPE"
+                )
+            needed |= set(packages.values())
     return needed - {package.name}
+
+
+def _present_text(package: MessagePackage, path: Path) -> str:
+    """A definition with the names that ROS 1 has for three types replaced by those of ROS 2.
+
+    :raises ConfigurationError: it is no text
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
+    own = {name.rpartition("/")[2] for name in package.messages}
+
+    def present(match: re.Match[str]) -> str:
+        return match[0] if match[2] in own else match[1] + _FORMER[match[2]]
+
+    return _FORMER_TYPE.sub(present, text)
 
 
 def _check_definitions(package: MessagePackage) -> None:
@@ -173,13 +204,13 @@ def _check_definitions(package: MessagePackage) -> None:
     from rosidl_adapter import parser
 
     readers = {
-        ".msg": parser.parse_message_file,
-        ".srv": parser.parse_service_file,
-        ".action": parser.parse_action_file,
+        ".msg": parser.parse_message_string,
+        ".srv": parser.parse_service_string,
+        ".action": parser.parse_action_string,
     }
     for path in package.files:
         try:
-            readers[path.suffix](package.name, str(path))
+            readers[path.suffix](package.name, path.stem, _present_text(package, path))
         except Exception as error:
             raise ConfigurationError(f"{path}: {one_line(error)}") from None
 
@@ -209,7 +240,7 @@ def _write_sources(package: MessagePackage, needs: Sequence[str], source: Path) 
     for path in package.files:
         copy = source / path.parent.name / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        copy.write_text(_present_text(package, path), encoding="utf-8")
     files = [f"{path.parent.name}/{path.name}" for path in package.files]
     cmake = _CMAKE.format(
         name=package.name,

@@ -74,6 +74,35 @@ def test_what_cannot_be_built_is_named_before_anything_is(tmp_path: Path) -> Non
     assert not prefix.exists()
 
 
+def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled names the types as ROS 2 does; the checkout stays as it is."""
+    text = "Header header\n  time stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
+    directory = write(tmp_path, "old_msgs", {"msg/A.msg": text, "srv/S.srv": "time t\n---\nA a\n"})
+    compiled: dict[str, str] = {}
+
+    def build(name: str, source: Path, scratch: Path, stage: Path, prefixes: object) -> None:
+        compiled.update({path.name: path.read_text() for path in source.glob("[ms]*/*")})
+
+    monkeypatch.setattr(building, "build_interface_package", build)
+    (built,) = build_packages([directory], tmp_path / "prefix")
+    assert built.types == ("old_msgs/msg/A", "old_msgs/srv/S")
+    assert compiled == {
+        "A.msg": "std_msgs/Header header\n  builtin_interfaces/Time stamp\n"
+        "builtin_interfaces/Duration[2] spans\nstring time_of_day\n# Header\n",
+        "S.srv": "builtin_interfaces/Time t\n---\nA a\n",
+    }
+    assert (directory / "msg" / "A.msg").read_text() == text
+
+
+def test_a_type_that_the_package_does_not_have_is_named(tmp_path: Path) -> None:
+    directory = write(tmp_path, "a_msgs", {"msg/A.msg": "int8 a\nGhost[] b\n"})
+    with pytest.raises(
+        ConfigurationError,
+        match=r"msg/A.msg: found a field of type a_msgs/msg/Ghost, of which the package has no",
+    ):
+        build_packages([directory], tmp_path / "prefix")
+
+
 def test_a_missing_standard_package_is_in_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
