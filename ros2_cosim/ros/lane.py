@@ -231,7 +231,7 @@ class _Writer:
         if self.kept is not None:
             self.kept.append((head, data, stamp, seq))
         lane = self._lane
-        # Who is waited for may go meanwhile.
+        # What is waited for may go meanwhile.
         for peer, lazy in tuple(self.peers.items()):
             peer.link.put(head, data)
             (lane.lazy if lazy else lane.urgent).add(peer)
