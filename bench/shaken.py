@@ -4,8 +4,8 @@ machine.
 
 System calls by which processes meet (files, locks, sockets, signals) are delayed by up to 80 ms
 (``shaken_calls.c``, which gcc makes into a library for LD_PRELOAD), a process begins up to 200 ms
-later, and with ``--stop`` random processes stand still for moments of up to 0.6 s. Each delay is one
-that a busy machine or a slow disk may bring, too. The exit code is that of the command.
+later, and with ``--stop`` random processes stand still for moments of up to 0.6 s. Each delay is
+one that a busy machine or a slow disk may bring, too. The exit code is that of the command.
 
     python bench/shaken.py [--stop] [--seed 1] -- .venv/bin/python -m pytest test/runs
 """
