@@ -45,7 +45,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
-    from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
@@ -315,7 +315,7 @@ def plan(
     processes: Processes = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, who is in them, and their command lines."""
+    """Print the processes that shape ros would start, what is in them, and their command lines."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
