@@ -45,7 +45,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
-    from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun

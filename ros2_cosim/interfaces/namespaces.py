@@ -20,7 +20,7 @@ _NAMESPACE = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 LONGEST_NAMESPACE = 127
 
 
-class Placed(Protocol):
+class PlacedNode(Protocol):
     """A node, as far as its place is concerned."""
 
     def get_namespace(self) -> str:
@@ -53,7 +53,7 @@ def qualified(namespace: str, name: str) -> str:
     return namespace.rstrip("/") + name
 
 
-def inside(node: Placed, name: str) -> str:
+def inside(node: PlacedNode, name: str) -> str:
     """The full name of a topic or service of the run that a node belongs to.
 
     :param name: as in a run without a namespace

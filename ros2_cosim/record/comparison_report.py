@@ -19,7 +19,7 @@ from ros2_cosim.record.bag_reader import topic_types
 from ros2_cosim.record.causes import (
     Cause,
     InputRead,
-    Recording,
+    RunRecording,
     find_recording,
     settings_that_differ,
     trace_causes,
@@ -46,8 +46,8 @@ class RunComparison:
     :ivar notes: sentences about what the numbers do not tell
     """
 
-    a: Recording
-    b: Recording
+    a: RunRecording
+    b: RunRecording
     messages: Comparison
     first: Cause | None
     origin: Cause | None
@@ -225,7 +225,7 @@ def _plain(value: Value | None) -> Value | None:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _notes(a: Recording, b: Recording, messages: Comparison) -> list[str]:
+def _notes(a: RunRecording, b: RunRecording, messages: Comparison) -> list[str]:
     notes = []
     topics = [topic_types(run.bag).keys() & messages.topics.keys() for run in (a, b)]
     for name, missing in (("A", topics[0] - topics[1]), ("B", topics[1] - topics[0])):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import CdrCodec
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
@@ -144,7 +144,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     :raises ProtocolError: the bag is damaged
     """
     data = RunData(intended=intended(Path(run_dir)))
-    handlers: dict[str, tuple[Codec, _Handler] | None] = {}
+    handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
     for message in read_bag(Path(run_dir) / "bag"):
         topic = message.topic
         if topic not in handlers:
@@ -178,7 +178,7 @@ def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
 _Handler = Callable[[RunData, list[str], float, object], None]
 
 
-def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[Codec, _Handler] | None:
+def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[CdrCodec, _Handler] | None:
     if message.type_name not in set(catalogue):
         return None
     handle = _HANDLERS.get(catalogue.record(message.type_name))

@@ -25,7 +25,7 @@ from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.kernel.participant import ModelContext, Sample, Step
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.ros.foreign_lifecycle import ForeignLifecycle
-from ros2_cosim.ros.foreign_output import Output
+from ros2_cosim.ros.foreign_output import CheckedOutput
 from ros2_cosim.ros.foreign_patience import Patience
 from ros2_cosim.ros.foreign_process import (
     ForeignProcess,
@@ -102,7 +102,7 @@ class ForeignNodeAdapter:
         )
         self._node_name = self._topics.node_name
         self._outputs = [
-            Output(port, settings.outputs[port.name], self._topics.received[port.name],
+            CheckedOutput(port, settings.outputs[port.name], self._topics.received[port.name],
                     self._patience)
             for port in spec.outputs
         ]  # fmt: skip

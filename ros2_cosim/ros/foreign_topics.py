@@ -31,7 +31,7 @@ _LARGE = 32_768
 _COMMON = ("/parameter_events", "/rosout")
 
 
-class Received(NamedTuple):
+class ForeignMessage(NamedTuple):
     """A message of the foreign node: its bytes, DDS number and wall time of publication."""
 
     data: bytes
@@ -71,7 +71,7 @@ class ForeignTopics:
         )
         #: Full name of the foreign node.
         self.node_name = inside(self.node, node_name)
-        self.received: dict[str, list[Received]] = {port: [] for port in outputs}
+        self.received: dict[str, list[ForeignMessage]] = {port: [] for port in outputs}
         # First the readers, then the client: the foreign node learns of them in this order.
         # Its answer to a request therefore shows that it knows all readers.
         for port, (type_name, latched) in outputs.items():
@@ -239,7 +239,7 @@ class ForeignTopics:
 
         def receive(data: bytes, info: dict[str, Any]) -> None:
             number = int(info["publication_sequence_number"] or 0)
-            messages.append(Received(data, number, int(info["source_timestamp"])))
+            messages.append(ForeignMessage(data, number, int(info["source_timestamp"])))
 
         return receive
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Protocol
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.sockets.frames import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
-from ros2_cosim.sockets.switchboard import Line
+from ros2_cosim.sockets.switchboard import CallerEnd
 
 #: Takes a message: its bytes, stamp and sequence number.
 Receive = Callable[[bytes, int, int], None]
@@ -270,12 +270,12 @@ class SocketLane:
 
     def __init__(
         self,
-        line: Line,
+        line: CallerEnd,
         node: str = "",
         interrupted: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
-        self._line: Line | None = line
+        self._line: CallerEnd | None = line
         self._node = node
         self._interrupted = interrupted
         self._clock = clock

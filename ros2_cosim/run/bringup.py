@@ -23,7 +23,6 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.branch import check_branch, scenario_of
-from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
@@ -31,6 +30,7 @@ from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
+from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
@@ -117,7 +117,7 @@ class PreparedRun:
     directory: OutputDirectory
     plan: list[Process]
     environment: dict[str, str]
-    channel: Channel | None
+    channel: StarterChannel | None
     ports: HeldPorts | None
 
     @property
@@ -318,7 +318,7 @@ def bring_up(
         stack.enter_context(directory)
         plan: list[Process] = []
         environment = dict(os.environ)
-        channel: Channel | None = None
+        channel: StarterChannel | None = None
         ports: HeldPorts | None = None
         place: HeldPlace | None = None
         settings, secret = {}, ""
@@ -331,7 +331,7 @@ def bring_up(
             stack.callback(ports.close)
             scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
-            channel = stack.enter_context(Channel(directory))
+            channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
             environment |= {
                 "ROS_DOMAIN_ID": str(place.domain),

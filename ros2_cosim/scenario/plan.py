@@ -22,7 +22,7 @@ from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.scenario.declaration import Declaration, declare_all, repeatability_of
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
@@ -312,7 +312,7 @@ def check_history(scenario: Scenario) -> None:
 
 
 def _companions(
-    scenario: Scenario, declaration: Declaration, common: Mapping[str, str], shape: str
+    scenario: Scenario, declaration: ParticipantDeclaration, common: Mapping[str, str], shape: str
 ) -> Iterator[Process]:
     """The processes that run beside a participant."""
     name = declaration.name
@@ -342,7 +342,7 @@ def _companions(
         )
 
 
-def _reporters(declared: Mapping[str, Declaration]) -> dict[str, str]:
+def _reporters(declared: Mapping[str, ParticipantDeclaration]) -> dict[str, str]:
     """Participant -> its companion that reports of the run, where it has one."""
     return {
         name: companion.name

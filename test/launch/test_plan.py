@@ -18,7 +18,6 @@ from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import write_summary
-from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.launch_request import (
@@ -28,6 +27,7 @@ from ros2_cosim.run.launch_request import (
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
+from ros2_cosim.run.starter_channel import CHANNEL
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import LANE
