@@ -138,9 +138,10 @@ class Scene:
             raise RunError("the scene is not initialised")
         return self._readings
 
-    def measurements(self) -> Mapping[str, Measurement]:
-        """What the sensors have measured in the current state, of those that have."""
-        return self._measured
+    def take_measurements(self) -> Mapping[str, Measurement]:
+        """What the sensors have measured in the current state, of those that have; given once."""
+        found, self._measured = self._measured, {}
+        return found
 
     def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
         """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support import checkpoint_models
+from support.sensor_scenario import sensor_scenario
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -95,6 +96,17 @@ def test_a_branch_is_the_run_that_went_on(name, tmp_path_factory):
         assert_same(base / "whole", base / "branch")
 
     check()
+
+
+def test_sensors_go_on_with_their_noise_and_their_turns(tmp_path):
+    """Of every kind; most have measured at the time of the checkpoint, and remember something."""
+    scenario = sensor_scenario(duration="600ms")
+    times = (215 * MS, 400 * MS)
+    run_request(request(scenario, tmp_path / "whole", checkpoints=times))
+    for number, checkpoint in enumerate(sorted((tmp_path / "whole").glob("*.ckpt"))):
+        out = tmp_path / f"branch{number}"
+        run_request(request(checkpoint, out, branch=checkpoint))
+        assert_same(tmp_path / "whole", out)
 
 
 def test_a_checkpoint_changes_nothing_and_is_the_same_file_each_time(platoon, tmp_path):
