@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.interfaces.importing import Imported, ImportRequest
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
@@ -266,29 +267,6 @@ class _Import:
 
     def _world(self, vehicles: list[str], driven: list[str]) -> _Plain:
         world = self._settings.world
-        outputs: _Plain = {}
-        for name in vehicles:
-            frame = f"{name}/base_link"
-            outputs[f"odometry/{name}"] = {
-                "type": "nav_msgs/msg/Odometry",
-                "topic": f"/{name}/odometry",
-                "child_frame_id": frame,
-            }
-            outputs[f"acceleration/{name}"] = {
-                "type": "geometry_msgs/msg/AccelStamped",
-                "topic": f"/{name}/acceleration",
-                "frame_id": frame,
-            }
-        outputs["static_objects"] = {
-            "type": "ros2_cosim/msg/StaticObjects",
-            "topic": "/static_objects",
-            "schedule": "once",
-        }
-        outputs["collision"] = {
-            "type": "ros2_cosim/msg/CollisionEvent",
-            "topic": "/collisions",
-            "schedule": "sparse",
-        }
         return {
             "model": world["model"],
             "period": world["period"],
@@ -297,7 +275,7 @@ class _Import:
                 f"control/{name}": {"from": f"storyboard.control/{name}", "delayed": True}
                 for name in driven
             },
-            "outputs": outputs,
+            "outputs": world_outputs(vehicles),
         }
 
     def _player(self, vehicles: list[str], driven: list[str], story: _Plain) -> _Plain:
@@ -311,7 +289,7 @@ class _Import:
                 f"control/{name}": {
                     "type": "ros2_cosim/msg/ControlCommand",
                     "topic": f"/{name}/control",
-                    "frame_id": f"{name}/base_link",
+                    "frame_id": base_link(name),
                 }
                 for name in driven
             },

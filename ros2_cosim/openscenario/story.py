@@ -27,22 +27,17 @@ Rule = Literal[
 class _OneOf(Section):
     """A mapping of which exactly one of the keys is there that say what it is."""
 
-    @property
-    def kind(self) -> str:
-        """The key that says what it is."""
-        return next(name for name in self._kinds() if getattr(self, name) is not None)
-
     @classmethod
     def _kinds(cls) -> list[str]:
         return [name for name, field in cls.model_fields.items() if field.default is None]
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        given = [name for name in self._kinds() if getattr(self, name) is not None]
+        kinds = self._kinds()
+        given = [name for name, value in self if name in kinds and value is not None]
         if len(given) != 1:
             raise ValueError(
-                f"found {' and '.join(given) or 'none'}; allowed is one of "
-                + ", ".join(self._kinds())
+                f"found {' and '.join(given) or 'none'}; allowed is one of " + ", ".join(kinds)
             )
         return self
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, PositiveDuration, Section, Whole, read_section
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
@@ -182,7 +183,7 @@ def _participants(
             "parameters": {"ego": name, **template.sensor.parameters},
             "inputs": {**seen, "static_objects": "world.static_objects"},
             "outputs": {
-                "objects": _output("ObjectList", f"/{name}/objects", frame_id=_frame(name))
+                "objects": _output("ObjectList", f"/{name}/objects", frame_id=base_link(name))
             },
         }
     if links:
@@ -204,21 +205,6 @@ def _participants(
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
-    outputs: _Mapping = {}
-    for name in (*platoon, *others):
-        outputs[f"odometry/{name}"] = {
-            "type": "nav_msgs/msg/Odometry",
-            "topic": f"/{name}/odometry",
-            "child_frame_id": _frame(name),
-        }
-    for name in (*platoon, *others):
-        outputs[f"acceleration/{name}"] = {
-            "type": "geometry_msgs/msg/AccelStamped",
-            "topic": f"/{name}/acceleration",
-            "frame_id": _frame(name),
-        }
-    outputs["static_objects"] = _output("StaticObjects", "/static_objects", schedule="once")
-    outputs["collision"] = _output("CollisionEvent", "/collisions", schedule="sparse")
     return {
         "model": template.world.model,
         "period": template.world.period,
@@ -227,7 +213,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
         },
-        "outputs": outputs,
+        "outputs": world_outputs((*platoon, *others)),
     }
 
 
@@ -296,11 +282,11 @@ def _controller(
         ),
         "inputs": inputs,
         "outputs": {
-            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name)),
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=base_link(name)),
             **(
                 {
                     "status": _output(
-                        "ControllerStatus", f"/{name}/controller_status", frame_id=_frame(name)
+                        "ControllerStatus", f"/{name}/controller_status", frame_id=base_link(name)
                     )
                 }
                 if template.status
@@ -322,10 +308,6 @@ def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list
 
 def _output(message: str, topic: str, **more: Any) -> _Mapping:
     return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
-
-
-def _frame(vehicle: str) -> str:
-    return f"{vehicle}/base_link"
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
