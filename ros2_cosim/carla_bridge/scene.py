@@ -42,6 +42,7 @@ from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 FIRST_OBJECT_ID: Final = 101
 FIRST_TRAFFIC_ID: Final = 1001
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
+_WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
 
 
@@ -417,7 +418,10 @@ def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
     centre = network.lane_centre(spec.road, spec.lane, spec.s)
     x, y, z, _ = network.pose(spec.road, spec.s, centre + direction * spec.offset)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
-    return carla_pose(LanePoint(x, y, z, heading), direction * network.slope(spec.road, spec.s))
+    # The origin of a walker is its middle.
+    height = _WALKER_MIDDLE if spec.blueprint.startswith("walker.") else 0.0
+    slope = direction * network.slope(spec.road, spec.s)
+    return carla_pose(LanePoint(x, y, z, heading), slope, height)
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -17,7 +17,13 @@ from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
 from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
 from ros2_cosim.openscenario.translate import Translator, is_constant
-from ros2_cosim.openscenario.vehicles import Vehicle, read_vehicle
+from ros2_cosim.openscenario.vehicles import (
+    STANDING,
+    Standing,
+    Vehicle,
+    read_standing,
+    read_vehicle,
+)
 
 #: Entities of one scenario.
 MAX_ENTITIES: Final = 200
@@ -62,10 +68,12 @@ class _Import:
         #: Entity -> vehicle of the scene.
         self._names: dict[str, str] = {}
         self._vehicles: dict[str, Vehicle] = {}
-        self._objects: dict[str, _Plain] = {}
+        #: Entity that stands still -> object of the scene.
+        self._objects: dict[str, str] = {}
+        self._standing: dict[str, Standing] = {}
         self._speeds: dict[str, float] = {}
         self._init: list[_Plain] = []
-        self._translator = Translator(self._places, self._names, self._findings)
+        self._translator = Translator(self._places, self._names, self._objects, self._findings)
         self._translator.with_catalogues(self._catalogues.entry)
 
     def scenario(self) -> Imported:
@@ -90,6 +98,7 @@ class _Import:
             return Imported({}, list(dict.fromkeys(faults)), notes)
         story: _Plain = {
             "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
+            "standing": {},
             "external": external,
             "init": self._init,
             "stories": stories,
@@ -124,7 +133,9 @@ class _Import:
     def _entity(self, entity: Element) -> None:
         content = [c for c in entity.children() if c.tag != "ObjectController"]
         if len(content) != 1:
-            raise entity.error("allowed is one of Vehicle, MiscObject and CatalogReference")
+            raise entity.error(
+                "allowed is one of Vehicle, MiscObject, Pedestrian and CatalogReference"
+            )
         kind = content[0]
         if kind.tag == "CatalogReference":
             kind = self._catalogues.entry(kind)
@@ -133,14 +144,15 @@ class _Import:
         name = entity.text("name")
         if name in self._names or name in self._objects:
             raise entity.error(f"name: found '{name}' twice")
-        if kind.tag == "MiscObject":
-            self._objects[name] = {}
-        elif kind.tag == "Vehicle":
-            scene_name = _scene_name(name, set(self._names.values()))
+        scene_name = _scene_name(name, {*self._names.values(), *self._objects.values()})
+        if kind.tag == "Vehicle":
             self._names[name] = scene_name
             self._vehicles[scene_name] = read_vehicle(kind)
+        elif kind.tag in STANDING:
+            self._objects[name] = scene_name
+            self._standing[scene_name] = read_standing(kind)
         else:
-            raise kind.error("not supported; supported are Vehicle and MiscObject")
+            raise kind.error(f"not supported; supported are Vehicle, {', '.join(STANDING)}")
 
     # Init --------------------------------------------------------------------------------
 
@@ -192,7 +204,9 @@ class _Import:
             self._places.starts[name] = self._places.find(position)
             return
         if name in self._objects:
-            raise action.choice().error(f"found for '{name}', which is no vehicle")
+            raise action.choice().error(
+                f"found for '{name}'; supported are actions of vehicles, others stand still"
+            )
         plain = self._translator.action(action)
         speed = plain.get("speed")
         vehicle = self._names[name]
@@ -230,15 +244,19 @@ class _Import:
                 offset = {"offset": round(spot.offset, 6), "shape": "step"}
                 story["init"].append({"actors": [name], "lane_offset": offset})
         objects: _Plain = {}
-        for name in self._objects:
-            spot = self._places.starts[name]
+        for entity, name in self._objects.items():
+            spot, standing = self._places.starts[entity], self._standing[name]
             aside = spot.offset if spot.lane < 0 else -spot.offset
-            objects[_scene_name(name, set(objects) | set(vehicles))] = {
+            objects[name] = {
                 "road": spot.road,
                 "lane": spot.lane,
                 "s": round(spot.s, 6),
                 "offset": round(aside, 6),
+                "blueprint": standing.blueprint,
             }
+            x, y = self._places.point(spot)
+            heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
+            story["standing"][name] = {"x": x, "y": y, "heading": heading, "box": standing.box()}
         scene: _Plain = {
             "map": os.path.relpath(self._map, self._base_directory),
             "vehicles": vehicles,

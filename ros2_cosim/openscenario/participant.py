@@ -59,6 +59,8 @@ class StoryboardPlayer(Model):
         """See whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
         for name in (*parameters.boxes, *_named(parameters)):
+            if name in parameters.standing:
+                continue
             scene.require_vehicle(name, context.where)
             if name not in parameters.boxes:
                 raise ConfigurationError(f"{context.where}.boxes.{name}: missing")
@@ -69,7 +71,7 @@ class StoryboardPlayer(Model):
         scene = scene_settings(context)
         network = scene_road(context)
         self._name = context.name
-        self._traffic = Traffic(network, parameters.boxes)
+        self._traffic = Traffic(network, parameters.boxes, parameters.standing)
         self._ports = {name: f"odometry/{name}" for name in parameters.boxes}
         period = context.period_ns or 20_000_000
         actors = {}

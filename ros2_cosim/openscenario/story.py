@@ -277,10 +277,22 @@ class Box(Section):
     centre: Number = 0.0
 
 
+class Standing(Section):
+    """Something that stands still: the point that places mean, and its heading [rad]."""
+
+    x: Number
+    y: Number
+    heading: Number
+    box: Box
+
+
 class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
     boxes: dict[str, Box] = Field(min_length=1, description="vehicle of the scene: its size")
+    standing: dict[str, Standing] = Field(
+        default_factory=dict, description="what conditions know beside the vehicles"
+    )
     external: tuple[str, ...] = Field(
         default=(), description="vehicles that other participants drive"
     )

@@ -67,11 +67,19 @@ class Translator:
     """Translates the elements of one storyboard.
 
     :param names: entity -> vehicle of the scene
+    :param objects: entity that stands still -> object of the scene
     """
 
-    def __init__(self, places: Places, names: Mapping[str, str], findings: Findings) -> None:
+    def __init__(
+        self,
+        places: Places,
+        names: Mapping[str, str],
+        objects: Mapping[str, str],
+        findings: Findings,
+    ) -> None:
         self._places = places
         self._names = names
+        self._objects = objects
         self._findings = findings
         self._catalogues: Callable[[Element], Element] | None = None
 
@@ -164,6 +172,14 @@ class Translator:
             )
         return self._names[name]
 
+    def entity(self, element: Element) -> str:
+        """The vehicle or object of the scene that ``entityRef`` names.
+
+        :raises ConfigurationError: there is none
+        """
+        name = element.text("entityRef")
+        return self._objects[name] if name in self._objects else self.vehicle(element)
+
     # Actions -----------------------------------------------------------------------------
 
     def action(self, element: Element) -> _Plain:
@@ -218,7 +234,7 @@ class Translator:
 
     def _keep_distance(self, element: Element) -> _Plain:
         action: _Plain = {
-            "to": self.vehicle(element),
+            "to": self.entity(element),
             "freespace": element.flag("freespace"),
             "continuous": element.flag("continuous"),
         }
@@ -247,7 +263,7 @@ class Translator:
             "offset": element.number("targetLaneOffset", 0.0),
         }
         if target.tag == "RelativeTargetLane":
-            action["relative_to"] = self.vehicle(target)
+            action["relative_to"] = self.entity(target)
         return {"lane_change": action}
 
     def _lane_offset(self, element: Element) -> _Plain:
@@ -258,7 +274,7 @@ class Translator:
             "shape": dynamics.one_of("dynamicsShape", _SHAPES),
         }
         if target.tag == "RelativeTargetLaneOffset":
-            action["relative_to"] = self.vehicle(target)
+            action["relative_to"] = self.entity(target)
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
@@ -343,7 +359,7 @@ class Translator:
 
     def _relative_speed(self, kind: Element) -> _Plain:
         _require_longitudinal(kind)
-        return {"relative_speed": {**_compared(kind), "to": self.vehicle(kind)}}
+        return {"relative_speed": {**_compared(kind), "to": self.entity(kind)}}
 
     def _stand_still(self, kind: Element) -> _Plain:
         return {"stand_still": kind.number("duration")}
@@ -352,7 +368,7 @@ class Translator:
         target = kind.choice()
         if target.tag != "EntityRef":
             raise target.error("not supported; supported is EntityRef")
-        return {"collision": self.vehicle(target)}
+        return {"collision": self.entity(target)}
 
     def _end_of_road(self, kind: Element) -> _Plain:
         return {"end_of_road": kind.number("duration")}
@@ -368,7 +384,7 @@ class Translator:
         return {"reach": {"place": place, "tolerance": kind.number("tolerance")}}
 
     def _headway(self, kind: Element) -> _Plain:
-        return {"headway": {**self._distance_to(kind), "to": self.vehicle(kind)}}
+        return {"headway": {**self._distance_to(kind), "to": self.entity(kind)}}
 
     def _relative_distance(self, kind: Element) -> _Plain:
         measures = {
@@ -376,7 +392,7 @@ class Translator:
             "euclidianDistance": "euclidian", "cartesianDistance": "euclidian",
         }  # fmt: skip
         measure = kind.one_of("relativeDistanceType", measures)
-        found = {**self._distance_to(kind), "to": self.vehicle(kind), "measure": measure}
+        found = {**self._distance_to(kind), "to": self.entity(kind), "measure": measure}
         return {"distance": found}
 
     def _distance(self, kind: Element) -> _Plain:
@@ -389,7 +405,7 @@ class Translator:
         if target.tag == "Position":
             found["place"] = self._place(target)
         else:
-            found["to"] = self.vehicle(target)
+            found["to"] = self.entity(target)
         return {"time_to_collision": found}
 
     def _distance_to(self, kind: Element) -> _Plain:
