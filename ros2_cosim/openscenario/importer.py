@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,8 +74,9 @@ class _Import:
         self._standing: dict[str, Standing] = {}
         self._speeds: dict[str, float] = {}
         self._init: list[_Plain] = []
-        self._translator = Translator(self._places, self._names, self._objects, self._findings)
-        self._translator.with_catalogues(self._catalogues.entry)
+        self._translator = Translator(
+            self._places, self._names, self._objects, self._findings, self._catalogues.entry
+        )
 
     def scenario(self) -> Imported:
         """The scenario, with what is wrong."""
@@ -85,6 +87,7 @@ class _Import:
         for element in storyboard.each("Story"):
             with self._findings.collected():
                 stories.append(self._translator.story(element))
+        self._place_others(stories)
         stop = self._translator.trigger(storyboard.find("StopTrigger")) or []
         external = [self._names[name] for name in self._settings.external if name in self._names]
         for name in self._settings.external:
@@ -167,13 +170,32 @@ class _Import:
         for private in waiting:
             with self._findings.collected():
                 self._private(private)
-        known = [*self._places.starts]
-        for name in (*self._names, *self._objects):
-            if name not in known and not self._findings.faults:
+
+    def _place_others(self, stories: list[_Plain]) -> None:
+        """Vehicles without a place begin where their first trajectory does; others are refused."""
+        first: dict[str, _Plain] = {}
+        for action in (*self._init, *_actions(stories)):
+            if "trajectory" in action:
+                for name in action["actors"]:
+                    first.setdefault(name, action["trajectory"])
+        storyboard = self._root.one("Storyboard")
+        for entity, name in (*self._names.items(), *self._objects.items()):
+            if entity in self._places.starts or self._findings.faults:
+                continue
+            begin = _begin(first[name]) if name in first else None
+            if begin is None:
                 self._findings.faults.append(
-                    str(actions.error(f"'{name}' has no TeleportAction; entities that are added "
-                                      "later are not supported"))
+                    str(storyboard.error(f"'{entity}' has no TeleportAction, nor a trajectory that "
+                                         "begins in a place; entities that are added later are not "
+                                         "supported"))
                 )  # fmt: skip
+                return
+            with self._findings.collected():
+                self._places.starts[entity] = self._places.near(storyboard, *begin)
+                self._findings.note(
+                    storyboard,
+                    f"'{entity}' starts where its trajectory begins, along the lane there",
+                )
 
     def _placed(self, private: Element) -> bool:
         """Take in the actions of an entity unless its place is relative to an unknown one."""
@@ -312,6 +334,25 @@ class _Import:
                 for name in driven
             },
         }
+
+
+def _actions(stories: list[_Plain]) -> Iterator[_Plain]:
+    """All actions, in the order of the file, each with the actors of its group."""
+    for group in (group for story in stories for act in story["acts"] for group in act["groups"]):
+        for event in (event for maneuver in group["maneuvers"] for event in maneuver["events"]):
+            for action in event["actions"]:
+                yield {**action, "actors": group["actors"]}
+
+
+def _begin(trajectory: _Plain) -> tuple[float, float] | None:
+    """Where a trajectory begins; None: that depends on something else."""
+    if "polyline" in trajectory:
+        where = trajectory["polyline"][0]["at"]
+    elif "spline" in trajectory:
+        where = trajectory["spline"][0].get("at", {"to": ""})
+    else:
+        where = trajectory["nurbs"]["points"][0]["at"]
+    return None if "to" in where else (where["x"], where["y"])
 
 
 def _checked_speed(action: Element, speed: float) -> float:

@@ -24,8 +24,10 @@ from ros2_cosim.openscenario.story import (
     RelativeSpeed,
     SpeedAction,
     SpeedProfile,
+    Trajectory,
 )
 from ros2_cosim.openscenario.traffic import Seen, Traffic
+from ros2_cosim.openscenario.trajectories import TrajectoryRun
 
 _NS: Final = 1e9
 _MAX_SPEED: Final = 100.0
@@ -216,7 +218,7 @@ class Lateral(NamedTuple):
 
     until: int
 
-    def done(self, now: int) -> bool:
+    def done(self, now: int, traffic: Traffic) -> bool:
         """Whether the time is over."""
         return now >= self.until
 
@@ -258,6 +260,10 @@ class Actor:
         )
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
+        self._parameters = parameters
+        #: What it follows instead of a lane.
+        self._trajectory: TrajectoryRun | None = None
+        self._odometry: Odometry | None = None
 
     def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedAction."""
@@ -289,11 +295,41 @@ class Actor:
         self._longitudinal = longitudinal
         return longitudinal
 
+    def follow(self, action: Trajectory, traffic: Traffic) -> TrajectoryRun:
+        """Begin a FollowTrajectoryAction.
+
+        :raises ConfigurationError: it has no length, or its times do not grow
+        """
+        found = TrajectoryRun(action, self.name, traffic)
+        self._trajectory = found
+        if found.is_timed:
+            self._drive(found)
+        return found
+
+    def _leave_trajectory(self, traffic: Traffic) -> bool:
+        """Keep the nearest lane that leads the same way from now on, if there is one."""
+        seen = traffic.seen[self.name]
+        here = seen.position
+        lanes = [
+            lane
+            for lane in self._network.lane_ids(here.road_id, here.s, "driving")
+            if driving_direction(lane) * seen.along > 0.0
+        ]
+        if not lanes or self._odometry is None:
+            return False
+        centre = {i: self._network.lane_centre(here.road_id, i, here.s) for i in lanes}
+        lane = min(lanes, key=lambda i: abs(centre[i] - here.t))
+        self._trajectory = None
+        self._keeper = LaneKeeper(self._network, self._parameters, lane)
+        self._keeper.steer(self._odometry, here)
+        return True
+
     def change_lane(self, action: LaneChange, traffic: Traffic) -> Lateral:
         """Begin a LaneChangeAction.
 
         :raises ConfigurationError: the road has no such lane here
         """
+        self._require_lane("lane change", traffic)
         lane, own = action.lane, traffic.seen[self.name]
         if action.relative_to is not None:
             other = traffic.seen[action.relative_to]
@@ -315,7 +351,11 @@ class Actor:
         return self._aside(lane, offset, shape, way, duration, _LATERAL_LIMIT, traffic)
 
     def change_offset(self, action: LaneOffset, traffic: Traffic) -> Lateral:
-        """Begin a LaneOffsetAction."""
+        """Begin a LaneOffsetAction.
+
+        :raises ConfigurationError: the vehicle is in no lane
+        """
+        self._require_lane("lane offset", traffic)
         lane, offset, own = self._keeper.lane_id, action.offset, traffic.seen[self.name]
         if action.relative_to is not None:
             here = own.position
@@ -324,6 +364,14 @@ class Actor:
         way = self._way_aside(own, lane, offset)
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
         return self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
+
+    def _require_lane(self, what: str, traffic: Traffic) -> None:
+        """Leave a trajectory: what is done in lanes takes its place."""
+        if self._trajectory is not None and not self._leave_trajectory(traffic):
+            raise ConfigurationError(
+                f"vehicle '{self.name}': {what}: found a vehicle on a trajectory beside all lanes; "
+                "allowed is one in a lane"
+            )
 
     def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
         """A lane of the other direction, as the own lane with an offset."""
@@ -366,7 +414,8 @@ class Actor:
         return Lateral(traffic.time + round(complete * _NS))
 
     def locate(self, odometry: Odometry, traffic: Traffic) -> None:
-        """Tell lane keeping where the vehicle is before its first action."""
+        """Tell where the vehicle is, before it acts."""
+        self._odometry = odometry
         if self._keeper.position is None:
             self._keeper.steer(odometry, traffic.seen[self.name].position)
 
@@ -375,15 +424,33 @@ class Actor:
 
         :raises RoadError: its lane is not there any more
         """
+        if self._trajectory is not None:
+            self._trajectory.look(traffic)
+            if self._trajectory.over:
+                self._leave_trajectory(traffic)  # or go straight on
         position = traffic.seen[self.name].position
         motion = self._longitudinal.motion(traffic.time, traffic)
         self._speed = motion.speed
-        direction = driving_direction(self._keeper.lane_id)
+        if self._trajectory is None:
+            direction = float(driving_direction(self._keeper.lane_id))
+            steer = self._keeper.steer(odometry, position)
+            room = self._room(odometry.vx)
+        else:
+            direction = traffic.seen[self.name].along
+            steer = self._steer_along(self._trajectory, odometry, traffic)
+            room = None
         slope = direction * self._network.slope(position.road_id, position.s)
-        steer = self._keeper.steer(odometry, position)
-        room = self._room(odometry.vx)
         demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
         return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+
+    def _steer_along(
+        self, trajectory: TrajectoryRun, odometry: Odometry, traffic: Traffic
+    ) -> float:
+        """Steering to the point of a trajectory that is ahead of the vehicle's middle."""
+        ahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * odometry.vx)
+        centre = traffic.seen[self.name].box.centre
+        x, y = trajectory.path.at(trajectory.path.way + centre + ahead)
+        return self._keeper.steer_to(odometry, x, y)
 
     def _room(self, speed: float) -> float | None:
         """Way from the front to the end of the lane [m]; None: it goes on for long enough."""

@@ -110,6 +110,16 @@ class Places:
             lane = min(lanes, key=lambda i: abs(network.lane_centre(road, i, s) - t))
         return Spot(road, lane, s, t - network.lane_centre(road, lane, s))
 
+    def near(self, element: Element, x: float, y: float) -> Spot:
+        """The place at a point.
+
+        :raises ConfigurationError: it is in no lane
+        """
+        found = self.network.project(x, y)
+        if found.lane_id == OFF_ROAD:
+            raise element.error(f"found ({x:g}, {y:g}), which is in no lane of the map")
+        return self.on_road(found.road_id, found.s, found.t)
+
     # Kinds of positions ------------------------------------------------------------------
 
     def _world(self, kind: Element) -> Spot:

@@ -130,6 +130,93 @@ class LaneOffset(Section):
     max_acceleration: _Positive = 1.0
 
 
+class Where(Section):
+    """A pose of the map, or one relative to ``to`` when the action begins; headings in rad.
+
+    ``frame`` says what ``x`` and ``y`` are: along the axes of the map (``axes``), ahead of and to
+    the left of the vehicle, along and across the road, or ahead in the lane that is so many
+    ``lanes`` to the left, and aside from its centre.
+    """
+
+    x: Number
+    y: Number
+    heading: Number = 0.0
+    to: str | None = None
+    frame: Literal["axes", "vehicle", "road", "lane"] = "axes"
+    lanes: Whole = 0
+
+
+class Vertex(Section):
+    """A corner of a line, or a control point; ``time`` is that of the trajectory."""
+
+    at: Where
+    time: Number | None = None
+    weight: _Positive = 1.0
+
+
+class SplineSegment(Section):
+    """A clothoid: begins ``at``, or where the one before ends, turned; curvatures in 1/m.
+
+    The first one begins where the vehicle is, if it does not say where.
+    """
+
+    at: Where | None = None
+    turn: Number = 0.0
+    curvature: Number
+    curvature_end: Number
+    length: Annotated[Number, Field(gt=0, le=100_000)]
+    time: Number | None = None
+
+
+class Nurbs(Section):
+    """A NURBS curve."""
+
+    order: Annotated[Whole, Field(ge=2, le=10)]
+    points: tuple[Vertex, ...] = Field(min_length=2, max_length=MAX_PARTS)
+    knots: tuple[Number, ...] = Field(max_length=2 * MAX_PARTS)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        wanted = len(self.points) + self.order
+        if len(self.points) < self.order or len(self.knots) != wanted:
+            raise ValueError(
+                f"found {len(self.knots)} knots of {len(self.points)} points; allowed are "
+                f"{wanted}, and at least {self.order} points"
+            )
+        growing = all(a <= b for a, b in zip(self.knots, self.knots[1:], strict=False))
+        if not growing or self.knots[self.order - 1] >= self.knots[len(self.points)]:
+            raise ValueError("found knots that do not grow")
+        return self
+
+
+class Timing(Section):
+    """When to be at a time of the trajectory: offset + scale * time, from the action's begin on."""
+
+    absolute: bool = False
+    scale: _Positive = 1.0
+    offset: Number = 0.0
+
+
+class Trajectory(Section):
+    """A line to be followed, from ``start`` [m] on; with ``timing`` also when to be where."""
+
+    polyline: tuple[Vertex, ...] | None = Field(default=None, min_length=2, max_length=MAX_PARTS)
+    spline: tuple[SplineSegment, ...] | None = Field(
+        default=None, min_length=1, max_length=MAX_PARTS
+    )
+    nurbs: Nurbs | None = None
+    closed: bool = False
+    end_time: Number | None = None
+    timing: Timing | None = None
+    start: _NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if [self.polyline, self.spline, self.nurbs].count(None) != 2:
+            raise ValueError("allowed is one of polyline, spline and nurbs")
+        return self
+
+
 class Action(_OneOf):
     """What an event does, to each actor of its group."""
 
@@ -140,6 +227,7 @@ class Action(_OneOf):
     keep_distance: KeepDistance | None = None
     lane_change: LaneChange | None = None
     lane_offset: LaneOffset | None = None
+    trajectory: Trajectory | None = None
     nothing: str | None = None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ros2_cosim.openscenario.document import Element, Findings, declared
+from ros2_cosim.openscenario.lines import Lines
 from ros2_cosim.openscenario.places import Places
 from ros2_cosim.openscenario.story import compare
 
@@ -68,6 +69,7 @@ class Translator:
 
     :param names: entity -> vehicle of the scene
     :param objects: entity that stands still -> object of the scene
+    :param catalogues: from a CatalogReference to the entry
     """
 
     def __init__(
@@ -76,16 +78,14 @@ class Translator:
         names: Mapping[str, str],
         objects: Mapping[str, str],
         findings: Findings,
+        catalogues: Callable[[Element], Element],
     ) -> None:
         self._places = places
         self._names = names
         self._objects = objects
         self._findings = findings
-        self._catalogues: Callable[[Element], Element] | None = None
-
-    def with_catalogues(self, look_up: Callable[[Element], Element]) -> None:
-        """Resolve references to catalogues by a function from CatalogReference to entry."""
-        self._catalogues = look_up
+        self._catalogues = catalogues
+        self._lines = Lines(places, self.entity, catalogues)
 
     def story(self, element: Element) -> _Plain:
         """A Story."""
@@ -131,7 +131,6 @@ class Translator:
                 maneuvers.append(self._maneuver(child.within(declared(child, {}))))
             elif child.tag == "CatalogReference":
                 with self._findings.collected():
-                    assert self._catalogues is not None
                     maneuvers.append(self._maneuver(self._catalogues(child)))
         group = {"name": element.label(), "actors": names, "maneuvers": maneuvers}
         return {**group, **self._times(element), **_triggering(actors)}
@@ -195,6 +194,7 @@ class Translator:
             "LongitudinalDistanceAction": self._keep_distance,
             "LaneChangeAction": self._lane_change,
             "LaneOffsetAction": self._lane_offset,
+            "FollowTrajectoryAction": self._follow,
         }
         if element.tag in makers:
             return makers[element.tag](element)
@@ -278,6 +278,9 @@ class Translator:
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
+
+    def _follow(self, element: Element) -> _Plain:
+        return {"trajectory": self._lines.follow(element)}
 
     # Conditions --------------------------------------------------------------------------
 

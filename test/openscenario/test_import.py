@@ -98,19 +98,19 @@ def test_places_that_are_none(tmp_path: Path, position: str, said: str) -> None:
 
 def test_all_that_is_not_supported_is_listed_with_its_line(tmp_path: Path) -> None:
     wrong = (
-        event("one", private("<RoutingAction><AssignRouteAction/></RoutingAction>"), at(1))
+        event("one", private("<RoutingAction><VisibilityRoute/></RoutingAction>"), at(1))
         + event("two", private("<SynchronizeAction/>"), at(1))
         + event("three", speed("5"), by_entity("<RelativeClearanceCondition/>"))
         + event("four", speed('<RelativeTargetSpeed entityRef="C" value="1"/>'), at(1))
     )
     text = document(
         group(wrong),
-        entities='<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>',
+        entities='<ScenarioObject name="P"><ExternalObjectReference name="p"/></ScenarioObject>',
     )
     path = written(tmp_path, text)
     faults = faults_of(path)
     lines = text.splitlines()
-    for name in ("Pedestrian", "AssignRouteAction", "SynchronizeAction",
+    for name in ("ExternalObjectReference", "VisibilityRoute", "SynchronizeAction",
                  "RelativeClearanceCondition", "RelativeTargetSpeed"):  # fmt: skip
         line = next(i for i, content in enumerate(lines, start=1) if f"<{name}" in content)
         assert [f for f in faults if f"file.xosc, line {line}: {name}: " in f], (name, faults)
