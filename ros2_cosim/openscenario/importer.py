@@ -65,7 +65,7 @@ class _Import:
             network = RoadNetwork.from_file(self._map)
         except (RoadError, ValueError) as error:
             raise ConfigurationError(printable(str(error))) from None
-        self._places = Places(network, self._findings)
+        self._places = Places(network, self._findings, self._catalogues.entry)
         #: Entity -> vehicle of the scene.
         self._names: dict[str, str] = {}
         self._vehicles: dict[str, Vehicle] = {}

@@ -13,6 +13,7 @@ from ros2_cosim.kernel.exactmath import PI, cos, sin
 from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.models.road.lane_routes import Stretch, lane_route, roads_of
 from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.places import neighbour
@@ -22,6 +23,7 @@ from ros2_cosim.openscenario.story import (
     LaneChange,
     LaneOffset,
     RelativeSpeed,
+    Route,
     SpeedAction,
     SpeedProfile,
     Trajectory,
@@ -294,6 +296,27 @@ class Actor:
     def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
         self._longitudinal = longitudinal
         return longitudinal
+
+    def take_route(self, action: Route, traffic: Traffic) -> None:
+        """Turn in junctions as a route does from now on.
+
+        :raises ConfigurationError: the vehicle's lane does not lead to its begin
+        """
+        here, roads = traffic.seen[self.name].position, list(action.roads)
+        if here.road_id not in roads:
+            network = traffic.network
+            own = Stretch(here.road_id, self._keeper.lane_id, here.s)
+            way = lane_route(network, own, Stretch(action.road, action.lane, action.s))
+            if way is None:
+                raise ConfigurationError(
+                    f"vehicle '{self.name}': route: found road {own.road}, lane {own.lane}, "
+                    f"s={own.s:.1f} m; allowed is a place whose lane leads to road {action.road}, "
+                    f"s={action.s:g} m, without a change"
+                )
+            joined = roads_of(network, way)
+            roads = joined + [road for road in roads if road not in joined[-1:]]
+        self._network = self._keeper.network = traffic.network.along(roads)
+        traffic.routed[self.name] = self._network
 
     def follow(self, action: Trajectory, traffic: Traffic) -> TrajectoryRun:
         """Begin a FollowTrajectoryAction.

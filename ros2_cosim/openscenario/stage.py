@@ -79,6 +79,9 @@ class Cast:
         if actor is None or action.nothing is not None:
             return None
         traffic = self.traffic
+        if action.route is not None:
+            actor.take_route(action.route, traffic)
+            return None
         if action.trajectory is not None:
             line = actor.follow(action.trajectory, traffic)
             return self._obey(line, name, (_ASIDE, _ALONG) if line.is_timed else (_ASIDE,))

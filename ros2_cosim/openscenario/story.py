@@ -217,6 +217,15 @@ class Trajectory(Section):
         return self
 
 
+class Route(Section):
+    """The way to a place, and from there on over ``roads`` (without those in junctions)."""
+
+    road: Whole
+    lane: Whole
+    s: _NotNegative
+    roads: tuple[Whole, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
 class Action(_OneOf):
     """What an event does, to each actor of its group."""
 
@@ -228,6 +237,7 @@ class Action(_OneOf):
     lane_change: LaneChange | None = None
     lane_offset: LaneOffset | None = None
     trajectory: Trajectory | None = None
+    route: Route | None = None
     nothing: str | None = None
 
 

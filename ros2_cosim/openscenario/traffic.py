@@ -49,6 +49,8 @@ class Traffic:
         self, network: RoadNetwork, boxes: Mapping[str, Box], standing: Mapping[str, Standing]
     ) -> None:
         self.network = network
+        #: The same roads for vehicles that have a route: where roads overlap, they are on theirs.
+        self.routed: dict[str, RoadNetwork] = {}
         self._boxes = dict(boxes)
         self.seen: dict[str, Seen] = {name: self._stands(found) for name, found in standing.items()}
         self.travelled = dict.fromkeys(boxes, 0.0)
@@ -77,7 +79,8 @@ class Traffic:
             before = self.seen.get(name)
             cos, sin = heading_of(found)
             hint = before.position if before is not None else None
-            position = self.network.project(found.x, found.y, hint)
+            network = self.routed.get(name, self.network)
+            position = network.project(found.x, found.y, hint)
             speed = found.vx
             line = self.network.pose(position.road_id, position.s, 0.0)[3]
             # +1 or -1 as the vehicle heads along or against the road.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ros2_cosim.models.road.lane_routes import Stretch, roads_of
 from ros2_cosim.openscenario.document import Element, Findings, declared
 from ros2_cosim.openscenario.lines import Lines
 from ros2_cosim.openscenario.places import Places
@@ -195,6 +196,8 @@ class Translator:
             "LaneChangeAction": self._lane_change,
             "LaneOffsetAction": self._lane_offset,
             "FollowTrajectoryAction": self._follow,
+            "AssignRouteAction": self._assign_route,
+            "AcquirePositionAction": self._acquire,
         }
         if element.tag in makers:
             return makers[element.tag](element)
@@ -281,6 +284,14 @@ class Translator:
 
     def _follow(self, element: Element) -> _Plain:
         return {"trajectory": self._lines.follow(element)}
+
+    def _assign_route(self, element: Element) -> _Plain:
+        way = self._places.way(element)
+        return {"route": _route(way[0], roads_of(self._places.network, way))}
+
+    def _acquire(self, element: Element) -> _Plain:
+        spot = self._places.find(element.one("Position"))
+        return {"route": _route(Stretch(spot.road, spot.lane, spot.s), [])}
 
     # Conditions --------------------------------------------------------------------------
 
@@ -441,6 +452,10 @@ class Translator:
 def is_constant(trigger: list[list[_Plain]]) -> bool:
     """Whether a trigger can never fire."""
     return all(any(c.get("constant") is False for c in group) for group in trigger)
+
+
+def _route(first: Stretch, roads: list[int]) -> _Plain:
+    return {"road": first.road, "lane": first.lane, "s": first.s, "roads": roads}
 
 
 def _compared(kind: Element) -> _Plain:
