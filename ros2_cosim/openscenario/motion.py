@@ -16,6 +16,7 @@ from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving
 from ros2_cosim.models.road.lane_routes import Stretch, lane_route, roads_of
 from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
 from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.openscenario.arrival import Arriving
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import (
     Dynamics,
@@ -26,6 +27,7 @@ from ros2_cosim.openscenario.story import (
     Route,
     SpeedAction,
     SpeedProfile,
+    Synchronize,
     Trajectory,
 )
 from ros2_cosim.openscenario.traffic import Seen, Traffic
@@ -292,6 +294,10 @@ class Actor:
     def keep_distance(self, action: KeepDistance, traffic: Traffic) -> Longitudinal:
         """Begin a LongitudinalDistanceAction."""
         return self._drive(Following(action, self.name, self._speed, traffic.time))
+
+    def synchronize(self, action: Synchronize, traffic: Traffic) -> Longitudinal:
+        """Begin a SynchronizeAction."""
+        return self._drive(Arriving(action, self.name, self._speed, traffic))
 
     def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
         self._longitudinal = longitudinal

@@ -89,8 +89,11 @@ class Cast:
             return self._obey(actor.change_lane(action.lane_change, traffic), name, (_ASIDE,))
         if action.lane_offset is not None:
             return self._obey(actor.change_offset(action.lane_offset, traffic), name, (_ASIDE,))
+        along: Longitudinal
         if action.speed is not None:
             along = actor.set_speed(action.speed, traffic)
+        elif action.synchronize is not None:
+            along = actor.synchronize(action.synchronize, traffic)
         elif action.speed_profile is not None:
             along = actor.set_profile(action.speed_profile, traffic)
         else:

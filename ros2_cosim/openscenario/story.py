@@ -226,6 +226,31 @@ class Route(Section):
     roads: tuple[Whole, ...] = Field(default=(), max_length=MAX_PARTS)
 
 
+class Place(Section):
+    """A point of the map."""
+
+    x: Number
+    y: Number
+
+
+class Synchronize(Section):
+    """To be at ``place`` when ``master`` is at its own; with a final speed [m/s] there.
+
+    ``relative``: to that of the master. The final speed is held over the last ``steady_distance``
+    and ``steady_time``.
+    """
+
+    master: str
+    master_place: Place
+    place: Place
+    tolerance: _NotNegative = 0.0
+    master_tolerance: _NotNegative = 0.0
+    final_speed: Number | None = None
+    relative: bool = False
+    steady_distance: _NotNegative = 0.0
+    steady_time: _NotNegative = 0.0
+
+
 class Action(_OneOf):
     """What an event does, to each actor of its group."""
 
@@ -238,6 +263,7 @@ class Action(_OneOf):
     lane_offset: LaneOffset | None = None
     trajectory: Trajectory | None = None
     route: Route | None = None
+    synchronize: Synchronize | None = None
     nothing: str | None = None
 
 
@@ -257,13 +283,6 @@ class ElementState(Section):
         "startTransition", "endTransition", "stopTransition", "skipTransition",
         "standbyState", "runningState", "completeState",
     ]  # fmt: skip
-
-
-class Place(Section):
-    """A point of the map."""
-
-    x: Number
-    y: Number
 
 
 class DistanceTo(Compared):

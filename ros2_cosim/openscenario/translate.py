@@ -198,6 +198,7 @@ class Translator:
             "FollowTrajectoryAction": self._follow,
             "AssignRouteAction": self._assign_route,
             "AcquirePositionAction": self._acquire,
+            "SynchronizeAction": self._synchronize,
         }
         if element.tag in makers:
             return makers[element.tag](element)
@@ -292,6 +293,28 @@ class Translator:
     def _acquire(self, element: Element) -> _Plain:
         spot = self._places.find(element.one("Position"))
         return {"route": _route(Stretch(spot.road, spot.lane, spot.s), [])}
+
+    def _synchronize(self, element: Element) -> _Plain:
+        action: _Plain = {
+            "master": self.vehicle(element, "masterEntityRef"),
+            "master_place": self._place(element.one("TargetPositionMaster")),
+            "place": self._place(element.one("TargetPosition")),
+            "tolerance": element.number("targetTolerance", 0.0),
+            "master_tolerance": element.number("targetToleranceMaster", 0.0),
+        }
+        final = element.find("FinalSpeed")
+        if final is not None:
+            kind = final.choice()
+            action["final_speed"] = kind.number("value")
+            action["relative"] = kind.tag == "RelativeSpeedToMaster"
+            for state in kind.children():
+                steady = {"TargetDistanceSteadyState": ("distance", "steady_distance"),
+                          "TargetTimeSteadyState": ("time", "steady_time")}  # fmt: skip
+                if state.tag not in steady:
+                    raise state.error(f"not supported; supported are {', '.join(steady)}")
+                name, key = steady[state.tag]
+                action[key] = state.number(name)
+        return {"synchronize": action}
 
     # Conditions --------------------------------------------------------------------------
 
