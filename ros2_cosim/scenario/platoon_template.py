@@ -22,6 +22,7 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
@@ -210,7 +211,9 @@ def _participants(
                 "inputs": {**seen, "static_objects": "world.static_objects"},
                 "outputs": {
                     "objects": _output(
-                        "ObjectList", f"/{name}/{_named('objects', sensor)}", frame_id=_frame(name)
+                        "ObjectList",
+                        f"/{name}/{_named('objects', sensor)}",
+                        frame_id=base_link(name),
                     )
                 },
             }
@@ -236,21 +239,6 @@ def _participants(
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
-    outputs: _Mapping = {}
-    for name in (*platoon, *others):
-        outputs[f"odometry/{name}"] = {
-            "type": "nav_msgs/msg/Odometry",
-            "topic": f"/{name}/odometry",
-            "child_frame_id": _frame(name),
-        }
-    for name in (*platoon, *others):
-        outputs[f"acceleration/{name}"] = {
-            "type": "geometry_msgs/msg/AccelStamped",
-            "topic": f"/{name}/acceleration",
-            "frame_id": _frame(name),
-        }
-    outputs["static_objects"] = _output("StaticObjects", "/static_objects", schedule="once")
-    outputs["collision"] = _output("CollisionEvent", "/collisions", schedule="sparse")
     return {
         "model": template.world.model,
         "period": template.world.period,
@@ -259,7 +247,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
         },
-        "outputs": outputs,
+        "outputs": world_outputs((*platoon, *others)),
     }
 
 
@@ -329,11 +317,11 @@ def _controller(
         ),
         "inputs": inputs,
         "outputs": {
-            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name)),
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=base_link(name)),
             **(
                 {
                     "status": _output(
-                        "ControllerStatus", f"/{name}/controller_status", frame_id=_frame(name)
+                        "ControllerStatus", f"/{name}/controller_status", frame_id=base_link(name)
                     )
                 }
                 if template.status
@@ -380,7 +368,7 @@ def _tracker(
             "odometry": f"world.odometry/{name}",
             **{f"v2v/{sender}": f"v2v.{sender}_to_{name}" for sender in heard},
         },
-        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=_frame(name))},
+        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=base_link(name))},
     }
 
 
@@ -396,10 +384,6 @@ def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list
 
 def _output(message: str, topic: str, **more: Any) -> _Mapping:
     return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
-
-
-def _frame(vehicle: str) -> str:
-    return f"{vehicle}/base_link"
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

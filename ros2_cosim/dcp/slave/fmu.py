@@ -131,6 +131,29 @@ class FmuSlave(SlaveModel):
         """Free the instance: it is not known which calls an FMU allows after an error."""
         self._free()
 
+    def save_state(self) -> list[Any]:
+        """The state of the instance by FMI's own means, and its outputs; after ``configure``.
+
+        For FMUs that state it (:func:`~ros2_cosim.dcp.slave.fmu_description.can_save_state`).
+        """
+        found = self._fmu.getFMUState()
+        try:
+            content = self._fmu.serializeFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        return [content, list(self.outputs), self._initializing, self._stepping]
+
+    def restore_state(self, state: list[Any]) -> None:
+        """Go back to a state that ``save_state`` gave; after ``configure``."""
+        content, outputs, initializing, stepping = state
+        found = self._fmu.deserializeFMUState(content)
+        try:
+            self._fmu.setFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        self.outputs[:] = [tuple(v) if isinstance(v, list) else v for v in outputs]
+        self._initializing, self._stepping = initializing, stepping
+
     def close(self) -> None:
         """Free the instance and delete the unpacked files."""
         self._free()

@@ -103,6 +103,12 @@ def read_fmu(path: str | Path) -> Any:
     return model
 
 
+def can_save_state(model: Any) -> bool:
+    """Whether an FMU states that its state can be taken out of it as bytes, and put back."""
+    found = model.coSimulation
+    return bool(found.canGetAndSetFMUstate and found.canSerializeFMUstate)
+
+
 def require_platform(path: Path) -> None:
     """See whether an FMU has a library for this platform, or a C file could be compiled.
 
