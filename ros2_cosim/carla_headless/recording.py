@@ -100,7 +100,7 @@ class Drive(NamedTuple):
 
 
 @dataclass
-class Frame:
+class RecordedFrame:
     """One frame: number, seconds since the start, and what was seen."""
 
     number: int
@@ -241,7 +241,7 @@ class Recording:
         if magic != MAGIC or not 0 <= self.date <= _LAST_DATE:
             raise CallError(f"File {self.path} is not a CARLA recorder")
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self) -> Iterator[RecordedFrame]:
         """All frames in their order; ends where the file ends, also in the middle of a frame."""
         at, frame = self._start, None
         while at + _HEAD.size <= len(self._data):
@@ -253,7 +253,7 @@ class Recording:
             try:
                 if kind == _FRAME_START:
                     number, _, elapsed = _row(_FRAME, content, 0)
-                    frame = Frame(number, elapsed)
+                    frame = RecordedFrame(number, elapsed)
                 elif kind == _FRAME_END and frame is not None:
                     yield frame
                     frame = None
@@ -264,7 +264,7 @@ class Recording:
             at += size
 
 
-def _take(frame: Frame, kind: int, content: memoryview) -> None:
+def _take(frame: RecordedFrame, kind: int, content: memoryview) -> None:
     """Take what a packet tells of a frame.
 
     :raises struct.error: it does not hold what it says

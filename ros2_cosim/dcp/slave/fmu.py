@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -32,7 +32,7 @@ from ros2_cosim.dcp.slave.fmu_description import (
     fmu_variables,
     read_fmu,
 )
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.wire.values import Value
@@ -135,6 +135,29 @@ class FmuSlave(SlaveModel):
     def error(self, code: int, message: str) -> None:
         """Free the instance: it is not known which calls an FMU allows after an error."""
         self._free()
+
+    def save_state(self) -> list[Any]:
+        """The state of the instance by FMI's own means, and its outputs; after ``configure``.
+
+        For FMUs that state it (:func:`~ros2_cosim.dcp.slave.fmu_description.can_save_state`).
+        """
+        found = self._fmu.getFMUState()
+        try:
+            content = self._fmu.serializeFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        return [content, list(self.outputs), self._initializing, self._stepping]
+
+    def restore_state(self, state: list[Any]) -> None:
+        """Go back to a state that ``save_state`` gave; after ``configure``."""
+        content, outputs, initializing, stepping = state
+        found = self._fmu.deserializeFMUState(content)
+        try:
+            self._fmu.setFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        self.outputs[:] = [tuple(v) if isinstance(v, list) else v for v in outputs]
+        self._initializing, self._stepping = initializing, stepping
 
     def close(self) -> None:
         """Free the instance and delete the unpacked files."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
     DisplayUnit,
@@ -105,6 +105,12 @@ def read_fmu(path: str | Path) -> Any:
     if model.coSimulation is None:
         raise DescriptionError(f"{path}: the FMU has no co-simulation interface")
     return model
+
+
+def can_save_state(model: Any) -> bool:
+    """Whether an FMU states that its state can be taken out of it as bytes, and put back."""
+    found = model.coSimulation
+    return bool(found.canGetAndSetFMUstate and found.canSerializeFMUstate)
 
 
 def require_platform(path: Path) -> None:
