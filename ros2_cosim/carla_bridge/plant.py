@@ -77,7 +77,7 @@ class SceneRun:
         for name, (odometry, acceleration) in self._scene.read().items():
             outputs[f"odometry/{name}"] = odometry
             outputs[f"acceleration/{name}"] = acceleration
-        for name, measured in self._scene.measurements().items():
+        for name, measured in self._scene.take_measurements().items():
             outputs[MEASURED + name] = measured
             self.measured[MEASURED + name] += 1
         if static:

@@ -42,6 +42,7 @@ from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 FIRST_OBJECT_ID: Final = 101
 FIRST_TRAFFIC_ID: Final = 1001
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
+_WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
 
 
@@ -138,9 +139,10 @@ class Scene:
             raise RunError("the scene is not initialised")
         return self._readings
 
-    def measurements(self) -> Mapping[str, Measurement]:
-        """What the sensors have measured in the current state, of those that have."""
-        return self._measured
+    def take_measurements(self) -> Mapping[str, Measurement]:
+        """What the sensors have measured in the current state, of those that have; given once."""
+        found, self._measured = self._measured, {}
+        return found
 
     def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
         """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.
@@ -418,7 +420,10 @@ def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
     centre = network.lane_centre(spec.road, spec.lane, spec.s)
     x, y, z, _ = network.pose(spec.road, spec.s, centre + direction * spec.offset)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
-    return carla_pose(LanePoint(x, y, z, heading), direction * network.slope(spec.road, spec.s))
+    # The origin of a walker is its middle.
+    height = _WALKER_MIDDLE if spec.blueprint.startswith("walker.") else 0.0
+    slope = direction * network.slope(spec.road, spec.s)
+    return carla_pose(LanePoint(x, y, z, heading), slope, height)
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -244,17 +244,18 @@ def _answers(bag: Path, questions: Iterable[_Question], time: int) -> dict[_Ques
     return found
 
 
-def settings_that_differ(a: Scenario, b: Scenario) -> dict[str, tuple[Any, Any]]:
-    """The settings of two scenarios that are not the same, by their path; None: not there."""
-    found: dict[str, tuple[Any, Any]] = {}
-    _collect(a.model_dump(mode="json"), b.model_dump(mode="json"), "", found)
+def settings_that_differ(*scenarios: Scenario) -> dict[str, tuple[Any, ...]]:
+    """The settings of scenarios that are not all the same, by their path; None: not there."""
+    found: dict[str, tuple[Any, ...]] = {}
+    _collect([scenario.model_dump(mode="json") for scenario in scenarios], "", found)
     found.pop("base_directory", None)
     return found
 
 
-def _collect(a: Any, b: Any, path: str, found: dict[str, tuple[Any, Any]]) -> None:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key in [*a, *(key for key in b if key not in a)]:
-            _collect(a.get(key), b.get(key), f"{path}.{key}" if path else key, found)
-    elif a != b:
-        found[path] = (a, b)
+def _collect(values: Sequence[Any], path: str, found: dict[str, tuple[Any, ...]]) -> None:
+    if all(isinstance(value, dict) for value in values):
+        for key in dict.fromkeys(key for value in values for key in value):
+            place = f"{path}.{key}" if path else key
+            _collect([value.get(key) for value in values], place, found)
+    elif any(value != values[0] for value in values):
+        found[path] = tuple(values)

@@ -51,7 +51,7 @@ class RunComparison:
     messages: Comparison
     first: Cause | None
     origin: Cause | None
-    settings: Mapping[str, tuple[Any, Any]]
+    settings: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...]
 
     @property
@@ -102,7 +102,7 @@ def compare_recordings(a: Path, b: Path, rules: Rules | None = None) -> RunCompa
     messages = compare_bags(runs[0].bag, runs[1].bag, rules)
     first, origin = trace_causes(messages, *runs) or (None, None)
     scenarios = [run.scenario for run in runs]
-    settings: Mapping[str, tuple[Any, Any]] = {}
+    settings: Mapping[str, tuple[Any, ...]] = {}
     if scenarios[0] is not None and scenarios[1] is not None:
         settings = settings_that_differ(scenarios[0], scenarios[1])
     return RunComparison(*runs, messages, first, origin, settings, tuple(_notes(*runs, messages)))

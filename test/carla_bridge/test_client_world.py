@@ -141,7 +141,7 @@ def test_sensors_measure_the_same_bits_as_in_process(server: Server) -> None:
         for _ in range(12):
             found.append({
                 name: bytes(value.data) if isinstance(value, Payload) else value
-                for name, value in scene.measurements().items()
+                for name, value in scene.take_measurements().items()
             })  # fmt: skip
             scene.step({})
         scene.dismantle()
