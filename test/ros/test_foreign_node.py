@@ -204,17 +204,20 @@ def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
 
 
 def test_client_of_another_node_is_named_as_not_repeatable(run):
-    called = scenarios.relay(script="client_node.py", arguments=["/plan"], duration="200ms")
-    found = run(called, "composed")
+    def called(space: str, **settings: Any) -> scenarios.Data:
+        names = [f"{space}/plan", f"{space}/find"]
+        return scenarios.relay(
+            script="client_node.py", arguments=names, duration="200ms", **settings
+        )
+
+    found = run(called(""), "composed")
     assert found.not_repeatable_reason == (
-        "'relay': the node /relay_node is a client of /plan, whose answers come at any wall time; "
-        "name it in allow_services if they never change a result"
+        "'relay': the node /relay_node is a client of /find, /plan, whose answers come at any wall "
+        "time; name it in allow_services if they never change a result"
     )
     # In a namespace, names of the scenario are those of a run without one.
-    called = scenarios.relay(
-        script="client_node.py", arguments=["/a/plan"], duration="200ms", allow_services=["/plan"]
-    )
-    accepted = run(called, "composed", namespace="/a")
+    settings = {"allow_services": ["/plan", "/find"]}
+    accepted = run(called("/a", **settings), "composed", namespace="/a")
     assert (accepted.trace_sha256, accepted.repeatable) == (found.trace_sha256, True)
 
 
