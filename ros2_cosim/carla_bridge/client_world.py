@@ -43,6 +43,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Stranger,
 )
 from ros2_cosim.kernel.errors import (
     CausalityError,
@@ -91,6 +92,8 @@ class ClientWorld:
         self._commands: list[Any] = []  # leave with the next tick
         self._actors: dict[int, Any] = {}
         self._sensors: list[Any] = []
+        #: Body of each actor that is not ours, None if it is no vehicle.
+        self._strangers: dict[int, Body | None] = {}
         self._first_frame = 0
         self._ticks = 0
         self._reported = 0
@@ -201,14 +204,25 @@ class ClientWorld:
         found = self._snapshot.find(actor)
         if found is None:
             raise RunError(f"{self._where}: actor {actor} has vanished")
-        pose = found.get_transform()
-        place, turn = pose.location, pose.rotation
-        return Motion(
-            Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
-            _triple(found.get_velocity()),
-            _triple(found.get_angular_velocity()),
-            _triple(found.get_acceleration()),
-        )
+        return _motion(found)
+
+    def strangers(self) -> list[Stranger]:
+        """Vehicles of other clients in the snapshot of the last tick."""
+        found = {entry.id: entry for entry in self._snapshot if entry.id not in self._actors}
+        unknown = [actor for actor in found if actor not in self._strangers]
+        if unknown:
+            try:
+                there = {actor.id: actor for actor in self._world.get_actors(unknown)}
+            except RuntimeError as error:
+                raise self._failure("cannot read the actors", error) from None
+            for number in unknown:
+                self._strangers[number] = _vehicle_body(there.get(number))
+        self._strangers = {number: self._strangers[number] for number in found}
+        return [
+            Stranger(number, body, _motion(found[number]))
+            for number in sorted(found)
+            if (body := self._strangers[number]) is not None
+        ]
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
@@ -306,6 +320,7 @@ class ClientWorld:
         self._sensors.clear()
         self._measured.clear()
         self._actors.clear()
+        self._strangers.clear()
         self._commands.clear()
         self._snapshots = SimpleQueue()
         self._snapshot = self._world = self._client = self._old_settings = None
@@ -451,6 +466,26 @@ def _measurement_of(form: SensorForm, data: Any) -> Measurement:
         felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
         return Inertia(*felt, *rates, data.compass)
     return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
+
+
+def _motion(snapshot: Any) -> Motion:
+    """State of an actor as a snapshot tells it."""
+    pose = snapshot.get_transform()
+    place, turn = pose.location, pose.rotation
+    return Motion(
+        Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
+        _triple(snapshot.get_velocity()),
+        _triple(snapshot.get_angular_velocity()),
+        _triple(snapshot.get_acceleration()),
+    )
+
+
+def _vehicle_body(actor: Any) -> Body | None:
+    """The box of a vehicle; None for anything else, and for what has gone."""
+    if actor is None or not actor.type_id.startswith("vehicle."):
+        return None
+    box = actor.bounding_box
+    return Body(_triple(box.location), _triple(box.extent))
 
 
 def _triple(value: Any) -> tuple[float, float, float]:

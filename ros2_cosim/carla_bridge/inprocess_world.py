@@ -36,6 +36,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Stranger,
     due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -148,6 +149,10 @@ class InProcessWorld:
         """State of an actor."""
         n = self.world.require(actor).exposed_numbers()
         return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:15])
+
+    def strangers(self) -> list[Stranger]:
+        """None: no other client reaches this world."""
+        return []
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""

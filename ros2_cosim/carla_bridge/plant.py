@@ -23,6 +23,10 @@ MEASURED: Final = "sensor/"
 """Stands before the name of a sensor whose measurement is among the outputs of a scene."""
 
 
+TRAFFIC: Final = "traffic"
+"""The output with the vehicles of the simulator that are no participants'."""
+
+
 class SceneRun:
     """A scene driven step by step, with its events in the order in which they are reported.
 
@@ -80,6 +84,9 @@ class SceneRun:
         for name, measured in self._scene.measurements().items():
             outputs[MEASURED + name] = measured
             self.measured[MEASURED + name] += 1
+        users = self._scene.road_users()
+        if users is not None:
+            outputs[TRAFFIC] = users
         if static:
             outputs["static_objects"] = self._scene.static_objects()
         if self._events:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ros2_cosim.carla_bridge.crossings import Crossings, Reservations
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
@@ -40,6 +41,7 @@ SCENE_STATE = SavedAttributes(
         Scene,
         SceneVehicle,
         Traffic,
+        Reservations,
         LaneKeeper,
         LeaderDriver,
         ManoeuvreRun,
@@ -63,6 +65,7 @@ SCENE_STATE = SavedAttributes(
         VehicleSpec,
         VehicleParameters,
         RoadNetwork,
+        Crossings,
         Blueprint,
         Signals,
         # Empty: a scene with sensors saves no state.

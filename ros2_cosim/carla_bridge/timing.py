@@ -16,6 +16,7 @@ from ros2_cosim.interfaces.simulator import (
     Pose,
     SensorMount,
     Simulator,
+    Stranger,
 )
 
 _P = ParamSpec("_P")
@@ -59,6 +60,10 @@ class TimedSimulator:
     def motion(self, actor: int) -> Motion:
         """Pass on."""
         return self._timed(self._simulator.motion, actor)
+
+    def strangers(self) -> list[Stranger]:
+        """Pass on."""
+        return self._timed(self._simulator.strangers)
 
     def contacts(self) -> list[Contact]:
         """Pass on."""

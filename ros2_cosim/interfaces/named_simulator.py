@@ -21,7 +21,15 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.sensors import Measurement
-from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, SensorMount
+from ros2_cosim.interfaces.simulator import (
+    Body,
+    Contact,
+    MapChoice,
+    Motion,
+    Pose,
+    SensorMount,
+    Stranger,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Repeatability
@@ -95,6 +103,10 @@ class NamedSimulator(ABC):
     @abstractmethod
     def motion(self, actor: int) -> Motion:
         """State of an actor after the last tick."""
+
+    def strangers(self) -> list[Stranger]:
+        """Vehicles that were not spawned through this interface; a simulator may have none."""
+        return []
 
     @abstractmethod
     def contacts(self) -> list[Contact]:
