@@ -297,6 +297,28 @@ class ClientWorld:
             f"{found}): it does not keep its period; allowed is the step of the world"
         )
 
+    def finish(self) -> None:
+        """Tick once more, which tells how often the world has advanced in all.
+
+        A tick of another client in the last step would be seen by nothing else: the snapshot that
+        it makes comes instead of that of the last step, which comes after the run.
+
+        :raises CausalityError: the world has also advanced otherwise
+        """
+        if self._ticks == 0 or self._server_gone():
+            return
+        expected = self._first_frame + self._ticks
+        self._client.set_timeout(CALL_TIMEOUT_S)
+        try:
+            frame = self._long_call(lambda: self._world.tick(CALL_TIMEOUT_S), "cannot end the run")
+        except RuntimeError as error:
+            raise self._failure("no answer to the tick behind the last step", error) from None
+        if frame != expected:
+            raise CausalityError(
+                f"{self._where}: frame {frame} follows the last step, which was frame "
+                f"{expected - 1}: another client also advances this world"
+            )
+
     def close(self) -> None:
         """Destroy the actors and restore the settings, as far as the server still answers."""
         if self._client is None:
@@ -352,7 +374,7 @@ class ClientWorld:
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
 
-    def _long_call(self, call: Callable[[], Any]) -> Any:
+    def _long_call(self, call: Callable[[], Any], what: str = "cannot set up the world") -> Any:
         """Make a call that may take the server minutes; end with the server.
 
         The client itself notices the end of the server only when the time of the call is over,
@@ -375,7 +397,7 @@ class ClientWorld:
             except Empty:
                 if self._server_gone():
                     raise ConnectionFailedError(
-                        f"{self._where}: cannot set up the world: the server has gone"
+                        f"{self._where}: {what}: the server has gone"
                     ) from None
                 continue
             if error is not None:

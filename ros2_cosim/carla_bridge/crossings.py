@@ -19,7 +19,7 @@ Way = tuple[int, int]
 """Road and lane inside a junction."""
 
 CLEARANCE: Final = 3.2
-"""Ways whose centre lines come nearer to each other are in conflict [m]: a wide vehicle, and room."""
+"""Ways whose centre lines come nearer are in conflict [m]: the width of a vehicle, and room."""
 
 _SAMPLE: Final = 1.0  # m, between two points of a centre line
 
@@ -132,8 +132,7 @@ class Reservations:
                 ):
                     return False
         return not any(
-            other.junction == request.junction
-            and self._crossings.conflict(other.way, request.way)
+            other.junction == request.junction and self._crossings.conflict(other.way, request.way)
             for other in earlier
         )
 

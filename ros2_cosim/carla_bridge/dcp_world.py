@@ -164,16 +164,16 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
         _, count = find_variable(f"{slave}.{port}.count", slaves, port, Causality.OUTPUT)
         reader = RecordReader(SENSOR_RECORDS[sensor.form], f"{slave}.{port}.*", slaves, port)
         outputs[port] = MappedOutput(reader, when=(slave, count.name))
+    if scene.reports_traffic:
+        outputs[TRAFFIC] = MappedOutput(
+            RoadUsersReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC)
+        )
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
     outputs["collision"] = MappedOutput(collision, when=(slave, count.name))
     objects = f"{slave}.static_objects.*" if scene.objects else {}
     static = RecordReader(StaticObjects, objects, slaves, "static_objects")
     outputs["static_objects"] = MappedOutput(static, once=True)
-    if scene.reports_traffic:
-        outputs[TRAFFIC] = MappedOutput(
-            RoadUsersReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC)
-        )
     inputs = {}
     for name in commanded_vehicles(scene):
         port = f"control/{name}"

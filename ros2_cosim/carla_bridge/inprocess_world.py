@@ -186,6 +186,9 @@ class InProcessWorld:
             return Inertia(*_narrow(_triple(felt)), *_narrow(_triple(rates)), float32(compass))
         return Payload(measured(kind, payloads[0]))
 
+    def finish(self) -> None:
+        """No other client reaches this world."""
+
     def close(self) -> None:
         """Forget the world."""
         self._world = None

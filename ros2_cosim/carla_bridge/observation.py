@@ -19,7 +19,6 @@ from ros2_cosim.kernel.exactmath import atan
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import LanePoint
 
-
 TRUCK_LENGTH: Final = 6.5
 """A vehicle that is no participant's counts as a truck if it is longer [m]."""
 

@@ -94,6 +94,13 @@ class SceneRun:
             self.collisions += 1
         return outputs
 
+    def finish(self) -> None:
+        """The last step is done: see whether it was this bridge alone that moved the world.
+
+        :raises CausalityError: another client has moved it, too
+        """
+        self._scene.finish()
+
     def close(self) -> None:
         """Dismantle the scene."""
         self._scene.dismantle()
@@ -115,7 +122,8 @@ class ScenePlant:
         return self._run.outputs(static=first)
 
     def finish(self) -> None:
-        """Nothing runs beside it."""
+        """See whether another client has moved the world."""
+        self._run.finish()
 
     def report(self) -> Report:
         """Nothing to say."""

@@ -198,6 +198,13 @@ class Scene:
             self._touching[pair] = contact.tick
         return tuple(begun)
 
+    def finish(self) -> None:
+        """The last step is done.
+
+        :raises CausalityError: another client has moved the world, too
+        """
+        self._simulator.finish()
+
     def dismantle(self) -> None:
         """Remove everything from the simulator and let it run freely again; never raises."""
         self._simulator.close()

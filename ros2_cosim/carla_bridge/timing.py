@@ -77,6 +77,10 @@ class TimedSimulator:
         """Pass on."""
         return self._timed(self._simulator.measurements, sensors)
 
+    def finish(self) -> None:
+        """Pass on; not among the steps."""
+        self._simulator.finish()
+
     def close(self) -> None:
         """Pass on."""
         self._timed(self._simulator.close)

@@ -206,9 +206,7 @@ class Traffic:
                     reservations.yield_way(entry.request, priority)
         asking = []
         for number, (me, found) in enumerate(zip(users, entries, strict=True)):
-            closed = next(
-                (e for e in found if not reservations.holds(number, e.request.way)), None
-            )
+            closed = next((e for e in found if not reservations.holds(number, e.request.way)), None)
             if closed is not None and _asks(me, closed, nearest[number]):
                 asking.append(closed.request)
         reservations.decide(asking, priority)

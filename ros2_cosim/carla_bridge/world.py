@@ -86,8 +86,8 @@ class CarlaWorld(Model):
     Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
     ``static_objects`` at the first one, ``collision`` for each contact that begins, ``traffic`` at
-    each activation: background traffic and vehicles of other clients of the simulator. Of each sensor
-    of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
+    each activation: background traffic and vehicles of other clients of the simulator. Of each
+    sensor of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
     ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
 
     :raises ConfigurationError: the scene is wrong, or the simulator does not have it

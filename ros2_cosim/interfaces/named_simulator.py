@@ -122,6 +122,9 @@ class NamedSimulator(ABC):
         """What sensors have measured in the last tick."""
         return []
 
+    def finish(self) -> None:  # noqa: B027 - most have no other clients
+        """The last step is done: see whether it was the bridge alone that moved the world."""
+
     @abstractmethod
     def close(self) -> None:
         """Release everything; never raises."""

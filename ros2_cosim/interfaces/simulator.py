@@ -166,5 +166,11 @@ class Simulator(Protocol):
         :raises RunError: one of them has not
         """
 
+    def finish(self) -> None:
+        """The last step is done: see whether it was this bridge alone that moved the world.
+
+        :raises CausalityError: another client has moved it, too
+        """
+
     def close(self) -> None:
         """Remove what was spawned and let the simulator run freely again; never raises."""

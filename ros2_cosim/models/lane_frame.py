@@ -11,7 +11,6 @@ from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
 
-
 #: A way along lanes to a point is looked for so many times as far as the straight line to it, ...
 _WINDING: Final = 1.6
 #: ... and so much further [m].
@@ -135,9 +134,7 @@ class LaneBoxes:
         if kept is not None and kept.source is user and kept.hint is hint:
             return kept.box
         s, c = exactmath.sincos(user.yaw)
-        box = _box(
-            self.road, user.x, user.y, c, s, user.length, user.width, hint, user.vx, user.vy
-        )
+        box = _box(self.road, user.x, user.y, c, s, user.length, user.width, hint, user.vx, user.vy)
         self._keep(user, hint, box)
         return box
 
@@ -219,9 +216,7 @@ def seen_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> Ahead:
     half = 0.5 * (other.length * abs(along) + other.width * abs(across))
     # The speed along its own road, as a vector, along this way.
     speed = other.speed * (other.lane_cos * cos + other.lane_sin * sin)
-    return Ahead(
-        way - ego.half - half, speed - ego.direction * ego.speed, left - own[1]
-    )
+    return Ahead(way - ego.half - half, speed - ego.direction * ego.speed, left - own[1])
 
 
 def gap_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> float:

@@ -86,7 +86,9 @@ class ObjectSensor(Model):
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
         Port("static_objects", STATIC_OBJECTS, required=False),
-        Port("traffic", ROAD_USERS, required=False, description="vehicles that are no participants'"),
+        Port(
+            "traffic", ROAD_USERS, required=False, description="vehicles that are no participants'"
+        ),
     )
     output_ports = (Port("objects", OBJECTS, description="ascending distance"),)
     other_ports = False

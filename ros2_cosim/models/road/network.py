@@ -89,7 +89,7 @@ class Stretch(NamedTuple):
 class Beside(NamedTuple):
     """A point as seen from a lane that is followed.
 
-    ``way`` [m] along the lane's road to the point's foot, ``left`` [m] of the lane's centre, and the
+    ``way`` [m] along the roads to the point's foot, ``left`` [m] of the lane's centre, and the
     driving direction there.
     """
 
