@@ -21,6 +21,7 @@ from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.flight import FreeBody
 from ros2_cosim.carla_headless.sensing.hub import SensorHub
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
@@ -57,6 +58,7 @@ SCENE_STATE = SavedAttributes(
         LightGroup,
         LightController,
         VehicleBody,
+        FreeBody,
         RoadVehicle,
         Vehicle,
     ),

@@ -34,6 +34,9 @@ from ros2_cosim.kernel.exactmath import atan, degrees
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
 
+MAX_PHYSICS_STEP: Final = 0.1
+"""A longer step of the world is made of several of the physics [s]."""
+
 _NS: Final = 1_000_000_000
 _SPAWN_POINT_SPACING: Final = 50.0
 _SPAWN_POINT_HEIGHT: Final = 0.3
@@ -305,11 +308,11 @@ class World:
             actor.state = actor.state._replace(velocity=velocity)
 
     def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
-        """Set the angular velocity [deg/s]; of a vehicle once, and only about the vertical."""
+        """Set the angular velocity [deg/s, world frame]; of a vehicle once."""
         actor = self.require(actor_id)
         _require_below(_MAX_TURN, "angular velocity", velocity)
         if isinstance(actor, VehicleActor):
-            actor.body.set_yaw_rate(velocity.z)
+            actor.body.set_turn(velocity)
             actor.take_state()
         else:
             actor.state = actor.state._replace(angular_velocity=velocity)
@@ -326,19 +329,30 @@ class World:
         body.add_impulse(impulse)
 
     def add_angular_impulse(self, actor_id: int, impulse: Vector) -> None:
-        """Turn a vehicle by an angular impulse [N m s]; only about the vertical."""
+        """Turn a vehicle by an angular impulse [N m s, world frame]."""
         body = self.require_vehicle(actor_id).body
         _require_below(_MAX_TURN * body.parameters.yaw_inertia, "angular impulse", impulse)
-        body.turn(impulse.z)
+        body.turn(impulse)
 
     def add_torque(self, actor_id: int, torque: Vector) -> None:
-        """Turn a vehicle by a torque [N m] during the next step; only about the vertical."""
+        """Turn a vehicle by a torque [N m, world frame] during the next step."""
         x, y, z = torque
         step = self.step_s
         self.add_angular_impulse(actor_id, Vector(x * step, y * step, z * step))
 
+    def enable_gravity(self, actor_id: int, enabled: bool) -> None:
+        """Switch a vehicle's gravity on or off.
+
+        :raises CallError: the actor is no vehicle, and gravity is to be switched off
+        """
+        actor = self.require(actor_id)
+        if isinstance(actor, VehicleActor):
+            actor.body.enable_gravity(enabled)
+        elif not enabled:
+            raise CallError(f"actor {actor_id}: only a vehicle's gravity can be switched off")
+
     def simulate_physics(self, actor_id: int, enabled: bool) -> None:
-        """Let an actor move by itself, or hold it where it is; a vehicle then lies down."""
+        """Let an actor move by itself, or hold it where it is; a vehicle in the air then falls."""
         actor = self.require(actor_id)
         before, actor.simulates_physics = actor.simulates_physics, enabled
         if enabled and not before:
@@ -379,20 +393,15 @@ class World:
     def tick(self) -> int:
         """Advance by one step; returns the number of the new frame."""
         moving = [v for v in self._vehicles.values() if v.simulates_physics]
+        parts = int(self.step_s / MAX_PHYSICS_STEP) + 1 if self.step_s > MAX_PHYSICS_STEP else 1
         for vehicle in moving:
             vehicle.body.begin_step()
-            if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
-            vehicle.body.step(self.step_s, vehicle.control)
-        for walker in self._walkers.values():
-            if walker.simulates_physics:
-                walker.step(self.step_s, self.gravity)
+        for _ in range(parts):
+            self._move(moving, self.step_s / parts)
         self.frame += 1
         step_ns = int(self.step_s * _NS + 0.5)
         self._elapsed_ns += step_ns
         self.signals.step(step_ns)
-        for actor, other, impulse in collisions.resolve(self.collidable()):
-            self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         self.collisions = self._next_reports() if self._contacts else []
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
@@ -402,6 +411,18 @@ class World:
         if self.signals.groups:
             self._see_lights()
         return self.frame
+
+    def _move(self, vehicles: list[VehicleActor], dt: float) -> None:
+        """One step of the physics."""
+        for vehicle in vehicles:
+            if vehicle.ackermann is not None:
+                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
+            vehicle.body.step(dt, vehicle.control)
+        for walker in self._walkers.values():
+            if walker.simulates_physics:
+                walker.step(dt, self.gravity)
+        for actor, other, impulse in collisions.resolve(self.collidable()):
+            self._contacts.setdefault(actor, {}).setdefault(other, impulse)
 
     def _see_lights(self) -> None:
         """Tell every vehicle the traffic light that it is at."""

@@ -149,9 +149,7 @@ def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
 
 @_method("set_actor_enable_gravity", NONE, u32, boolean)
 def _gravity(simulation: Simulation, actor: int, enabled: bool) -> None:
-    simulation.world.require(actor)
-    if not enabled:
-        raise CallError(f"actor {actor}: gravity cannot be switched off: what moves stays on roads")
+    simulation.world.enable_gravity(actor, enabled)
 
 
 @_method("set_actor_autopilot", NONE, u32, boolean)
