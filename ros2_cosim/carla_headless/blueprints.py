@@ -155,6 +155,9 @@ def _sensor(uid: int, kind: SensorKind) -> Blueprint:
     return Blueprint(uid, kind.id, tuple(kind.id.split(".")), tuple(attributes))
 
 
+FRICTION_TRIGGER = "static.trigger.friction"
+"""A box in which tyres have another friction."""
+
 _SEMANTIC_TAGS = {
     "car": TAG_CAR,
     "van": TAG_CAR,
@@ -256,6 +259,17 @@ def _walker(uid: int, number: int) -> Blueprint:
     )
 
 
+def _friction_trigger(uid: int) -> Blueprint:
+    """A box in which tyres have another friction; half sizes in cm."""
+    numbers = {"friction": "3.5", "extent_x": "1.0", "extent_y": "1.0", "extent_z": "1.0"}
+    attributes = [_role("default")]
+    attributes += [
+        Attribute(name, FLOAT, value, (value,), modifiable=True) for name, value in numbers.items()
+    ]
+    name = FRICTION_TRIGGER
+    return Blueprint(uid, name, tuple(name.split(".")), tuple(attributes))
+
+
 def _library() -> dict[str, Blueprint]:
     entries = [_vehicle(uid, entry) for uid, entry in enumerate(VEHICLES, start=1)]
     uid = len(entries)
@@ -278,6 +292,7 @@ def _library() -> dict[str, Blueprint]:
     for number in range(1, _WALKER_COUNT + 1):
         uid += 1
         entries.append(_walker(uid, number))
+    entries.append(_friction_trigger(uid := uid + 1))
     for name in (WALKER_CONTROLLER,):
         uid += 1
         attributes = (_role("default"), Attribute("ros_name", STRING, name, modifiable=True))

@@ -6,6 +6,7 @@ What leaves the road, or is put above it, is a rigid box until it stands on its 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
@@ -48,6 +49,7 @@ _MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
 _STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
+_LEAST_FRICTION: Final = 0.01  # a trigger can have 0
 _LEVEL: Final = (0.0, 0.0, 0.0)
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
@@ -78,6 +80,9 @@ class VehicleBody:
         self._hull = blueprint.hull
         self._reach = self._hull.x + self._hull.y
         self._held: frames.Vector | None = None
+        #: Friction of a trigger that the vehicle is in, and the parameters without it.
+        self._slip: float | None = None
+        self._dry: VehicleParameters | None = None
         #: While it is not on the road: in the air, on its side or on its roof.
         self._flight: FreeBody | None = None
         self._has_gravity = True
@@ -183,6 +188,24 @@ class VehicleBody:
         self._on_road.vehicle = new
         if self._flight is not None:
             self._flight.shape = self._shape()
+
+    def set_friction(self, friction: float | None) -> None:
+        """Let the tyres have a friction [1], or their own again (None).
+
+        Sideways it is what ``tire_friction`` is; along the vehicle it can only make less.
+        """
+        if friction == self._slip:
+            return
+        base = self._dry or self.parameters
+        self._slip = friction
+        if friction is None:
+            self._dry = None
+            self.equip(base)
+            return
+        along = min(base.friction, max(friction, _LEAST_FRICTION))
+        self._dry = base
+        grip = max(friction, _LEAST_FRICTION) / along
+        self.equip(replace(base, friction=along, lateral_grip=grip))
 
     def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
         """What a front and a rear tyre do; nothing in the air."""

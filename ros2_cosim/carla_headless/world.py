@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
-from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
+from ros2_cosim.carla_headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
@@ -98,6 +98,7 @@ class World:
         self._vehicles: dict[int, VehicleActor] = {}
         self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
+        self._triggers: dict[int, Actor] = {}  # of friction
         self.collisions: list[Collision] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.signals = Signals(network, self._next_id)
@@ -178,6 +179,8 @@ class World:
         self._vehicles.pop(actor_id, None)
         self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
+        if self._triggers.pop(actor_id, None) is not None:
+            self._feel_triggers()
 
     def require(self, actor_id: int) -> Actor:
         """The actor with this id.
@@ -392,6 +395,8 @@ class World:
 
     def tick(self) -> int:
         """Advance by one step; returns the number of the new frame."""
+        if self._triggers:
+            self._feel_triggers()
         moving = [v for v in self._vehicles.values() if v.simulates_physics]
         parts = int(self.step_s / MAX_PHYSICS_STEP) + 1 if self.step_s > MAX_PHYSICS_STEP else 1
         for vehicle in moving:
@@ -423,6 +428,15 @@ class World:
                 walker.step(dt, self.gravity)
         for actor, other, impulse in collisions.resolve(self.collidable()):
             self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+
+    def _feel_triggers(self) -> None:
+        """Give every vehicle the friction of the newest trigger that it is in, else its own."""
+        for vehicle in self._vehicles.values():
+            friction = None
+            for trigger in self._triggers.values():
+                if _is_inside(vehicle.state.transform.location, self.pose(trigger), trigger):
+                    friction = trigger.number("friction")
+            vehicle.body.set_friction(friction)
 
     def _see_lights(self) -> None:
         """Tell every vehicle the traffic light that it is at."""
@@ -492,6 +506,8 @@ class World:
             actor = Actor(actor_id, blueprint, description, pose)
         self._next_id += 1
         self.actors[actor_id] = actor
+        if blueprint.id == FRICTION_TRIGGER:
+            self._triggers[actor_id] = actor
         if blueprint.streams:
             self._sensors[actor_id] = actor
         return actor
@@ -508,6 +524,17 @@ class World:
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")
+
+
+def _is_inside(place: Vector, pose: Transform, trigger: Actor) -> bool:
+    """Whether a place is in the box of a trigger, whose half sizes are in cm."""
+    (x, y, z), rotation = pose
+    q = frames.rotation_to_ros(rotation.pitch, rotation.yaw, rotation.roll)
+    away = frames.vector_to_ros(place.x - x, place.y - y, place.z - z)
+    half = (0.01 * trigger.number(f"extent_{axis}") for axis in "xyz")
+    return all(
+        abs(part) <= most for part, most in zip(frames.world_to_body(q, away), half, strict=True)
+    )
 
 
 def _require_below(limit: float, what: str, vector: Vector) -> None:

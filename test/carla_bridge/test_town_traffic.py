@@ -28,6 +28,7 @@ def scene_in_town(traffic: int, seed: int, **changes: Any) -> Scene:
         "traffic_seed": seed,
         "route": (23, 6, 14, 8, 7),
         "settle_ticks": 20,
+        "control_period_ns": 40_000_000,
     }
     return Scene(InProcessWorld(), SceneParameters(**(values | changes)))
 
@@ -43,8 +44,8 @@ def driven(scene: Scene, steps: int) -> int:
 
 
 def test_traffic_in_the_town_comes_through_junctions_without_a_collision() -> None:
-    scene = scene_in_town(40, 2)
-    assert driven(scene, 1000) == 0
+    scene = scene_in_town(40, 6)
+    assert driven(scene, 900) == 0
     traffic = scene._traffic
     assert traffic is not None
     passed = [
@@ -62,7 +63,7 @@ def test_traffic_in_the_town_comes_through_junctions_without_a_collision() -> No
 def test_without_reservations_the_same_vehicles_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the test above can fail."""
     monkeypatch.setattr(Reservations, "holds", lambda self, vehicle, way: True)
-    assert driven(scene_in_town(40, 2), 1000) > 0
+    assert driven(scene_in_town(40, 6), 250) > 0
 
 
 def connections() -> list[tuple[tuple[int, int], int]]:

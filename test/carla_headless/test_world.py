@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from support.headless_process import HIGHWAY
 
+from ros2_cosim.carla_headless.actors import VehicleActor
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     Rotation,
@@ -274,3 +275,28 @@ def test_spawn_points_are_free_and_on_driving_lanes(world: World) -> None:
         assert car.state.transform.location.z <= pose.location.z
     assert world.ground_below(points[0].location, 5.0) is not None
     assert world.ground_below(Vector(0.0, 500.0, 1.0), 5.0) is None
+
+
+def test_a_friction_trigger_changes_the_tyres_inside_it(world: World) -> None:
+    """Half sizes are in cm; outside, and without it, tyres are as they were."""
+    car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))
+    assert isinstance(car, VehicleActor)
+    usual = car.body.parameters
+    trigger = world.spawn(
+        "static.trigger.friction",
+        Transform(Vector(300.0, 5.25, 0.0)),
+        {"friction": "0.1", "extent_x": "2000.0", "extent_y": "500.0", "extent_z": "300.0"},
+    )
+    world.apply_control(car.id, VehicleControl(throttle=1.0))
+    world.tick()
+    slippery = car.body.parameters
+    assert slippery.friction == pytest.approx(0.1)
+    assert slippery.friction * slippery.lateral_grip == pytest.approx(0.1)
+    world.set_transform(car.id, Transform(Vector(325.0, 5.25, 0.0)))
+    world.tick()
+    assert car.body.parameters == usual
+    world.set_transform(car.id, Transform(Vector(300.0, 5.25, 0.0)))
+    world.tick()
+    assert car.body.parameters == slippery
+    world.destroy(trigger.id)
+    assert car.body.parameters == usual
