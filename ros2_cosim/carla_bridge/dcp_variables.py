@@ -28,7 +28,7 @@ from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC
 from ros2_cosim.carla_bridge.road_users import MOST_BYTES, packed
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
     Resolution,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_bridge.crossings import Crossings, Request, Reservations, Way
-from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.exactmath import sqrt
 from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
@@ -88,7 +88,7 @@ class Traffic:
         self,
         network: RoadNetwork,
         vehicles: Sequence[SceneVehicle],
-        obstacles: Sequence[Obstacle],
+        obstacles: Sequence[StaticObstacle],
     ) -> None:
         self.vehicles = tuple(vehicles)
         self._network = network

@@ -17,7 +17,7 @@ _WINDING: Final = 1.6
 _MORE_REACH: Final = 20.0
 
 
-class RoadMap(Protocol):
+class LaneGeometry(Protocol):
     """The part of a road network that these models use."""
 
     def project(self, x: float, y: float, hint: Any = None) -> Any:
@@ -105,7 +105,7 @@ class LaneBoxes:
     MAX_KEPT = 4096
     """Several times the vehicles of a large scene: those of one instant must find room."""
 
-    def __init__(self, road: RoadMap) -> None:
+    def __init__(self, road: LaneGeometry) -> None:
         self.road = road
         self._kept: dict[int, _Kept] = {}
 
@@ -145,7 +145,7 @@ class LaneBoxes:
 
 
 def fixed_box(
-    road: RoadMap, x: float, y: float, yaw: float, length: float, width: float
+    road: LaneGeometry, x: float, y: float, yaw: float, length: float, width: float
 ) -> LaneBox:
     """Return the box of a thing that does not move."""
     s, c = exactmath.sincos(yaw)
@@ -153,7 +153,7 @@ def fixed_box(
 
 
 def _box(
-    road: RoadMap,
+    road: LaneGeometry,
     x: float,
     y: float,
     c: float,
@@ -187,7 +187,7 @@ class Ahead(NamedTuple):
     left: float
 
 
-def seen_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> Ahead:
+def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
     """Return a box as seen from another one.
 
     On one road places are compared along its reference line. A box on another road is looked for
@@ -219,7 +219,7 @@ def seen_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> Ahead:
     return Ahead(way - ego.half - half, speed - ego.direction * ego.speed, left - own[1])
 
 
-def gap_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> float:
+def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:
     """Return the gap from ego's front to the other's rear along the road [m].
 
     Negative when they overlap along the road or when the other is behind; infinite when no
