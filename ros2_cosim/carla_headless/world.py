@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
     AckermannControl,
+    BoundingBox,
     Rotation,
     Transform,
     Vector,
@@ -36,6 +37,9 @@ from ros2_cosim.models.road import RoadNetwork
 
 MAX_PHYSICS_STEP: Final = 0.1
 """A longer step of the world is made of several of the physics [s]."""
+
+MAX_GONE: Final = 1000
+"""Of so many destroyed actors the boxes are still known."""
 
 _NS: Final = 1_000_000_000
 _SPAWN_POINT_SPACING: Final = 50.0
@@ -99,6 +103,7 @@ class World:
         self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
         self._triggers: dict[int, Actor] = {}  # of friction
+        self._gone: dict[int, BoundingBox] = {}  # of the last actors that were destroyed
         self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.signals = Signals(network, self._next_id)
@@ -176,6 +181,9 @@ class World:
         for contacts in self._contacts.values():
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
+        self._gone[actor_id] = actor.bounding_box
+        while len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
         self._vehicles.pop(actor_id, None)
         self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
@@ -191,6 +199,17 @@ class World:
         if actor is None:
             raise CallError(f"unable to find actor {actor_id}")
         return actor
+
+    def bounding_box(self, actor_id: int) -> BoundingBox:
+        """The box of an actor, also of one of the last that were destroyed.
+
+        The threads of a client's traffic manager ask for the boxes of all vehicles that a list has
+        named; an actor that is destroyed meanwhile must not end that client, which an error does.
+
+        :raises CallError: there was no such actor lately
+        """
+        gone = self._gone.get(actor_id)
+        return self.require(actor_id).bounding_box if gone is None else gone
 
     def require_vehicle(self, actor_id: int) -> VehicleActor:
         """The vehicle with this id.

@@ -14,7 +14,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.carla_headless.world import MAX_GONE, CallError, World
 from ros2_cosim.models.road import RoadError
 
 CAR = "vehicle.tesla.model3"
@@ -300,3 +300,17 @@ def test_a_friction_trigger_changes_the_tyres_inside_it(world: World) -> None:
     assert car.body.parameters == slippery
     world.destroy(trigger.id)
     assert car.body.parameters == usual
+
+
+def test_the_box_of_a_destroyed_actor_is_still_known(world: World) -> None:
+    """A thread of a client may ask for it, and would end the client with an error."""
+    boxes = {}
+    for _ in range(2):
+        car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))
+        boxes[car.id] = car.bounding_box
+        world.destroy(car.id)
+    assert {actor: world.bounding_box(actor) for actor in boxes} == boxes
+    for _ in range(MAX_GONE):
+        world.destroy(world.spawn("sensor.other.imu", Transform()).id)
+    with pytest.raises(CallError, match="unable to find actor"):
+        world.bounding_box(min(boxes))

@@ -159,7 +159,7 @@ def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
 
 @_method("get_actor_bounding_box", VALUE, u32)
 def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
-    return simulation.world.require(actor).bounding_box
+    return simulation.world.bounding_box(actor)
 
 
 @_method("get_actor_component_names", VALUE, u32)
