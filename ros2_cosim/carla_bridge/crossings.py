@@ -24,7 +24,7 @@ CLEARANCE: Final = 3.2
 _SAMPLE: Final = 1.0  # m, between two points of a centre line
 
 
-class Request(NamedTuple):
+class WayRequest(NamedTuple):
     """A background vehicle that is about to enter a junction by ``way``."""
 
     vehicle: int
@@ -75,8 +75,8 @@ class Reservations:
 
     def __init__(self, crossings: Crossings) -> None:
         self._crossings = crossings
-        self._held: dict[int, list[Request]] = {}
-        self._asked: list[Request] = []
+        self._held: dict[int, list[WayRequest]] = {}
+        self._asked: list[WayRequest] = []
 
     def holds(self, vehicle: int, way: Way) -> bool:
         """Whether a vehicle may drive a way."""
@@ -89,18 +89,18 @@ class Reservations:
             ways = set(kept)
             self._held[vehicle] = [request for request in held if request.way in ways]
 
-    def enter(self, request: Request) -> None:
+    def enter(self, request: WayRequest) -> None:
         """Give a way to a vehicle that is on it already, if it does not have it."""
         if not self.holds(request.vehicle, request.way):
             self._held.setdefault(request.vehicle, []).append(request)
 
-    def yield_way(self, request: Request, priority: Mapping[Way, int]) -> None:
+    def yield_way(self, request: WayRequest, priority: Mapping[Way, int]) -> None:
         """Take a way away from a vehicle that can still stop, if one of the scene needs it."""
         if self._is_needed(request, priority):
             held = self._held.get(request.vehicle, [])
             self._held[request.vehicle] = [other for other in held if other != request]
 
-    def decide(self, requests: Sequence[Request], priority: Mapping[Way, int]) -> None:
+    def decide(self, requests: Sequence[WayRequest], priority: Mapping[Way, int]) -> None:
         """Give ways to those that ask for them, in the order in which they first did.
 
         :param requests: all that ask now; one that asks no more loses its place
@@ -110,7 +110,7 @@ class Reservations:
         waiting = [request for request in self._asked if request in asking]
         known = set(waiting)
         waiting += [request for request in requests if request not in known]
-        refused: list[Request] = []
+        refused: list[WayRequest] = []
         for request in waiting:
             if self._is_free(request, refused, priority):
                 self._held.setdefault(request.vehicle, []).append(request)
@@ -119,7 +119,7 @@ class Reservations:
         self._asked = refused
 
     def _is_free(
-        self, request: Request, earlier: Sequence[Request], priority: Mapping[Way, int]
+        self, request: WayRequest, earlier: Sequence[WayRequest], priority: Mapping[Way, int]
     ) -> bool:
         if self._is_needed(request, priority):
             return False
@@ -136,7 +136,7 @@ class Reservations:
             for other in earlier
         )
 
-    def _is_needed(self, request: Request, priority: Mapping[Way, int]) -> bool:
+    def _is_needed(self, request: WayRequest, priority: Mapping[Way, int]) -> bool:
         """Whether a vehicle of the scene needs a way that is in conflict."""
         return any(
             junction == request.junction and self._crossings.conflict(way, request.way)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_bridge.crossings import Crossings, Request, Reservations, Way
+from ros2_cosim.carla_bridge.crossings import Crossings, Reservations, Way, WayRequest
 from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.exactmath import sqrt
 from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
 from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.road import OFF_ROAD, RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.models.road.network import Stretch
+from ros2_cosim.models.road.network import LaneStretch
 from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 LOOK_AHEAD: Final = 200.0
@@ -66,7 +66,7 @@ class _Ahead(NamedTuple):
 class _Entry(NamedTuple):
     """A junction ahead: way from the front bumper to it and through it [m]."""
 
-    request: Request
+    request: WayRequest
     way: float
     length: float
 
@@ -152,7 +152,7 @@ class Traffic:
 
     def _way_of(
         self, vehicle: SceneVehicle, position: RoadPosition, reach: float
-    ) -> tuple[Stretch, ...]:
+    ) -> tuple[LaneStretch, ...]:
         """The lane ahead of a vehicle of the scene; nothing where it is in no lane."""
         lane = vehicle.keeper.lane_id
         if lane not in self._network.lane_ids(position.road_id, position.s):
@@ -162,7 +162,7 @@ class Traffic:
         return self._network.lane_ahead(position.road_id, lane, position.s, reach)
 
     def _next(
-        self, me: _RoadUser, way: Sequence[Stretch], *, traffic_only: bool = False
+        self, me: _RoadUser, way: Sequence[LaneStretch], *, traffic_only: bool = False
     ) -> _Ahead | None:
         """What is next on a way, seen from its start."""
         for stretch in way:
@@ -183,7 +183,7 @@ class Traffic:
     def _pass_junctions(
         self,
         users: Sequence[_RoadUser],
-        ways: Sequence[Sequence[Stretch]],
+        ways: Sequence[Sequence[LaneStretch]],
         nearest: Sequence[_Ahead | None],
         priority: Mapping[Way, int],
     ) -> list[_Entry | None]:
@@ -215,21 +215,21 @@ class Traffic:
             for number, found in enumerate(entries)
         ]
 
-    def _entries(self, number: int, me: _RoadUser, way: Sequence[Stretch]) -> list[_Entry]:
+    def _entries(self, number: int, me: _RoadUser, way: Sequence[LaneStretch]) -> list[_Entry]:
         """The junctions on a way, the nearest first."""
         found: list[_Entry] = []
         before: int | None = None
         for stretch in way:
             junction = self._crossings.junction(stretch.road_id)
             if junction is not None and stretch.road_id != before:
-                request = Request(number, (stretch.road_id, stretch.lane_id), junction)
+                request = WayRequest(number, (stretch.road_id, stretch.lane_id), junction)
                 inside = me.half_length if stretch.way > 0.0 else 2.0 * me.half_length
                 length = self._network.length(stretch.road_id)
                 found.append(_Entry(request, stretch.way - inside, length))
             before = stretch.road_id
         return found
 
-    def _driven_on(self, stretch: Stretch) -> float:
+    def _driven_on(self, stretch: LaneStretch) -> float:
         """How far the centre of a vehicle is behind the beginning of its road [m]."""
         if stretch.lane_id < 0:
             return stretch.s
@@ -247,7 +247,7 @@ class Traffic:
                     needed[stretch.road_id, stretch.lane_id] = junction
         return needed
 
-    def _wanted(self, number: int, me: _RoadUser, way: Sequence[Stretch]) -> float:
+    def _wanted(self, number: int, me: _RoadUser, way: Sequence[LaneStretch]) -> float:
         """Speed on a free road [m/s]: within the limits, and such that bends can be driven."""
         spec, share = self.vehicles[number].spec, self._shares[number]
         reach = me.speed * me.speed / _EASING + _BEND_STEP
@@ -302,7 +302,7 @@ def _asks(me: _RoadUser, entry: _Entry, ahead: _Ahead | None) -> bool:
 
 
 def _gap(
-    me: _RoadUser, way: Sequence[Stretch], ahead: _Ahead | None, closed: _Entry | None
+    me: _RoadUser, way: Sequence[LaneStretch], ahead: _Ahead | None, closed: _Entry | None
 ) -> tuple[float | None, float]:
     """Gap to what is next, and its rate; a closed junction and the end of a lane stand still."""
     gap, gap_rate = None, 0.0

@@ -20,6 +20,10 @@ def full_name(name: str) -> str:
     return _SHORT_PREFIX + name
 
 
+#: Ends the names of CARLA's towns whose objects are in layers.
+_LAYERED = "_Opt"
+
+
 def own_maps() -> list[Path]:
     """The files of the maps that come with this package.
 
@@ -58,9 +62,14 @@ class MapLibrary:
     def find(self, name: str) -> tuple[str, str]:
         """Short name and OpenDRIVE text of a map given by any of its names.
 
+        CARLA's towns with layers have the same roads: ``Town01_Opt`` is ``Town01`` unless there is
+        a map of that name.
+
         :raises ConfigurationError: naming the maps there are
         """
         short = name.rsplit("/", 1)[-1]
+        if short not in self._texts:
+            short = short.removesuffix(_LAYERED)
         if short not in self._texts:
             raise ConfigurationError(
                 f"map '{name}' not found; available maps: " + ", ".join(self.listed())

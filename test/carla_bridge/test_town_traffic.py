@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ros2_cosim.carla_bridge.crossings import Crossings, Request, Reservations
+from ros2_cosim.carla_bridge.crossings import Crossings, Reservations, WayRequest
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import DriverSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene import Scene
@@ -108,7 +108,7 @@ def test_a_way_is_given_in_order_and_taken_away_for_the_scene() -> None:
         for other, there in connections()
         if here == there and crossings.conflict(one, other)
     )
-    a, b = Request(0, first, junction), Request(1, second, junction)
+    a, b = WayRequest(0, first, junction), WayRequest(1, second, junction)
     reservations = Reservations(crossings)
     reservations.decide([b, a], {})
     assert reservations.holds(1, second) and not reservations.holds(0, first)

@@ -72,7 +72,7 @@ class SpawnPoint(NamedTuple):
     slope: float
 
 
-class Stretch(NamedTuple):
+class LaneStretch(NamedTuple):
     """A lane within one section of a road, as far as a way goes along it.
 
     The way enters it at station ``s``, ``way`` [m] behind its start, and goes ``length`` [m] in the
@@ -457,7 +457,7 @@ class RoadNetwork:
 
     def lane_ahead(
         self, road_id: int, lane_id: int, s: float, distance: float
-    ) -> tuple[Stretch, ...]:
+    ) -> tuple[LaneStretch, ...]:
         """The stretches that ``advance`` goes along."""
         road = self._on(road_id, s)
         found = []
@@ -466,7 +466,7 @@ class RoadNetwork:
             section = road.lanes.section(s)
             room = section.end - s if lane_id < 0 else s - section.start
             length = min(room, distance - way)
-            found.append(Stretch(road.id, lane_id, s, way, length))
+            found.append(LaneStretch(road.id, lane_id, s, way, length))
             way += length
             following = self._next_section(road, lane_id, s) if way < distance else None
             if following is None:
