@@ -27,7 +27,8 @@ TAG_MOTORCYCLE, TAG_BICYCLE, TAG_STATIC = 18, 19, 20
 
 _FORMS = {
     BOOL: re.compile(r"true|false"),
-    INT: re.compile(r"[-+]?[0-9]{1,18}"),
+    # CARLA reads a whole number up to the first other character: "64.0" is 64.
+    INT: re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{0,18})?"),
     FLOAT: re.compile(r"[-+]?([0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,2})?f?"),
     STRING: re.compile(r".{0,1000}", re.DOTALL),
     COLOR: re.compile(r"[0-9]{1,3},[0-9]{1,3},[0-9]{1,3}"),
@@ -111,10 +112,15 @@ class Blueprint:
             if not known[name].accepts(value):
                 raise ValueError(f"attribute '{name}' of blueprint '{self.id}': '{value[:40]}'")
         values = tuple(
-            AttributeValue(a.id, a.type, chosen.get(a.id, a.value))
+            AttributeValue(a.id, a.type, _whole(a, chosen.get(a.id, a.value)))
             for a in sorted(self.attributes, key=lambda a: a.id)
         )
         return ActorDescription(self.uid, self.id, values)
+
+
+def _whole(attribute: Attribute, value: str) -> str:
+    """A value; a whole number without what stands behind its point."""
+    return value.partition(".")[0] if attribute.type == INT else value
 
 
 #: A client's navigation drives the walker that this is attached to.

@@ -314,3 +314,13 @@ def test_the_box_of_a_destroyed_actor_is_still_known(world: World) -> None:
         world.destroy(world.spawn("sensor.other.imu", Transform()).id)
     with pytest.raises(CallError, match="unable to find actor"):
         world.bounding_box(min(boxes))
+
+
+@pytest.mark.parametrize(("given", "kept"), [("64", "64"), ("64.0", "64"), ("-3.", "-3")])
+def test_whole_numbers_of_attributes_are_read_as_carla_reads_them(
+    world: World, given: str, kept: str
+) -> None:
+    sensor = world.spawn("sensor.lidar.ray_cast", Transform(), {"noise_seed": given})
+    assert sensor.attribute("noise_seed") == kept
+    with pytest.raises(CallError, match="'6.5.0'"):
+        world.spawn("sensor.lidar.ray_cast", Transform(), {"channels": "6.5.0"})
