@@ -97,18 +97,28 @@ class BodySettings(Section):
     """Body on springs, for the level two_track; what is left out is typical of the type."""
 
     track: _Positive | None = Field(default=None, description="between left and right wheels [m]")
-    roll_inertia: _Positive | None = Field(default=None, description="[kg m^2]")
-    pitch_inertia: _Positive | None = Field(default=None, description="[kg m^2]")
+    roll_inertia: _Positive | None = Field(default=None, description="about the roll axis [kg m^2]")
+    pitch_inertia: _Positive | None = Field(
+        default=None, description="about the lateral axis [kg m^2]"
+    )
     roll_centre: _Positive | None = Field(
         default=None, description="height of the roll axis below the centre of gravity [m]"
     )
-    roll_stiffness: _Positive | None = Field(default=None, description="[N m/rad]")
-    roll_damping: _Positive | None = Field(default=None, description="[N m s/rad]")
+    roll_stiffness: _Positive | None = Field(
+        default=None, description="of springs and bars about the roll axis [N m/rad]"
+    )
+    roll_damping: _Positive | None = Field(
+        default=None, description="of the dampers about the roll axis [N m s/rad]"
+    )
     front_roll_share: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
         default=None, description="of the roll stiffness [1]"
     )
-    pitch_stiffness: _Positive | None = Field(default=None, description="[N m/rad]")
-    pitch_damping: _Positive | None = Field(default=None, description="[N m s/rad]")
+    pitch_stiffness: _Positive | None = Field(
+        default=None, description="of the springs about the lateral axis [N m/rad]"
+    )
+    pitch_damping: _Positive | None = Field(
+        default=None, description="of the dampers about the lateral axis [N m s/rad]"
+    )
 
 
 class SteeringSettings(Section):
