@@ -13,9 +13,9 @@ from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
+from ros2_cosim.carla_bridge.observation import VehicleReading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
@@ -53,7 +53,7 @@ class SceneCollision(NamedTuple):
     event: CollisionEvent
 
 
-class VehicleCommand(NamedTuple):
+class ActorCommand(NamedTuple):
     """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers)."""
 
     throttle: float
@@ -73,9 +73,9 @@ class Scene:
         self._step_s = parameters.step_ns / _NS
         self._vehicles: dict[str, SceneVehicle] = {}
         self._numbers: dict[int, int] = {}
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, VehicleReading] = {}
         self._objects: tuple[StaticObject, ...] = ()
-        self._obstacles: list[Obstacle] = []
+        self._obstacles: list[StaticObstacle] = []
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -84,7 +84,7 @@ class Scene:
         #: Vehicles that commands steer.
         self.steered = frozenset(v.name for v in parameters.vehicles if v.steering == "command")
         self._traffic: Traffic | None = None
-        self._traffic_readings: list[Reading] = []
+        self._traffic_readings: list[VehicleReading] = []
         self._traffic_decides_at = 0
         self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
         self._measured: Mapping[str, Measurement] = {}
@@ -110,7 +110,7 @@ class Scene:
             self.dismantle()
             raise
 
-    def step(self, commands: Mapping[str, VehicleCommand | None]) -> None:
+    def step(self, commands: Mapping[str, ActorCommand | None]) -> None:
         """Advance by one step.
 
         :param commands: vehicle name -> command for the step; a vehicle without command coasts
@@ -133,7 +133,7 @@ class Scene:
         self._steps += 1
         self._observe()
 
-    def read(self) -> Mapping[str, Reading]:
+    def read(self) -> Mapping[str, VehicleReading]:
         """Odometry and acceleration of every vehicle in the current state."""
         if not self._readings:
             raise RunError("the scene is not initialised")
@@ -223,7 +223,9 @@ class Scene:
             self._numbers[actor] = number
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
-            self._obstacles.append(Obstacle(network.project(found.x, found.y), 0.5 * found.length))
+            self._obstacles.append(
+                StaticObstacle(network.project(found.x, found.y), 0.5 * found.length)
+            )
         self._objects = tuple(objects)
 
     def _settle(self) -> None:
@@ -282,7 +284,7 @@ class Scene:
         return (self._steps // self._control_steps + 1) * self._control_steps
 
     def _control(
-        self, vehicle: SceneVehicle, command: VehicleCommand | None
+        self, vehicle: SceneVehicle, command: ActorCommand | None
     ) -> tuple[float, float, float]:
         """(throttle, brake, steer) of a vehicle for the next step."""
         if command is None:

@@ -93,7 +93,7 @@ class Drive(NamedTuple):
 
 
 @dataclass
-class Frame:
+class RecordedFrame:
     """One frame: number, seconds since the start, and what was seen."""
 
     number: int
@@ -234,7 +234,7 @@ class Recording:
         if magic != MAGIC:
             raise CallError(f"File {self.path} is not a CARLA recorder")
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self) -> Iterator[RecordedFrame]:
         """All frames in their order; ends where the file ends, also in the middle of a frame."""
         at, frame = self._start, None
         while at + _HEAD.size <= len(self._data):
@@ -245,7 +245,7 @@ class Recording:
             try:
                 if kind == _FRAME_START:
                     number, _, elapsed = _FRAME.unpack_from(self._data, at)
-                    frame = Frame(number, elapsed)
+                    frame = RecordedFrame(number, elapsed)
                 elif kind == _FRAME_END and frame is not None:
                     yield frame
                     frame = None
@@ -255,7 +255,7 @@ class Recording:
                 raise CallError(f"File {self.path} is broken at byte {at}") from None
             at += size
 
-    def _take(self, frame: Frame, kind: int, at: int) -> None:
+    def _take(self, frame: RecordedFrame, kind: int, at: int) -> None:
         if kind not in _READ:
             return
         (count,) = _COUNT.unpack_from(self._data, at)

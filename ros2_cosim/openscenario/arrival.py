@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from ros2_cosim.models.road import RoadError, RoadPosition
-from ros2_cosim.models.speed_profiles import Motion
+from ros2_cosim.models.speed_profiles import SpeedPoint
 from ros2_cosim.openscenario.story import Place, Synchronize
 from ros2_cosim.openscenario.traffic import Traffic
 
@@ -45,7 +45,7 @@ class Arriving:
         self._speed = speed
         self._time = traffic.time
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now."""
         step = (now - self._time) / _NS
         self._time = now
@@ -53,7 +53,7 @@ class Arriving:
         own = traffic.seen[self._name].speed
         speed = min(max(self._speed + demand * step, own - _AHEAD), own + _AHEAD)
         self._speed = min(max(speed, 0.0), _MAX_SPEED)
-        return Motion(self._speed, demand if self._speed > 0.0 else 0.0)
+        return SpeedPoint(self._speed, demand if self._speed > 0.0 else 0.0)
 
     def done(self, now: int, traffic: Traffic) -> bool:
         """Whether both are where they were to be."""

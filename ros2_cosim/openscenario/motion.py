@@ -14,7 +14,7 @@ from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKe
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.road.lane_routes import Stretch, lane_route, roads_of
-from ros2_cosim.models.speed_profiles import Chain, Motion, Profile, Straight
+from ros2_cosim.models.speed_profiles import Chain, SpeedCourse, SpeedPoint, Straight
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.arrival import Arriving
 from ros2_cosim.openscenario.places import neighbour
@@ -66,7 +66,7 @@ class Eased(NamedTuple):
     duration: float
     cubic: bool
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         share = t / self.duration
         difference = self.end - self.start
@@ -74,7 +74,7 @@ class Eased(NamedTuple):
             done, rate = share * share * (3.0 - 2.0 * share), 6.0 * share * (1.0 - share)
         else:
             done, rate = 0.5 * (1.0 - cos(PI * share)), 0.5 * PI * sin(PI * share)
-        return Motion(self.start + difference * done, difference * rate / self.duration)
+        return SpeedPoint(self.start + difference * done, difference * rate / self.duration)
 
 
 #: Largest rate of a shape in units of its mean rate.
@@ -91,7 +91,7 @@ _LATERAL_SHAPES: Final[dict[str, Callable[[float], float] | None]] = {
 }
 
 
-def speed_profile(dynamics: Dynamics, start: float, end: float) -> Profile:
+def speed_profile(dynamics: Dynamics, start: float, end: float) -> SpeedCourse:
     """The speeds of a SpeedAction from one speed [m/s] to another."""
     shape, value = dynamics.shape, dynamics.value
     if shape == "step":
@@ -116,7 +116,7 @@ def speed_profile(dynamics: Dynamics, start: float, end: float) -> Profile:
 class Longitudinal(Protocol):
     """An action on the speed."""
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now [ns]."""
 
     def done(self, now: int, traffic: Traffic) -> bool:
@@ -126,18 +126,18 @@ class Longitudinal(Protocol):
 class Profiled:
     """A speed over time."""
 
-    def __init__(self, profile: Profile, began: int) -> None:
+    def __init__(self, profile: SpeedCourse, began: int) -> None:
         self._profile = profile
         self._began = began
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now."""
         t = (now - self._began) / _NS
         duration = self._profile.duration
         if t >= duration:
-            return Motion(_speed(self._profile.at(duration).speed), 0.0)
+            return SpeedPoint(_speed(self._profile.at(duration).speed), 0.0)
         speed, acceleration = self._profile.at(t)
-        return Motion(speed, acceleration) if speed >= 0.0 else Motion(0.0, 0.0)
+        return SpeedPoint(speed, acceleration) if speed >= 0.0 else SpeedPoint(0.0, 0.0)
 
     def done(self, now: int, traffic: Traffic) -> bool:
         """Whether the time is over."""
@@ -154,7 +154,7 @@ class Tracked:
         self._start = start
         self._began = began
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now."""
         other = self._relative.to
         target = relative_target(self._relative, traffic.seen[other])
@@ -165,7 +165,7 @@ class Tracked:
         factor = self._relative.value if self._relative.factor else 1.0
         limit = _JUMP_LIMIT
         acceleration = min(max(factor * traffic.acceleration[other], -limit), limit)
-        return Motion(target, acceleration)
+        return SpeedPoint(target, acceleration)
 
     def done(self, now: int, traffic: Traffic) -> bool:
         """Never."""
@@ -182,7 +182,7 @@ class Following:
         self._time = began
         self._error = 0.0
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """What the vehicle should do now."""
         action, own = self._action, traffic.seen[self._name]
         way, closing = self._look(traffic)
@@ -199,7 +199,7 @@ class Following:
         self._speed = min(max(speed, 0.0), action.max_speed)
         # What the plant could not follow must not add up.
         self._speed = min(max(self._speed, own.speed - 1.0, 0.0), own.speed + 1.0)
-        return Motion(self._speed, demand)
+        return SpeedPoint(self._speed, demand)
 
     def done(self, now: int, traffic: Traffic) -> bool:
         """Whether the distance is reached, if that ends the action."""
@@ -284,7 +284,7 @@ class Actor:
     def set_profile(self, action: SpeedProfile, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedProfileAction."""
         speed, before = self._speed, 0.0
-        parts: list[Profile] = []
+        parts: list[SpeedCourse] = []
         for time, wanted in zip(action.times, action.speeds, strict=True):
             end = _speed(wanted)
             parts.append(Straight(speed if time > before else end, end, time - before))

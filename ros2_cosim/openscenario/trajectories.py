@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import atan2, cos, hypot, sin
 from ros2_cosim.models.road import driving_direction
-from ros2_cosim.models.speed_profiles import Motion
+from ros2_cosim.models.speed_profiles import SpeedPoint
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import Nurbs, SplineSegment, Trajectory, Where
 from ros2_cosim.openscenario.traffic import Traffic
@@ -264,19 +264,19 @@ class TrajectoryRun:
         """Whether its time is over, or the vehicle at its end."""
         return self.over if self._times is None else now / _NS >= self._times[-1]
 
-    def motion(self, now: int, traffic: Traffic) -> Motion:
+    def motion(self, now: int, traffic: Traffic) -> SpeedPoint:
         """The speed that brings the vehicle to where it is to be."""
         times, own = self._times, traffic.seen[self._name]
         assert times is not None, "asked of those with times alone"
         t = now / _NS
         if t < times[0]:
-            return Motion(max(own.speed, 0.0), 0.0)
+            return SpeedPoint(max(own.speed, 0.0), 0.0)
         if t >= times[-1]:
-            return Motion(self._speed(len(times) - 2), 0.0)
+            return SpeedPoint(self._speed(len(times) - 2), 0.0)
         i = bisect_right(times, t) - 1
         speed = self._speed(i)
         wanted = self.path.ways[i] + speed * (t - times[i])
-        return Motion(max(speed + _WAY_GAIN * (wanted - self.path.way), 0.0), 0.0)
+        return SpeedPoint(max(speed + _WAY_GAIN * (wanted - self.path.way), 0.0), 0.0)
 
     def _speed(self, piece: int) -> float:
         assert self._times is not None

@@ -22,7 +22,7 @@ from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.lane import Lane, SocketLane
 from ros2_cosim.ros.ros_events import RosEvents
-from ros2_cosim.sockets.switchboard import Line
+from ros2_cosim.sockets.switchboard import CallerEnd
 
 #: Variables that say where files of rclpy's log go.
 _LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
@@ -151,7 +151,7 @@ class Ros:
         :raises RunError: its switchboard cannot be reached
         """
         try:
-            line = Line(address, secret)
+            line = CallerEnd(address, secret)
         except OSError as error:
             raise RunError(
                 f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
@@ -173,7 +173,7 @@ class Ros:
 class _RosLane(SocketLane):
     """The lane of a session that has services and onlookers in ROS, too."""
 
-    def __init__(self, line: Line, node: Node, interrupted: Callable[[], None]) -> None:
+    def __init__(self, line: CallerEnd, node: Node, interrupted: Callable[[], None]) -> None:
         super().__init__(line, node.get_fully_qualified_name(), interrupted)
         self._ros = RosEvents(self.create_task)
 

@@ -25,11 +25,11 @@ from ros2_cosim.run.fmu_variables import (
     FINISHED,
     OUTPUT_DIRECTORY,
     TRACE,
-    FmuVariable,
+    ExportedVariable,
     variables_of,
 )
 from ros2_cosim.run.stepped import SteppedScenario
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.schema import load_scenario
 
 #: The socket of the library, as it hands it over.
@@ -92,7 +92,7 @@ class FmuInstance(Instance):
 
     def __init__(self, resources: Path) -> None:
         self._scenario = load_scenario(resources / SCENARIO_FILE)
-        seam = Seam(self._scenario)
+        seam = ExternalSeam(self._scenario)
         self._step_ns = seam.step
         self._variables = variables_of(seam)
         self._first_output = sum(len(port.fields) for port in seam.inputs)
@@ -175,7 +175,7 @@ class FmuInstance(Instance):
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _variable(self, kind: type, reference: int) -> FmuVariable:
+    def _variable(self, kind: type, reference: int) -> ExportedVariable:
         if reference >= len(self._variables) or self._variables[reference].kind is not kind:
             raise ConfigurationError(
                 f"value reference {reference}: there is no such variable of type {kind.__name__}"

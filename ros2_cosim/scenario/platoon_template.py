@@ -12,9 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from ros2_cosim.documents.settings import Number, PositiveDuration, Section, Whole, read_section
+from ros2_cosim.documents.settings import (
+    Name,
+    Number,
+    PositiveDuration,
+    Section,
+    Whole,
+    read_section,
+)
 from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
@@ -24,6 +31,8 @@ MAX_VEHICLES: Final = 200
 _LENGTH: Final = 4.792
 _WIDTH: Final = 2.163
 LEADER: Final = "leader"
+#: The sensor that each follower has; its participant and topic have no further name.
+FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
 #: braking peak does not grow from vehicle to vehicle, and the stop at standstill is soft.
 _CONTROLLER: Final = {
@@ -60,6 +69,23 @@ class SensorTemplate(Section):
     parameters: _Mapping = Field(
         default_factory=dict, description="of the model object_sensor, without ego"
     )
+    more: dict[Name, _Mapping] = Field(
+        default_factory=dict,
+        description="further sensors of each follower: name -> parameters of the model "
+        "object_sensor, without ego; their detections are joined by an object_tracker",
+    )
+    tracker: _Mapping | None = Field(
+        default=None,
+        description="parameters of an object_tracker behind the sensors of each follower, without "
+        "ego, sensors and heard; default: none where there is one sensor",
+    )
+
+    @field_validator("more")
+    @classmethod
+    def _other_names(cls, more: dict[str, _Mapping]) -> dict[str, _Mapping]:
+        if FRONT in more:
+            raise ValueError(f"'{FRONT}' is the sensor of `parameters`; allowed are other names")
+        return more
 
 
 class WorldTemplate(Section):
@@ -177,17 +203,25 @@ def _participants(
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
     participants: _Mapping = {"world": _world(template, platoon, others)}
     for number, name in enumerate(followers, start=1):
-        participants[f"sensor{number}"] = {
-            "model": "object_sensor",
-            "period": template.sensor.period,
-            "parameters": {"ego": name, **template.sensor.parameters},
-            "inputs": {**seen, "static_objects": "world.static_objects"},
-            "outputs": {
-                "objects": _output("ObjectList", f"/{name}/objects", frame_id=base_link(name))
-            },
-        }
+        for sensor, parameters in _sensors(template.sensor).items():
+            participants[_named(f"sensor{number}", sensor)] = {
+                "model": "object_sensor",
+                "period": template.sensor.period,
+                "parameters": {"ego": name, **parameters},
+                "inputs": {**seen, "static_objects": "world.static_objects"},
+                "outputs": {
+                    "objects": _output(
+                        "ObjectList",
+                        f"/{name}/{_named('objects', sensor)}",
+                        frame_id=base_link(name),
+                    )
+                },
+            }
     if links:
         participants["v2v"] = _v2v(template, platoon, links)
+    if _tracks(template.sensor):
+        for number, name in enumerate(followers, start=1):
+            participants[f"tracker{number}"] = _tracker(template, number, name, links)
     for number in range(1, len(platoon)):
         participants[f"cacc{number}"] = _controller(template, platoon, number, links)
     participants["referee"] = {
@@ -256,8 +290,9 @@ def _controller(
     links: Sequence[tuple[str, str]],
 ) -> _Mapping:
     name, ahead = platoon[number], platoon[number - 1]
+    source = "tracker" if _tracks(template.sensor) else "sensor"
     inputs: _Mapping = {
-        "objects": f"sensor{number}.objects",
+        "objects": f"{source}{number}.objects",
         "odometry": f"world.odometry/{name}",
         "acceleration": f"world.acceleration/{name}",
     }
@@ -293,6 +328,47 @@ def _controller(
                 else {}
             ),
         },
+    }
+
+
+def _sensors(template: SensorTemplate) -> dict[str, _Mapping]:
+    """The sensors of a follower with their parameters: raw detections where a tracker is behind."""
+    raw: _Mapping = {"identities": False} if _tracks(template) else {}
+    sensors = {FRONT: template.parameters, **template.more}
+    return {name: {**raw, **parameters} for name, parameters in sensors.items()}
+
+
+def _tracks(template: SensorTemplate) -> bool:
+    return template.tracker is not None or bool(template.more)
+
+
+def _named(word: str, sensor: str) -> str:
+    return word if sensor == FRONT else f"{word}_{sensor}"
+
+
+def _tracker(
+    template: PlatoonTemplate, number: int, name: str, links: Sequence[tuple[str, str]]
+) -> _Mapping:
+    sensors = list(_sensors(template.sensor))
+    heard = [sender for sender, receiver in links if receiver == name]
+    inputs = {
+        f"objects/{sensor}": f"{_named(f'sensor{number}', sensor)}.objects" for sensor in sensors
+    }
+    return {
+        "model": "object_tracker",
+        "period": template.sensor.period,
+        "parameters": {
+            "ego": name,
+            "sensors": sensors,
+            "heard": heard,
+            **(template.sensor.tracker or {}),
+        },
+        "inputs": {
+            **inputs,
+            "odometry": f"world.odometry/{name}",
+            **{f"v2v/{sender}": f"v2v.{sender}_to_{name}" for sender in heard},
+        },
+        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=base_link(name))},
     }
 
 

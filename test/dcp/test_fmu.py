@@ -16,12 +16,12 @@ from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 
-from ros2_cosim.dcp.description.model import Causality
 from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
-from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
 from ros2_cosim.dcp.wire.pdu import make

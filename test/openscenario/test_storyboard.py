@@ -22,7 +22,7 @@ from support.xosc_files import (
 )
 
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.models.speed_profiles import Profile
+from ros2_cosim.models.speed_profiles import SpeedCourse
 from ros2_cosim.openscenario.motion import speed_profile
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import Dynamics, compare
@@ -103,7 +103,7 @@ def test_shapes_of_a_change_of_speed(
     assert profile.at(t).acceleration == pytest.approx(slope, rel=1e-6)
 
 
-def way_of(profile: Profile) -> float:
+def way_of(profile: SpeedCourse) -> float:
     steps = 1000
     h = profile.duration / steps
     return sum(profile.at((i + 0.5) * h).speed for i in range(steps)) * h

@@ -15,13 +15,13 @@ from ros2_cosim.carla_headless.sensing.cameras import (
     RgbCamera,
     SemanticCamera,
 )
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.sensing.events import Collision, Obstacle
 from ros2_cosim.carla_headless.sensing.lidar import RayCastLidar, SemanticLidar
 from ros2_cosim.carla_headless.sensing.motion import Gnss, Imu
 from ros2_cosim.carla_headless.sensing.radar import Radar
 from ros2_cosim.carla_headless.sensing.raster import Lens, View, render
-from ros2_cosim.carla_headless.sensing.scene import Scene, SceneBuilder
+from ros2_cosim.carla_headless.sensing.scene import SceneBuilder, TriangleScene
 from ros2_cosim.carla_headless.sensor_attributes import UNSUPPORTED
 from ros2_cosim.carla_headless.snapshot import pack_sensor_header
 from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
@@ -83,10 +83,10 @@ class Sight:
     def __init__(self) -> None:
         self._scenes = SceneBuilder()
         # Cameras of several kinds in one place share a picture.
-        self._viewed: Scene | None = None
+        self._viewed: TriangleScene | None = None
         self._views: dict[tuple[Transform, Lens], View] = {}
 
-    def scene(self, world: World) -> Scene:
+    def scene(self, world: World) -> TriangleScene:
         """The triangles of the present moment."""
         return self._scenes.scene(world)
 
@@ -113,7 +113,7 @@ class SensorHub:
         self._measured: dict[int, int] = {}
         self._sight = Sight()
 
-    def scene(self, world: World) -> Scene:
+    def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
         return self._sight.scene(world)
 
@@ -166,7 +166,7 @@ class SensorHub:
         # A sensor that nothing has listened to for a while begins anew.
         dt = (since if since < 2 * usual else usual) / _NS
         pose = world.pose(sensor)
-        moment = Moment(
+        moment = SensedFrame(
             world, pose, dt, weather,
             lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
         )  # fmt: skip

@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.slave.c_source import fmu_content
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
@@ -32,7 +32,7 @@ from ros2_cosim.dcp.slave.fmu_description import (
     fmu_variables,
     read_fmu,
 )
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError, SlaveFault
 from ros2_cosim.dcp.wire.values import Value

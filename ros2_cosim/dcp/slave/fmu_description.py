@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
     DisplayUnit,
