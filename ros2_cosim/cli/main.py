@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
+    # The units in help texts, as [s], are no marks of another language.
+    rich_markup_mode="markdown",
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,

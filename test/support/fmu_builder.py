@@ -68,6 +68,8 @@ TRIG3 = """<?xml version="1.0" encoding="UTF-8"?>
 <Binary name="data_out" valueReference="12" causality="output"/>
 <Float64 name="now" valueReference="13" causality="output"/>
 <Float64 name="time" valueReference="14" causality="independent" variability="continuous"/>
+<Boolean name="negative" valueReference="15" causality="structuralParameter" variability="tunable"
+ start="false"/>
 </ModelVariables>
 <ModelStructure><Output valueReference="4"/><Output valueReference="6"/>
 <Output valueReference="8"/><Output valueReference="10"/><Output valueReference="12"/>
