@@ -27,7 +27,7 @@ TRACK_STEP_NS = 100_000_000
 
 
 @dataclass
-class Track:
+class EgoTrack:
     """Covered way of a vehicle: times [s], and x since the start [m]."""
 
     times: list[float] = field(default_factory=list)
@@ -74,7 +74,7 @@ def write_free_run(
     output: Path,
     graph: Graph,
     reports: Mapping[str, ParticipantReport],
-    track: Track,
+    track: EgoTrack,
     *,
     factor: float,
     end_ns: int,

@@ -28,7 +28,7 @@ from ros2_cosim.study.plan import (
     study_options,
 )
 from ros2_cosim.study.progress import StudyBars, StudyProgress
-from ros2_cosim.study.prt import FreeRun, Track, make_free_plan, write_free_run
+from ros2_cosim.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
 from ros2_cosim.study.record import Study, StudyRun, read_study
 from ros2_cosim.study.report import company_text, deviation, render_study
 from ros2_cosim.study.schedule import Control, Job, expected_s
@@ -179,7 +179,7 @@ def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
 
 
 def test_track_keeps_tenths_of_a_second() -> None:
-    track = Track()
+    track = EgoTrack()
     for n in range(31):
         track.add(n * 10_000_000, Odometry(5.0 + n, *[0.0] * 5, 1.0, *[0.0] * 6))
     assert track.times == [0.0, 0.1, 0.2, 0.3]
@@ -204,7 +204,7 @@ def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: P
         details = json.dumps({"free_running": mine})
         reports[name] = ParticipantReport(name, 9, "cd" * 32, 0, 0, 0, 3, 4, 0, details)
     path = write_free_run(
-        tmp_path, graph, reports, Track(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
+        tmp_path, graph, reports, EgoTrack(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
         complete=True,
     )  # fmt: skip
     run = FreeRun(**json.loads(path.read_text()))
