@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
-from ros2_cosim.dcp.slave.model import (
+from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.slave.slave_model import (
     Input,
     Output,
     Parameter,
@@ -16,7 +17,6 @@ from ros2_cosim.dcp.slave.model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.slave.slave import Slave
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 
 

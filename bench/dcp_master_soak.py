@@ -32,14 +32,14 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from bench.dcp_engine import Engine, Target
-from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import MAX_LOG_ENTRIES, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import Endpoint, SlaveOptions
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import LogMode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError

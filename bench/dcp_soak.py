@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from bench.dcp_engine import Engine, Target
-from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
+from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.server import serve
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol

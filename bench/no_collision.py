@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No collision with the emergency brake on: laws x V2V x noise x seeds, in two scenarios.
+"""No collision with the emergency brake on: laws x V2V x sensor noise x seeds, two scenarios.
 
-``python bench/no_collision.py --seeds 20`` prints a line for each combination, and ends with code 1
-if there was a contact. The scenarios are ``roadblock`` and ``cut_in`` of the library.
+``python bench/no_collision.py --seeds 20 --out FILE`` runs each combination that FILE does not have
+yet, two at a time, and prints a table of all of them; it ends with code 1 if there was a contact.
+With ``--seconds`` it stops in time: call it again to go on.
+
+The scenarios are ``roadblock`` and ``cut_in`` of the library. Each seed draws when V2V is lost,
+and how the vehicle cuts in: of all cut-ins that the reference driver of UN R157 avoids.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import os
+import random
 import sys
 import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
+from ros2_cosim.models.reference_driver import WANDERING, CutIn, is_avoidable
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.library import library_file
 from ros2_cosim.scenario.schema import load_scenario
@@ -30,38 +45,154 @@ LAWS = {
     "gipps": 1.1,
 }
 QUIET = "{distance_noise: 0.0, speed_noise: 0.0, lateral_noise: 0.0}"
+#: Speed of the platoon in the scenario of the cut-in [m/s].
+SPEED = 25.0
+#: Slowest vehicle that cuts in [m/s], and how far ahead [m]: there is room for it between two
+#: vehicles of the platoon, which keep 1.4 s there.
+SLOWEST, NEAREST, FARTHEST = 10.0, 6.0, 30.0
+#: A change of lane by 3.5 m takes 3 s.
+LANE, CHANGE_S = 3.5, 3.0
 
 
-def contacts(name: str, law: str, loss: float, noise: bool, seed: int) -> tuple[int, float]:
-    """Contacts of a run, and its smallest gap [m]."""
-    changes = [f"parameters.law={law}", f"platoon.v2v.loss={loss}", f"seed={seed}"]
-    changes.append(f"platoon.time_gap={LAWS[law]}")
-    if not noise:
+@dataclass(frozen=True)
+class Combination:
+    """One run."""
+
+    scenario: str
+    law: str
+    v2v: str
+    noise: bool
+    seed: int
+
+
+def perceived_after() -> float:
+    """When a vehicle that changes over is out of what counts as wandering in its lane [s]."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        shift = middle**3 * (10.0 - 15.0 * middle + 6.0 * middle**2)  # minimum jerk
+        low, high = (middle, high) if LANE * shift < WANDERING else (low, middle)
+    return CHANGE_S * high
+
+
+def cut_in_of(seed: int) -> CutIn:
+    """The cut-in of a seed: uniform among those that the reference driver avoids."""
+    draws = random.Random(f"cut-in {seed}")
+    while True:
+        slower, gap = draws.uniform(SLOWEST, SPEED - 1.0), draws.uniform(NEAREST, FARTHEST)
+        found = CutIn(SPEED, round(slower, 2), round(gap, 2), perceived_after())
+        if is_avoidable(found):
+            return found
+
+
+def changes_of(chosen: Combination) -> list[str]:
+    """What is set in the scenario."""
+    changes = [f"parameters.law={chosen.law}", f"seed={chosen.seed}"]
+    if chosen.scenario == "cut_in":
+        given = cut_in_of(chosen.seed)
+        changes += [f"parameters.slower={given.other_speed}", f"parameters.gap={given.gap}"]
+    else:
+        changes.append(f"platoon.time_gap={LAWS[chosen.law]}")
+    if chosen.v2v == "lost":
+        # From a time on, that of the cut-in and of the braking included, nothing is heard.
+        since = random.Random(f"loss {chosen.seed}").uniform(0.0, 20.0)
+        lost = {
+            f"{port}{number}": {
+                "port": f"cacc{number}.{port}", "kind": "drop", "from": f"{since:.3f}s",
+            }
+            for port, number in heard(chosen.scenario)
+        }  # fmt: skip
+        changes.append(f"faults={json.dumps(lost)}")
+    if not chosen.noise:
         changes.append(f"platoon.sensor.parameters={QUIET}")
+    return changes
+
+
+def heard(scenario: str) -> list[tuple[str, int]]:
+    """The inputs of the controllers that carry V2V messages."""
+    followers = 3 if scenario == "roadblock" else 2
+    return [("v2v_leader", n) for n in range(1, followers + 1)] + [
+        ("v2v_predecessor", n) for n in range(2, followers + 1)
+    ]
+
+
+def run(chosen: Combination) -> dict[str, Any]:
+    """Run a combination: contacts, smallest and last gaps, hardest braking of a follower."""
     with tempfile.TemporaryDirectory() as directory:
-        scenario = load_scenario(library_file(name), changes)
+        scenario = load_scenario(library_file(chosen.scenario), changes_of(chosen))
         summary = run_inproc(scenario, Path(directory), record=False)
-    return summary.collisions or 0, summary.min_gap_m or 0.0
+    referee = (summary.figures or {}).get("referee", {})
+    return {
+        **asdict(chosen),
+        "contacts": summary.collisions or 0,
+        "gap": summary.min_gap_m,
+        "braking": max(referee.get("braking_peaks", [math.nan])[1:], default=math.nan),
+        "ttc": referee.get("min_ttc_s"),
+        "passed": summary.passed,
+    }
+
+
+def all_of(laws: list[str], seeds: int) -> Iterator[Combination]:
+    """All combinations; seed after seed, so that a part of them says something of all laws."""
+    for seed, name, law, v2v, noise in product(
+        range(1, seeds + 1), SCENARIOS, laws, ("on", "lost"), (True, False)
+    ):
+        yield Combination(name, law, v2v, noise, seed)
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Lines of a Markdown table: one for each scenario, law and V2V."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[row["scenario"], row["law"], row["v2v"]].append(row)
+    lines = [
+        "| Scenario | Law | V2V | Runs | Contacts | Smallest gap [m] | Hardest braking [m/s²] |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    for (scenario, law, v2v), some in sorted(groups.items()):
+        contacts = sum(row["contacts"] for row in some)
+        gap = min(row["gap"] for row in some if row["gap"] is not None)
+        braking = max(row["braking"] for row in some)
+        lines.append(
+            f"| `{scenario}` | `{law}` | {v2v} | {len(some)} | {contacts} | {gap:.2f} "
+            f"| {braking:.1f} |"
+        )
+    return lines
 
 
 def main() -> int:
-    """Run all combinations."""
+    """Run what is left, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--laws", nargs="*", default=list(LAWS))
+    parser.add_argument("--laws", nargs="*", default=list(LAWS), choices=list(LAWS))
+    parser.add_argument("--out", type=Path, help="results, one JSON document a line")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    failed = 0
-    for name, law, loss, noise in product(SCENARIOS, options.laws, (0.0, 1.0), (True, False)):
-        runs = [contacts(name, law, loss, noise, seed) for seed in range(1, options.seeds + 1)]
-        total = sum(count for count, _ in runs)
-        failed += total
-        radio, sensor = "lost" if loss else "on", "on" if noise else "off"
-        print(
-            f"{name:10} {law:24} V2V {radio:4} noise {sensor:3} contacts {total}  "
-            f"smallest gap {min(gap for _, gap in runs):.2f} m",
-            flush=True,
-        )
-    return 1 if failed else 0
+    rows: list[dict[str, Any]] = []
+    if options.out is not None and options.out.is_file():
+        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
+    known = {tuple(row[key] for key in Combination.__annotations__) for row in rows}
+    left = [
+        chosen
+        for chosen in all_of(options.laws, options.seeds)
+        if tuple(asdict(chosen).values()) not in known
+    ]
+    until = time.monotonic() + options.seconds
+    with get_context("spawn").Pool(options.workers) as pool:
+        for row in pool.imap_unordered(run, left):
+            rows.append(row)
+            if options.out is not None:
+                with options.out.open("a") as results:
+                    results.write(json.dumps(row) + "\n")
+            if row["contacts"]:
+                print("contact:", row, file=sys.stderr, flush=True)
+            if time.monotonic() > until:
+                break
+        pool.terminate()
+    print("\n".join(table(rows)))
+    print(f"{len(rows)} runs, {sum(bool(row['contacts']) for row in rows)} with a contact")
+    return 1 if any(row["contacts"] for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -253,14 +253,18 @@ def install(built: Path, place: Path, facts: dict[str, object]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile, with the argument as scratch directory; ``--check`` only says if that is due."""
-    if len(arguments) != 1:
-        print("usage: compile_modules.py BUILD_DIRECTORY | --check", file=sys.stderr)
+    """Compile, in a scratch directory, for the environment or into the place named second.
+
+    ``--check`` only says whether that is due.
+    """
+    if len(arguments) not in (1, 2):
+        print("usage: compile_modules.py BUILD_DIRECTORY [PLACE] | --check", file=sys.stderr)
         return 2
     if arguments == ["--check"]:
         return 0 if is_current(directory()) else 1
+    place = Path(arguments[1]).resolve() if len(arguments) > 1 else directory()
     try:
-        compile_all(Path(arguments[0]).resolve(), directory())
+        compile_all(Path(arguments[0]).resolve(), place)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1

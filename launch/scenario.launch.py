@@ -27,7 +27,6 @@ from launch_ros.actions import Node
 from launch_ros.utilities import prefix_namespace
 
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.launch_request import (
     LaunchRequest,
     check_names,
@@ -35,6 +34,7 @@ from ros2_cosim.run.launch_request import (
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
+from ros2_cosim.run.starter_channel import Progress
 from ros2_cosim.run.watch import EARLY_S, GATHER_S
 from ros2_cosim.scenario.plan import Process
 
@@ -95,7 +95,7 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
     else:
         program = {"executable": sys.executable, "arguments": [process.executable]}
     return Node(
-        name=process.name,
+        name=process.node,
         namespace=process.namespace,
         ros_arguments=list(process.ros_arguments) or None,
         exec_name=process.name,

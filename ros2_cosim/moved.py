@@ -16,7 +16,8 @@ from types import ModuleType
 MOVED = {
     "ros2_cosim.carla_bridge.simulator": "ros2_cosim.interfaces.simulator",
     "ros2_cosim.dcp.declare": "ros2_cosim.dcp.slave.declare",
-    "ros2_cosim.dcp.model": "ros2_cosim.dcp.slave.model",
+    "ros2_cosim.dcp.model": "ros2_cosim.dcp.slave.slave_model",
+    "ros2_cosim.dcp.slave.model": "ros2_cosim.dcp.slave.slave_model",
     "ros2_cosim.dcp.slave_server": "ros2_cosim.dcp.slave.server",
     "ros2_cosim.kernel.virtual_time": "ros2_cosim.realtime.virtual_time",
 }

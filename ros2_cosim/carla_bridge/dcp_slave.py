@@ -19,7 +19,7 @@ from ros2_cosim.carla_bridge.plant import SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_settings import map_choice
 from ros2_cosim.carla_bridge.timing import TimedSimulator
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode
 from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.interfaces.simulator import Simulator

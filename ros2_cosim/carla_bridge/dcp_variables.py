@@ -26,7 +26,7 @@ from ros2_cosim.carla_bridge.parameters import (
 from ros2_cosim.carla_bridge.plant import MEASURED
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
     Resolution,

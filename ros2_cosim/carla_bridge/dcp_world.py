@@ -17,9 +17,13 @@ from ros2_cosim.carla_bridge.scene_settings import (
     commanded_vehicles,
 )
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
-from ros2_cosim.dcp.description.model import UDP_MAX_PDU_SIZE, Causality, SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES
+from ros2_cosim.dcp.description.slave_description import (
+    UDP_MAX_PDU_SIZE,
+    Causality,
+    SlaveDescription,
+)
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing

@@ -11,7 +11,7 @@ from ros2_cosim.carla_bridge.scene_settings import (
     scene_parameters,
     world_parameters,
 )
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.kernel.participant import ModelContext
 
 

@@ -17,14 +17,14 @@ from ros2_cosim.models import frames
 from ros2_cosim.models.road import LanePoint
 
 
-class Reading(NamedTuple):
+class VehicleReading(NamedTuple):
     """State of one vehicle; the reference point is the centre of its footprint."""
 
     odometry: Odometry
     acceleration: Acceleration
 
 
-def reading(motion: Motion, body: Body) -> Reading:
+def reading(motion: Motion, body: Body) -> VehicleReading:
     """State of a vehicle with the given box."""
     pose, velocity, turn, acceleration = motion
     q = frames.rotation_to_ros(pose.pitch, pose.yaw, pose.roll)
@@ -33,7 +33,7 @@ def reading(motion: Motion, body: Body) -> Reading:
     velocity = frames.body_to_world(to_body, frames.vector_to_ros(*velocity))
     turn = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(*turn))
     acceleration = frames.body_to_world(to_body, frames.vector_to_ros(*acceleration))
-    return Reading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
+    return VehicleReading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
 
 
 def static_object(number: int, pose: Pose, body: Body) -> StaticObject:

@@ -13,7 +13,7 @@ from math import isnan
 from typing import Any, Final
 
 from ros2_cosim.carla_bridge.parameters import check_size
-from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
+from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
 from ros2_cosim.interfaces.records import CollisionEvent, ControlCommand
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.model import Report
@@ -61,12 +61,12 @@ class SceneRun:
         )
         self._events.extend(found.event for found in self._scene.collisions())
 
-    def _command(self, name: str, command: ControlCommand) -> VehicleCommand:
+    def _command(self, name: str, command: ControlCommand) -> ActorCommand:
         """The pedals, those for its acceleration if it has none; the steering where it counts."""
         throttle, brake = command.throttle, command.brake
         if isnan(throttle) and isnan(brake):
             throttle, brake = self._scene.pedals(name, command.acceleration)
-        return VehicleCommand(throttle, brake, command.steer if name in self._steered else None)
+        return ActorCommand(throttle, brake, command.steer if name in self._steered else None)
 
     def outputs(self, *, static: bool) -> dict[str, Any]:
         """Output port -> record of the present state; at most one collision at a time.
@@ -77,7 +77,7 @@ class SceneRun:
         for name, (odometry, acceleration) in self._scene.read().items():
             outputs[f"odometry/{name}"] = odometry
             outputs[f"acceleration/{name}"] = acceleration
-        for name, measured in self._scene.measurements().items():
+        for name, measured in self._scene.take_measurements().items():
             outputs[MEASURED + name] = measured
             self.measured[MEASURED + name] += 1
         if static:

@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
-from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.sensing.draws import Draws, Words
+from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
+from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
@@ -55,6 +60,10 @@ SCENE_STATE = SavedAttributes(
         LightGroup,
         LightController,
         VehicleBody,
+        SensorHub,
+        Draws,
+        Noise,
+        *DEVICES.values(),
         RoadVehicle,
         Vehicle,
     ),
@@ -65,9 +74,12 @@ SCENE_STATE = SavedAttributes(
         RoadNetwork,
         Blueprint,
         Signals,
-        # Empty: a scene with sensors saves no state.
-        SensorHub,
+        # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig,
+        SensorMessages,
+        Sight,
+        Words,
+        np.ndarray,
         Counter,
         Section,
     ),

@@ -13,9 +13,9 @@ from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_bridge.observation import Reading, carla_pose, reading, static_object
+from ros2_cosim.carla_bridge.observation import VehicleReading, carla_pose, reading, static_object
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
-from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
@@ -42,6 +42,7 @@ from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 FIRST_OBJECT_ID: Final = 101
 FIRST_TRAFFIC_ID: Final = 1001
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
+_WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
 
 
@@ -52,7 +53,7 @@ class SceneCollision(NamedTuple):
     event: CollisionEvent
 
 
-class VehicleCommand(NamedTuple):
+class ActorCommand(NamedTuple):
     """What drives a vehicle: pedals 0..1, and ``steer`` -1..1 (None: lane keeping steers)."""
 
     throttle: float
@@ -72,9 +73,9 @@ class Scene:
         self._step_s = parameters.step_ns / _NS
         self._vehicles: dict[str, SceneVehicle] = {}
         self._numbers: dict[int, int] = {}
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, VehicleReading] = {}
         self._objects: tuple[StaticObject, ...] = ()
-        self._obstacles: list[Obstacle] = []
+        self._obstacles: list[StaticObstacle] = []
         self._steps = 0
         self._control_steps = parameters.control_steps
         self._touching: dict[tuple[int, int], int] = {}
@@ -83,7 +84,7 @@ class Scene:
         #: Vehicles that commands steer.
         self.steered = frozenset(v.name for v in parameters.vehicles if v.steering == "command")
         self._traffic: Traffic | None = None
-        self._traffic_readings: list[Reading] = []
+        self._traffic_readings: list[VehicleReading] = []
         self._traffic_decides_at = 0
         self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
         self._measured: Mapping[str, Measurement] = {}
@@ -109,7 +110,7 @@ class Scene:
             self.dismantle()
             raise
 
-    def step(self, commands: Mapping[str, VehicleCommand | None]) -> None:
+    def step(self, commands: Mapping[str, ActorCommand | None]) -> None:
         """Advance by one step.
 
         :param commands: vehicle name -> command for the step; a vehicle without command coasts
@@ -132,15 +133,16 @@ class Scene:
         self._steps += 1
         self._observe()
 
-    def read(self) -> Mapping[str, Reading]:
+    def read(self) -> Mapping[str, VehicleReading]:
         """Odometry and acceleration of every vehicle in the current state."""
         if not self._readings:
             raise RunError("the scene is not initialised")
         return self._readings
 
-    def measurements(self) -> Mapping[str, Measurement]:
-        """What the sensors have measured in the current state, of those that have."""
-        return self._measured
+    def take_measurements(self) -> Mapping[str, Measurement]:
+        """What the sensors have measured in the current state, of those that have; given once."""
+        found, self._measured = self._measured, {}
+        return found
 
     def pedals(self, name: str, acceleration: float) -> tuple[float, float]:
         """(throttle, brake) that give a vehicle an acceleration [m/s^2] at its present speed.
@@ -221,7 +223,9 @@ class Scene:
             self._numbers[actor] = number
             found = static_object(number, Pose(*map(float32, pose)), body)
             objects.append(found)
-            self._obstacles.append(Obstacle(network.project(found.x, found.y), 0.5 * found.length))
+            self._obstacles.append(
+                StaticObstacle(network.project(found.x, found.y), 0.5 * found.length)
+            )
         self._objects = tuple(objects)
 
     def _settle(self) -> None:
@@ -280,7 +284,7 @@ class Scene:
         return (self._steps // self._control_steps + 1) * self._control_steps
 
     def _control(
-        self, vehicle: SceneVehicle, command: VehicleCommand | None
+        self, vehicle: SceneVehicle, command: ActorCommand | None
     ) -> tuple[float, float, float]:
         """(throttle, brake, steer) of a vehicle for the next step."""
         if command is None:
@@ -416,7 +420,10 @@ def _place_object(network: RoadNetwork, spec: ObjectSpec) -> Pose:
     centre = network.lane_centre(spec.road, spec.lane, spec.s)
     x, y, z, _ = network.pose(spec.road, spec.s, centre + direction * spec.offset)
     heading = network.lane_pose(spec.road, spec.lane, spec.s).heading
-    return carla_pose(LanePoint(x, y, z, heading), direction * network.slope(spec.road, spec.s))
+    # The origin of a walker is its middle.
+    height = _WALKER_MIDDLE if spec.blueprint.startswith("walker.") else 0.0
+    slope = direction * network.slope(spec.road, spec.s)
+    return carla_pose(LanePoint(x, y, z, heading), slope, height)
 
 
 def _along(pose: Pose, speed: float) -> tuple[float, float, float]:

@@ -14,7 +14,7 @@ from ros2_cosim.models.road import RoadNetwork, RoadPosition, driving_direction
 from ros2_cosim.models.vehicle import VEHICLES
 
 
-class Obstacle(NamedTuple):
+class StaticObstacle(NamedTuple):
     """A static object as the drivers see it; ``half_length`` in m."""
 
     position: RoadPosition
@@ -42,7 +42,7 @@ class SceneVehicle:
         self.demand = LongitudinalCommand(0.0, 0.0, 0.0)
         self.decides_at = 0
         self.sent: tuple[float, float, float] | None = None
-        self.obstacle: Obstacle | None = None
+        self.obstacle: StaticObstacle | None = None
         self.driver: LeaderDriver | None = None
         self.manoeuvre: ManoeuvreRun | None = None
         self.travelled = 0.0
@@ -57,7 +57,7 @@ class SceneVehicle:
             if spec.driver.manoeuvre:
                 self.manoeuvre = ManoeuvreRun(spec.driver.manoeuvre, spec.speed)
 
-    def gap_to(self, obstacle: Obstacle, network: RoadNetwork) -> float | None:
+    def gap_to(self, obstacle: StaticObstacle, network: RoadNetwork) -> float | None:
         """Way from the front bumper to an obstacle [m], None if it is not ahead in the lane."""
         position, lane = self.keeper.position, self.keeper.lane_id
         if position is None or obstacle.position.lane_id != lane:

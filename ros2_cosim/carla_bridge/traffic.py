@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_bridge.scene_vehicle import Obstacle, SceneVehicle
+from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.models.intelligent_driver import DriverStyle, intelligent_driver
 from ros2_cosim.models.leader_driver import LongitudinalCommand
@@ -51,7 +51,7 @@ class Traffic:
         self,
         network: RoadNetwork,
         vehicles: Sequence[SceneVehicle],
-        obstacles: Sequence[Obstacle],
+        obstacles: Sequence[StaticObstacle],
     ) -> None:
         self.vehicles = tuple(vehicles)
         self._network = network

@@ -211,8 +211,8 @@ class CarlaWorld(Model):
         self._messages = _sensor_messages(context, scene)
         self._plant: _Plant
         elsewhere = context.shape != "inproc" or find_simulator(context.simulator) is not None
-        if elsewhere or scene.present_sensors:
-            # A simulator elsewhere cannot be put back, nor can sensors that stream.
+        if elsewhere:
+            # A simulator elsewhere cannot be put back.
             self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
         if context.shape == "inproc":
             run = SceneRun(Scene(_simulator_here(context), scene), scene_sizes(context))

@@ -20,12 +20,12 @@ from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle import (
     SEDAN,
+    ActuatorCommand,
     RoadVehicle,
     Vehicle,
     VehicleParameters,
     pedals_for,
 )
-from ros2_cosim.models.vehicle import VehicleControl as ModelControl
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 _DEFAULT_SPEED_LIMIT: Final = 90.0  # km/h, where the road names none
@@ -142,7 +142,7 @@ class VehicleBody:
         neutral = control.manual_gear_shift and control.gear == 0
         self._on_road.step(
             dt,
-            ModelControl(
+            ActuatorCommand(
                 0.0 if neutral else control.throttle,
                 control.brake,
                 frames.steer_to_ros(control.steer),

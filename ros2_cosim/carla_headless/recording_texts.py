@@ -11,7 +11,7 @@ from ros2_cosim.carla_headless.recording import (
     VEHICLE,
     WALKER,
     Added,
-    Frame,
+    RecordedFrame,
     Recording,
 )
 from ros2_cosim.carla_headless.wire_types import Transform, Vector
@@ -23,7 +23,7 @@ _LETTERS = {VEHICLE: "v", WALKER: "w", LIGHT: "t"}
 def file_info(recording: Recording, everything: bool) -> str:
     """The header and the events of all frames; ``everything``: also positions and controls."""
     lines = [*_header(recording)]
-    last: Frame | None = None
+    last: RecordedFrame | None = None
     for frame in recording.frames():
         last = frame
         found = [*_events(frame), *(_states(frame) if everything else ())]
@@ -42,7 +42,7 @@ def collisions(recording: Recording, first: str, second: str) -> str:
     lines = [*_header(recording), title]
     actors: dict[int, Added] = {}
     touching: set[tuple[int, int]] = set()
-    last: Frame | None = None
+    last: RecordedFrame | None = None
     for frame in recording.frames():
         last = frame
         actors.update((added.id, added) for added in frame.added)
@@ -72,7 +72,7 @@ def blocked(recording: Recording, least_s: float, least_m: float) -> str:
     names: dict[int, str] = {}
     since: dict[int, tuple[float, Transform]] = {}
     found: list[tuple[float, float, int]] = []
-    last: Frame | None = None
+    last: RecordedFrame | None = None
     for frame in recording.frames():
         last = frame
         names.update((added.id, added.description.id) for added in frame.added)
@@ -103,14 +103,14 @@ def _header(recording: Recording) -> Iterator[str]:
     yield ""
 
 
-def _footer(last: Frame | None) -> Iterator[str]:
+def _footer(last: RecordedFrame | None) -> Iterator[str]:
     yield ""
     yield f"Frames: {last.number if last else 0}"
     yield f"Duration: {last.elapsed if last else 0.0:g} seconds"
     yield ""
 
 
-def _events(frame: Frame) -> Iterator[str]:
+def _events(frame: RecordedFrame) -> Iterator[str]:
     for added in frame.added:
         x, y, z = (100.0 * part for part in added.pose.location)
         yield f" Create {added.id}: {added.description.id} ({added.kind}) at ({x:g}, {y:g}, {z:g})"
@@ -126,7 +126,7 @@ def _events(frame: Frame) -> Iterator[str]:
         yield f" Collision id {hit.id} between {hit.first}{first} with {hit.second}{second}"
 
 
-def _states(frame: Frame) -> Iterator[str]:
+def _states(frame: RecordedFrame) -> Iterator[str]:
     if frame.places:
         yield f" Positions: {len(frame.places)}"
     for actor, ((x, y, z), (pitch, yaw, roll)) in frame.places.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ros2_cosim.carla_headless.actors import compose
-from ros2_cosim.carla_headless.recording import VEHICLE, WALKER, Added, Frame, Recording
+from ros2_cosim.carla_headless.recording import VEHICLE, WALKER, Added, RecordedFrame, Recording
 from ros2_cosim.carla_headless.signals import LightActor
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector, VehicleControl
 from ros2_cosim.carla_headless.world import CallError, World
@@ -42,9 +42,9 @@ class Replayer:
         self._ignore_hero = ignore_hero
         #: Recorded number of an actor -> its number now.
         self.actors: dict[int, int] = {}
-        self._frames: Iterator[Frame] = recording.frames()
-        self._before: Frame | None = None
-        self._after: Frame | None = next(self._frames, None)
+        self._frames: Iterator[RecordedFrame] = recording.frames()
+        self._before: RecordedFrame | None = None
+        self._after: RecordedFrame | None = next(self._frames, None)
         self._now = begin
         self._followed, self._offset = 0, Transform()
         self._show()
@@ -109,7 +109,7 @@ class Replayer:
             if isinstance(light, LightActor):
                 light.light.state = lamp.state
 
-    def _events(self, frame: Frame) -> None:
+    def _events(self, frame: RecordedFrame) -> None:
         for added in frame.added:
             if self._wanted(added):
                 self._add(added)

@@ -49,7 +49,7 @@ class CallError(CosimError):
     """A call cannot be carried out; a remote client sees the text."""
 
 
-class Collision(NamedTuple):
+class FeltContact(NamedTuple):
     """A contact in one frame as one of the two actors felt it; impulse [N s] in the world."""
 
     frame: int
@@ -95,7 +95,7 @@ class World:
         self._vehicles: dict[int, VehicleActor] = {}
         self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
-        self.collisions: list[Collision] = []
+        self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.signals = Signals(network, self._next_id)
         for sign in self.signals.actors:
@@ -409,14 +409,14 @@ class World:
             light = self.signals.light_at(vehicle.body.place_on_road())
             vehicle.at_light = None if light is None else (light.id, light.light.state)
 
-    def _next_reports(self) -> list[Collision]:
+    def _next_reports(self) -> list[FeltContact]:
         """Take the oldest unreported contact of every actor."""
         reports = []
         for actor in sorted(self._contacts):
             contacts = self._contacts[actor]
             if contacts:
                 other = next(iter(contacts))
-                reports.append(Collision(self.frame, actor, other, contacts.pop(other)))
+                reports.append(FeltContact(self.frame, actor, other, contacts.pop(other)))
             if not contacts:
                 del self._contacts[actor]
         return reports

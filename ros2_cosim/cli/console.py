@@ -70,7 +70,7 @@ def visiting() -> Iterator[Visit]:
         visit.leave(code)
 
 
-class Output(io.TextIOWrapper):
+class GuardedStream(io.TextIOWrapper):
     """Standard output or error; when it cannot be written (a full disk, a closed pipe), once.
 
     What is written later goes nowhere. Otherwise the interpreter would complain at its end, too.
@@ -122,11 +122,11 @@ class Output(io.TextIOWrapper):
 def safe_output() -> Iterator[None]:
     """Standard output and error that may fail: one line on the other, if it can be said at all."""
     if sys.stderr is not None:
-        sys.stderr = Output(sys.stderr, "standard error", goes_on=True)
+        sys.stderr = GuardedStream(sys.stderr, "standard error", goes_on=True)
     if sys.stdout is None:  # closed by the caller: nothing is printed, nothing fails
         yield
         return
-    output = sys.stdout = Output(sys.stdout, "standard output")
+    output = sys.stdout = GuardedStream(sys.stdout, "standard output")
     try:
         yield
     except OSError as error:
@@ -151,7 +151,7 @@ def going_on_without_output() -> Iterator[None]:
     A run of hours is not lost because the program that reads its progress has ended.
     """
     output = sys.stdout
-    if not isinstance(output, Output):
+    if not isinstance(output, GuardedStream):
         yield
         return
     output.goes_on = True

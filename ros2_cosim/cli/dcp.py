@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 import typer
 
 from ros2_cosim.cli.console import EXIT_ERROR, EXIT_VERDICT, clear_errors
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
-from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.documents.files import write_atomically
 

@@ -45,13 +45,15 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.run.options import OPTIONS, words
 
 if TYPE_CHECKING:
-    from ros2_cosim.dcp.description.model import SlaveDescription
+    from ros2_cosim.dcp.description.slave_description import SlaveDescription
     from ros2_cosim.live.address import Address
     from ros2_cosim.record.summary import Summary
     from ros2_cosim.run.bringup import PreparedRun
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
+    # The units in help texts, as [s], are no marks of another language.
+    rich_markup_mode="markdown",
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,
@@ -315,7 +317,7 @@ def plan(
     processes: Processes = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, who is in them, and their command lines."""
+    """Print the processes that shape ros would start, what is in them, and their command lines."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario
@@ -350,21 +352,39 @@ def _described(process: Process) -> dict[str, object]:
 
 @app.command()
 def report(
-    run_directory: Annotated[Path, typer.Argument(help="Output of a run, or of a study.")],
+    directories: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Output of a run, or of a study. Of several runs: one page, side by side.",
+            metavar="RUN...",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File for the page of several runs.")] = Path(
+        "side_by_side.html"
+    ),
 ) -> None:
-    """Make report.html again from summary and bag of a run, or from the record of a study."""
+    """Make report.html again from a run or a study, or one page of two or more runs."""
+    from ros2_cosim.record.comparison_report import check_page
     from ros2_cosim.record.report import render_report
+    from ros2_cosim.record.side_by_side import write_side_by_side
     from ros2_cosim.run.results import complete_killed
     from ros2_cosim.study.record import STUDY_FILE, read_study
     from ros2_cosim.study.report import render_study
 
     with clear_errors():
-        if (run_directory / STUDY_FILE).exists():
-            print(render_study(run_directory, read_study(run_directory)))
+        if len(directories) > 1:
+            check_page(out)
+        elif (directories[0] / STUDY_FILE).exists():
+            print(render_study(directories[0], read_study(directories[0])))
+            return
+        for directory in directories:
+            if complete_killed(directory):
+                print(f"{directory}: the run was killed; its bag is complete now")
+        if len(directories) > 1:
+            write_side_by_side(directories, out)
+            print(out)
         else:
-            if complete_killed(run_directory):
-                print(f"{run_directory}: the run was killed; its bag is complete now")
-            print(render_report(run_directory))
+            print(render_report(directories[0]))
 
 
 app.command("carla-headless")(carla_headless)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import Field, PrivateAttr
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     SlaveDescription,
     Variable,
@@ -24,6 +24,7 @@ from ros2_cosim.dcp.description.model import (
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
+    can_save_state,
     fmu_slave_description,
     fmu_variables,
     read_fmu,
@@ -31,7 +32,7 @@ from ros2_cosim.dcp.slave.fmu_description import (
 )
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
-from ros2_cosim.dcp_bridge.mapping import Source, parse_source
+from ros2_cosim.dcp_bridge.mapping import MappedSource, parse_source
 from ros2_cosim.dcp_bridge.units import conversion
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.field_paths import (
@@ -60,7 +61,7 @@ class _Input(NamedTuple):
     """
 
     variable: Variable
-    source: Source
+    source: MappedSource
     path: FieldPath | None
     size: int = 0
 
@@ -173,6 +174,33 @@ class FmuLaw(FileLaw):
             return float(found)
         return bound.factor * float(found) + bound.offset
 
+    @property
+    def unsaved(self) -> str:
+        """Why its state cannot be saved: the FMU does not state that it can."""
+        if self._bound is not None and can_save_state(self._bound.model):
+            return ""
+        return (
+            f"control law {self.file}: its description does not state canGetAndSetFMUstate and "
+            "canSerializeFMUstate"
+        )
+
+    def save_state(self) -> Any:
+        """The state of the FMU by its own means, and what it was told last."""
+        assert self._slave is not None, "open() comes before"
+        return [self._time, self._step, self._slave.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave.
+
+        :raises ConfigurationError: the FMU refuses it
+        """
+        assert self._slave is not None, "open() comes before"
+        self._time, self._step, saved = state
+        try:
+            self._slave.restore_state(saved)
+        except Exception as error:  # FMPy raises plain exceptions
+            raise ConfigurationError(f"{self.file}: {one_line(error)}") from None
+
     # -- inside --------------------------------------------------------------------------------
 
     def _bind(self, where: str) -> _Bound:
@@ -216,7 +244,7 @@ class FmuLaw(FileLaw):
             if name in self.inputs:
                 source = parse_source(self.inputs[name], "field", place)
             else:
-                source = Source(_usual_path(variable, place))
+                source = MappedSource(_usual_path(variable, place))
             found.append(_input(variable, source, description, place))
         return tuple(found)
 
@@ -286,7 +314,9 @@ def _usual_path(variable: Variable, where: str) -> str:
     return path
 
 
-def _input(variable: Variable, source: Source, description: SlaveDescription, where: str) -> _Input:
+def _input(
+    variable: Variable, source: MappedSource, description: SlaveDescription, where: str
+) -> _Input:
     if variable.data_type in SIZED:
         raise ConfigurationError(f"{where}: found a {variable.data_type.name}; allowed are numbers")
     if not source.name:
@@ -312,7 +342,7 @@ def _input(variable: Variable, source: Source, description: SlaveDescription, wh
         factor, offset = _converted(variable, description, path.unit, f"{where}: {source.name!r}")
         if (factor, offset) != (1.0, 0.0):
             # SI = factor * value + offset, and the FMU wants the value.
-            source = Source(source.name, None, 1.0 / factor, -offset / factor)
+            source = MappedSource(source.name, None, 1.0 / factor, -offset / factor)
     return _Input(variable, source, path, size)
 
 

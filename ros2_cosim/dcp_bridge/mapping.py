@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.dcp.wire.values import FLOATS, SIZED, Value
 from ros2_cosim.dcp_bridge.units import conversion
@@ -38,7 +38,7 @@ Variables = Mapping[str, SlaveDescription]
 
 
 @dataclass(frozen=True)
-class Source:
+class MappedSource:
     """Where a target's value comes from: a name, or a constant where ``name`` is empty."""
 
     name: str = ""
@@ -57,7 +57,7 @@ class Source:
         return value if self.offset is None else value + self.offset
 
 
-def parse_source(value: Any, key: str, where: str) -> Source:
+def parse_source(value: Any, key: str, where: str) -> MappedSource:
     """Read one source.
 
     :param key: what a mapping calls the name, ``variable`` or ``field``
@@ -75,11 +75,11 @@ def parse_source(value: Any, key: str, where: str) -> Source:
             if number is not None and (isinstance(number, bool) or not _is_number(number)):
                 raise ConfigurationError(f"{where}.{name}: found {number!r}; allowed is a number")
             numbers[name] = None if number is None else float(number)
-        return Source(value[key], **numbers)
+        return MappedSource(value[key], **numbers)
     if isinstance(value, str):
-        return Source(value)
+        return MappedSource(value)
     if isinstance(value, bool | int | float):
-        return Source(constant=value)
+        return MappedSource(constant=value)
     raise ConfigurationError(
         f"{where}: found {value!r}; allowed is a {key}, a number or a mapping with {key}"
     )
@@ -306,12 +306,12 @@ class _Target(NamedTuple):
 
     slave: str
     variable: Variable
-    source: Source
+    source: MappedSource
     path: FieldPath | None
 
 
 def _check_fit(
-    path: FieldPath, source: Source, variable: Variable, slave: SlaveDescription, where: str
+    path: FieldPath, source: MappedSource, variable: Variable, slave: SlaveDescription, where: str
 ) -> None:
     """See whether a value inside a record fits a variable, in kind and unit."""
     numeric = variable.data_type not in SIZED

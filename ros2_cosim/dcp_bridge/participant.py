@@ -39,8 +39,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from ros2_cosim.dcp.description.model import Causality
 from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.cosimulation import (
     Connections,
     CoSimulation,
@@ -108,7 +108,7 @@ class CoupledSlaveSettings(SlaveSettings):
         return self.process or self.command is not None
 
 
-class OutputSettings(Section):
+class DcpOutputSettings(Section):
     """What one output port sends."""
 
     fields: str | dict[str, Any] = Field(
@@ -140,7 +140,7 @@ class MasterParameters(Section):
         default_factory=dict,
         description="input port: {slave.variable: field, ...}, or slave.prefix.*",
     )
-    outputs: Annotated[dict[str, OutputSettings], BeforeValidator(_none_is_empty)] = Field(
+    outputs: Annotated[dict[str, DcpOutputSettings], BeforeValidator(_none_is_empty)] = Field(
         default_factory=dict, description="output port: what it sends"
     )
     mode: Literal["nrt", "srt", "hrt"] = Field(

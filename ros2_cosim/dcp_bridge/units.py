@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.dcp.description.model import SlaveDescription, Variable
+from ros2_cosim.dcp.description.slave_description import SlaveDescription, Variable
 from ros2_cosim.documents.fmi2 import base_unit
 from ros2_cosim.kernel.errors import ConfigurationError
 

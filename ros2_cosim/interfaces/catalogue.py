@@ -23,7 +23,7 @@ from functools import cache, partial
 from ros2_cosim.documents.installed import PACKAGE
 from ros2_cosim.interfaces import protocol, records
 from ros2_cosim.interfaces.binding import bind
-from ros2_cosim.interfaces.cdr import Codec, WireCodec
+from ros2_cosim.interfaces.cdr import CdrCodec, WireCodec
 from ros2_cosim.interfaces.definitions import (
     EMPTY,
     SCALAR,
@@ -59,7 +59,7 @@ class Catalogue:
         self._made: dict[str, type] = {}
         self._parts: dict[str, type] = {}
         self._paths: dict[str, Mapping[str, str] | None] = {}
-        self._codecs: dict[tuple[str, str, tuple[tuple[str, str], ...]], Codec] = {}
+        self._codecs: dict[tuple[str, str, tuple[tuple[str, str], ...]], CdrCodec] = {}
 
     def define(self, type_name: str, text: str) -> None:
         """Make a message type known that is not installed, e.g. one that others are built of.
@@ -179,7 +179,7 @@ class Catalogue:
         """Names of all types that a record is tied to, sorted."""
         return iter(sorted(self._records))
 
-    def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> Codec:
+    def codec(self, type_name: str, *, frame_id: str = "", **constants: str) -> CdrCodec:
         """A codec for one port; ports with equal messages share it, for it keeps nothing.
 
         :param frame_id: written to the header
@@ -192,7 +192,7 @@ class Catalogue:
             self._codecs[key] = self._make_codec(type_name, frame_id, constants)
         return self._codecs[key]
 
-    def _make_codec(self, type_name: str, frame_id: str, constants: Mapping[str, str]) -> Codec:
+    def _make_codec(self, type_name: str, frame_id: str, constants: Mapping[str, str]) -> CdrCodec:
         record = self.record(type_name)
         has_header, has_seq, skip = self._lead(type_name)
         paths = self._paths.get(type_name)
@@ -203,7 +203,7 @@ class Catalogue:
             if path not in texts:
                 raise ConfigurationError(f"message type {type_name} has no free text {path!r}")
         raw = cache(partial(self._raw, type_name))
-        return Codec(
+        return CdrCodec(
             type_name,
             record,
             structure,

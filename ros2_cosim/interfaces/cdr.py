@@ -84,7 +84,7 @@ class WireCodec:
         return self.decode(plain)[2]
 
 
-class Codec(WireCodec):
+class CdrCodec(WireCodec):
     """Encodes and decodes one message type; made by :class:`~.catalogue.Catalogue`.
 
     :ivar type_name: full ROS type name

@@ -80,7 +80,7 @@ class Sine(Section):
     cycles: Annotated[Whole, Field(ge=1, le=10_000)] = Field(default=1, description="how many")
 
 
-class Sweep(Section):
+class SineSweep(Section):
     """Sinusoidal speed about the present one, its frequency growing evenly."""
 
     amplitude: _Positive = Field(description="of the speed [m/s]")
@@ -142,7 +142,9 @@ class Action(Section):
     ramp: Ramp | None = Field(default=None, description="to another speed")
     brake: Brake | None = Field(default=None, description="down to a speed")
     sine: Sine | None = Field(default=None, description="sinusoidal speed")
-    sweep: Sweep | None = Field(default=None, description="sinusoidal speed of growing frequency")
+    sweep: SineSweep | None = Field(
+        default=None, description="sinusoidal speed of growing frequency"
+    )
     multisine: Multisine | None = Field(default=None, description="several sines at once")
     stop_and_go: StopAndGo | None = Field(default=None, description="stops")
     csv: SpeedFile | None = Field(default=None, description="speed from a file")

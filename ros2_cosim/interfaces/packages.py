@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ros2_cosim.documents.extras import command_for
 from ros2_cosim.documents.installed import find_share
 from ros2_cosim.documents.xml_reader import read_xml
 from ros2_cosim.kernel.errors import ConfigurationError
 
 KINDS = ("msg", "srv", "action")
 """The directories of a package that hold definitions, which are also the ends of their names."""
+
+EXTRA = "messages"
+"""The extra of this distribution that has what builds messages, and further standard packages."""
+
+STANDARD_PACKAGES = frozenset({"actionlib_msgs", "shape_msgs", "stereo_msgs", "trajectory_msgs"})
+"""Packages of definitions that a run does not need: they are in the extra."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _DESCRIPTION = "package.xml"
@@ -72,6 +79,8 @@ def is_installed(type_name: str) -> bool:
 def how_to_install(type_name: str) -> str:
     """What brings the package of a message type, for messages to the user."""
     package = type_name.partition("/")[0]
+    if package in STANDARD_PACKAGES:
+        return f"package {package} is not installed: run '{command_for(EXTRA)}'"
     return (
         f"package {package} is not installed: build it from its definitions by "
         f"'cosim messages build DIRECTORY_OF_{package.upper()}', or source a workspace that has it"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from ros2_cosim.interfaces.cdr import ENCAPSULATION, NS_PER_S, Codec, WireCodec
+from ros2_cosim.interfaces.cdr import ENCAPSULATION, NS_PER_S, CdrCodec, WireCodec
 from ros2_cosim.interfaces.cdr_parts import Data, read_text, text_block
 from ros2_cosim.interfaces.layout import Layout
 from ros2_cosim.interfaces.whole import RawMessage as RawMessage
@@ -41,7 +41,7 @@ class RawCodec(WireCodec):
     """
 
     def __init__(
-        self, layout: Layout, *, has_stamp: bool, has_seq: bool, record_codec: Codec
+        self, layout: Layout, *, has_stamp: bool, has_seq: bool, record_codec: CdrCodec
     ) -> None:
         self.type_name = layout.type_name
         self.has_stamp = has_stamp
@@ -73,7 +73,7 @@ class RawCodec(WireCodec):
         return bytes(data)
 
     def decode_measured(self, data: Data) -> tuple[int, int | None, Any, int]:
-        """Stamp, sequence number, value and length of a message, as :class:`Codec` gives them.
+        """Stamp, sequence number, value and length of a message, as :class:`CdrCodec` gives them.
 
         :raises ProtocolError: the bytes are not such a message
         """

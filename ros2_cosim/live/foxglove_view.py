@@ -21,7 +21,7 @@ from ros2_cosim.kernel.errors import ConnectionFailedError
 from ros2_cosim.kernel.graph import Graph
 from ros2_cosim.live.address import Address
 from ros2_cosim.live.drawing import drawing_of
-from ros2_cosim.live.history import History
+from ros2_cosim.live.history import TopicHistory
 from ros2_cosim.record.bag import describe_types
 from ros2_cosim.scenario.schema import Scenario
 
@@ -83,7 +83,7 @@ class FoxgloveView:
                 if graph.output(name, port).schedule == "once":
                     latched.add(settings.topic)
         topics = {CLOCK: _CLOCK_TYPE, **self._drawing.topics, **topics}
-        self._histories = {topic: History(topic in latched) for topic in topics}
+        self._histories = {topic: TopicHistory(topic in latched) for topic in topics}
         types = describe_types(topics.values())
         self._context = context = foxglove.Context()  # when it goes, its channels close
         self._channels = {
@@ -179,7 +179,7 @@ class _Listener:
         """A viewer has had enough of a topic."""
 
 
-class Watched:
+class WatchedSink:
     """A sink beside which viewers are shown the same.
 
     :param sink: where the messages go
@@ -233,4 +233,4 @@ def with_viewers(
         sink.close()
         raise
     tell(f"live view for Foxglove: {view.url}")
-    return Watched(sink, view)
+    return WatchedSink(sink, view)

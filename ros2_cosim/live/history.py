@@ -15,7 +15,7 @@ KEPT_LATCHED = 2000
 KEPT_BYTES = 4 << 20
 
 
-class History:
+class TopicHistory:
     """The past of one topic, thinned out, and its newest message.
 
     :param latched: all messages matter, whatever their times

@@ -41,7 +41,7 @@ _FULL_THROTTLE = 3.0
 _FULL_BRAKE = 6.0
 
 
-class Motion(Section):
+class LeaderMotion(Section):
     """A given motion: v(t) = speed + amplitude / w * sin(w t + phase), w = 2 pi / period."""
 
     start: Number = Field(description="x of the vehicle's centre at time 0 [m]")
@@ -63,8 +63,8 @@ class Motion(Section):
 class TrafficParameters(Section):
     """Parameters of the traffic."""
 
-    front: Motion = Field(description="motion of the front vehicle")
-    rear: Motion = Field(description="motion of the rear vehicle")
+    front: LeaderMotion = Field(description="motion of the front vehicle")
+    rear: LeaderMotion = Field(description="motion of the rear vehicle")
     start: Number = Field(default=0.0, description="x of the ego vehicle's centre at the start [m]")
     speed: Number = Field(default=25.0, ge=0, description="of the ego vehicle at the start [m/s]")
     lag: Number = Field(
@@ -75,7 +75,7 @@ class TrafficParameters(Section):
     length: Number = Field(default=4.5, gt=0, description="of all vehicles [m]")
 
 
-class Traffic(Model):
+class TrafficSimulator(Model):
     """The traffic simulator, a periodic model.
 
     Input ``control`` (ControlCommand, delayed): the demanded acceleration of the ego vehicle;
@@ -294,7 +294,7 @@ class DrivingFunction(Model):
 
 
 #: The names of these models in scenarios of former versions.
-make_traffic = Traffic
+make_traffic = TrafficSimulator
 make_range_sensor = RangeSensor
 make_driving_function = DrivingFunction
 

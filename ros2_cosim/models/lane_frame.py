@@ -12,7 +12,7 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
 
 
-class RoadMap(Protocol):
+class LaneGeometry(Protocol):
     """The part of a road network that these models use."""
 
     def project(self, x: float, y: float, hint: Any = None) -> Any:
@@ -97,7 +97,7 @@ class LaneBoxes:
     MAX_KEPT = 4096
     """Several times the vehicles of a large scene: those of one instant must find room."""
 
-    def __init__(self, road: RoadMap) -> None:
+    def __init__(self, road: LaneGeometry) -> None:
         self.road = road
         self._kept: dict[int, _Kept] = {}
 
@@ -121,7 +121,7 @@ class LaneBoxes:
 
 
 def fixed_box(
-    road: RoadMap, x: float, y: float, yaw: float, length: float, width: float
+    road: LaneGeometry, x: float, y: float, yaw: float, length: float, width: float
 ) -> LaneBox:
     """Return the box of a thing that does not move."""
     s, c = exactmath.sincos(yaw)
@@ -129,7 +129,7 @@ def fixed_box(
 
 
 def _box(
-    road: RoadMap,
+    road: LaneGeometry,
     x: float,
     y: float,
     c: float,
@@ -150,7 +150,7 @@ def _box(
     return LaneBox(x, y, c, s, length, width, position, lane_cos, lane_sin, half, speed, direction)
 
 
-def gap_ahead(road: RoadMap, ego: LaneBox, other: LaneBox) -> float:
+def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:
     """Return the gap from ego's front to the other's rear along the road [m].
 
     Negative when they overlap along the road or when the other is behind; infinite when no

@@ -100,6 +100,11 @@ class LaneKeeper:
             x, y = self._shifted(road_id, lane_id, s)
         else:
             x, y = self.network.lane_point(road_id, lane_id, s)
+        return self.steer_to(odometry, x, y)
+
+    def steer_to(self, odometry: Odometry, x: float, y: float) -> float:
+        """Steering command -1..1 that leads through a point of the map ahead."""
+        speed = max(odometry.vx, 0.0)
         curvature = self._pursue(odometry, x - odometry.x, y - odometry.y)
         angle = atan(self._wheelbase * curvature) + self._understeer * speed * speed * curvature
         return min(max(angle / self.parameters.max_steer_angle, -1.0), 1.0)

@@ -12,10 +12,10 @@ from ros2_cosim.interfaces.manoeuvres import Action, Condition, LaneChange
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.speed_profiles import (
     Chain,
-    Motion,
     Multitone,
     Oscillation,
-    Profile,
+    SpeedCourse,
+    SpeedPoint,
     Straight,
     Table,
     check_cycle,
@@ -47,7 +47,7 @@ Look = Callable[[str | None], Room | None]
 class Order(NamedTuple):
     """What is to be done now; ``lane_change`` is given once, when it begins."""
 
-    motion: Motion
+    motion: SpeedPoint
     lane_change: LaneChange | None
 
 
@@ -91,7 +91,7 @@ class ManoeuvreRun:
         """Begin at a speed [m/s]."""
         self._planned = tuple(planned)
         self._next = 0
-        self._profile: Profile = Straight(speed, speed, 0.0)
+        self._profile: SpeedCourse = Straight(speed, speed, 0.0)
         self._began = 0
 
     def update(self, time: int, distance: float, look: Look) -> Order:
@@ -120,12 +120,12 @@ class ManoeuvreRun:
             return time - self._began >= round(self._profile.duration * _NS)
         return holds(condition, time, distance, look)
 
-    def _motion(self, time: int) -> Motion:
+    def _motion(self, time: int) -> SpeedPoint:
         t = (time - self._began) / _NS
         if t >= self._profile.duration:
-            return Motion(max(0.0, self._profile.at(self._profile.duration).speed), 0.0)
+            return SpeedPoint(max(0.0, self._profile.at(self._profile.duration).speed), 0.0)
         speed, acceleration = self._profile.at(t)
-        return Motion(speed, acceleration) if speed >= 0.0 else Motion(0.0, 0.0)
+        return SpeedPoint(speed, acceleration) if speed >= 0.0 else SpeedPoint(0.0, 0.0)
 
 
 def holds(condition: Condition, time: int, distance: float, look: Look) -> bool:
@@ -145,7 +145,7 @@ def holds(condition: Condition, time: int, distance: float, look: Look) -> bool:
     return room.closing > 0.0 and room.gap <= condition.ttc * room.closing
 
 
-def _profile_of(planned: PlannedAction, speed: float) -> Profile:
+def _profile_of(planned: PlannedAction, speed: float) -> SpeedCourse:
     """The profile of an action that begins at a speed."""
     if planned.table is not None:
         return planned.table
@@ -156,9 +156,9 @@ def _ramp(speed: float, end: float, acceleration: float) -> Straight:
     return Straight(speed, end, abs(end - speed) / acceleration)
 
 
-def _stop_and_go(action: Action, speed: float) -> Profile:
+def _stop_and_go(action: Action, speed: float) -> SpeedCourse:
     s: Any = action.stop_and_go
-    parts: list[Profile] = []
+    parts: list[SpeedCourse] = []
     for _ in range(s.cycles):
         parts += [
             _ramp(speed, 0.0, s.deceleration),
@@ -170,47 +170,47 @@ def _stop_and_go(action: Action, speed: float) -> Profile:
     return Chain(parts)
 
 
-def _constant(action: Action, speed: float) -> Profile:
+def _constant(action: Action, speed: float) -> SpeedCourse:
     return Straight(speed, speed, (action.constant or 0) / _NS)
 
 
-def _to_speed(action: Action, speed: float) -> Profile:
+def _to_speed(action: Action, speed: float) -> SpeedCourse:
     assert action.ramp is not None
     return _ramp(speed, action.ramp.speed, action.ramp.acceleration)
 
 
-def _brake(action: Action, speed: float) -> Profile:
+def _brake(action: Action, speed: float) -> SpeedCourse:
     assert action.brake is not None
     return _ramp(speed, min(speed, action.brake.speed), action.brake.deceleration)
 
 
-def _sine(action: Action, speed: float) -> Profile:
+def _sine(action: Action, speed: float) -> SpeedCourse:
     s = action.sine
     assert s is not None
     period = s.period / _NS
     return Oscillation(speed, s.amplitude, 1.0 / period, 0.0, s.cycles * period)
 
 
-def _sweep(action: Action, speed: float) -> Profile:
+def _sweep(action: Action, speed: float) -> SpeedCourse:
     s = action.sweep
     assert s is not None
     duration = s.duration / _NS
     return Oscillation(speed, s.amplitude, s.start, (s.end - s.start) / duration, duration)
 
 
-def _multisine(action: Action, speed: float) -> Profile:
+def _multisine(action: Action, speed: float) -> SpeedCourse:
     s = action.multisine
     assert s is not None
     period = s.period / _NS
     return Multitone(speed, s.amplitude, period, s.harmonics, s.cycles * period)
 
 
-def _lane_change(action: Action, speed: float) -> Profile:
+def _lane_change(action: Action, speed: float) -> SpeedCourse:
     assert action.lane_change is not None
     return Straight(speed, speed, action.lane_change.duration / _NS)
 
 
-_MAKERS: Final[dict[str, Callable[[Action, float], Profile]]] = {
+_MAKERS: Final[dict[str, Callable[[Action, float], SpeedCourse]]] = {
     "constant": _constant,
     "ramp": _to_speed,
     "brake": _brake,

@@ -31,7 +31,8 @@ class Detector:
     :param ego: the vehicle that carries it
     :param others: all other vehicles
     :param view: what it can see
-    :param mounting: of the sensor ahead of the vehicle's centre [m]
+    :param mounting: of the sensor ahead of and left of the vehicle's centre [m], sine and cosine
+        of the direction in which it looks
     :param max_lateral: objects further to the side are not reported [m]
     :param probability: of a visible object to be reported [1]
     :param noise: standard deviations of distance [m], speed [m/s] and lateral offset [m]
@@ -45,7 +46,7 @@ class Detector:
         ego: Vehicle,
         others: Sequence[Vehicle],
         view: FieldOfView,
-        mounting: float,
+        mounting: tuple[float, float, float, float],
         max_lateral: float,
         probability: float,
         noise: tuple[float, float, float],
@@ -54,12 +55,13 @@ class Detector:
         self._boxes = boxes
         self._view = view
         name, info = ego
-        self._ego_port = f"odometry/{name}"
+        #: Input of the own odometry.
+        self.ego_port = f"odometry/{name}"
         self._ego_info = info
         self._ports = [f"odometry/{name}" for name, _ in others]
         self._sizes = [(info.length, info.width) for _, info in others]
         self._identities = [(info.id, info.classification) for _, info in others]
-        self._mounting = mounting
+        self._ahead, self._left, self._sin, self._cos = mounting
         self._max_lateral = max_lateral
         self._probability = probability
         self._distance_noise, self._speed_noise, self._lateral_noise = noise
@@ -77,7 +79,7 @@ class Detector:
 
         :param latest: input port -> newest sample
         """
-        own = latest[self._ego_port]
+        own = latest[self.ego_port]
         if own is None:
             return ObjectList(())
         info = self._ego_info
@@ -90,10 +92,13 @@ class Detector:
                 self._take_static(static.value)
             boxes += self._static_boxes
             identities += self._static_ids
-        x = ego.x + self._mounting * ego.cos
-        y = ego.y + self._mounting * ego.sin
+        ahead, left = self._ahead, self._left
+        x = ego.x + ahead * ego.cos - left * ego.sin
+        y = ego.y + ahead * ego.sin + left * ego.cos
+        c = ego.cos * self._cos - ego.sin * self._sin
+        s = ego.sin * self._cos + ego.cos * self._sin
         found: list[DetectedObject] = []
-        for index in self._view.visible(x, y, ego.cos, ego.sin, boxes):
+        for index in self._view.visible(x, y, c, s, boxes):
             number, classification = identities[index]
             item = self._measure(ego, boxes[index], number, classification)
             if item is not None:

@@ -9,17 +9,20 @@ applied by the kernel; the cycle time is the period of the participant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import Field
 
 from ros2_cosim.documents.settings import Number, Section
+from ros2_cosim.interfaces.records import ObjectList
 from ros2_cosim.interfaces.scene import scene_settings
-from ros2_cosim.kernel.exactmath import TWO_PI
+from ros2_cosim.kernel.exactmath import PI, TWO_PI, sincos
 from ros2_cosim.kernel.model import Model, Port, Sector, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.saved_state import SavedAttributes
+from ros2_cosim.models.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, STATIC_OBJECTS
@@ -38,7 +41,7 @@ class SensorParameters(Section):
         default=1.0,
         gt=0,
         le=TWO_PI,
-        description="full opening angle about the vehicle's x axis [rad]",
+        description="full opening angle about the direction in which it looks [rad]",
     )
     visible_fraction: Number = Field(
         default=0.2,
@@ -62,6 +65,38 @@ class SensorParameters(Section):
         default=None,
         description="of the sensor ahead of the vehicle's centre [m]; default: front bumper",
     )
+    mounting_left: Number = Field(
+        default=0.0, description="of the sensor to the left of the vehicle's centre [m]"
+    )
+    mounting_yaw: Number = Field(
+        default=0.0,
+        ge=-PI,
+        le=PI,
+        description="direction in which it looks, from the vehicle's x axis to the left [rad]",
+    )
+    clutter: Number = Field(
+        default=0.0,
+        ge=0,
+        le=MOST_CLUTTER,
+        description="mean number of detections of nothing at one activation, anywhere within "
+        "range and lateral offset [1]",
+    )
+    clutter_speed: Number = Field(
+        default=10.0, ge=0, description="largest relative speed of such a detection [m/s]"
+    )
+    ghost_probability: Number = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="of an object to be detected once more, at twice its distance, offset and "
+        "relative speed, as radar waves that went to and fro twice show it [1]",
+    )
+    identities: bool = Field(
+        default=True,
+        strict=True,
+        description="whether objects keep the identity that the simulator gives them; without, "
+        "those of a list are numbered by distance from 1 (raw detections, for an object_tracker)",
+    )
 
 
 class ObjectSensor(Model):
@@ -73,7 +108,8 @@ class ObjectSensor(Model):
     Distances are bumper to bumper along the road, speeds and lateral offsets along and across
     it. Objects whose centre lies behind the own front bumper are not reported. Each object has
     a random stream of its own, named by its identity, and takes the same number of draws
-    whenever it is visible: an object more or less changes nothing for the others.
+    whenever it is visible: an object more or less changes nothing for the others. Detections of
+    nothing and ghosts, if any, have streams of their own; their identities are those of no object.
 
     :param boxes: the road with what is on it; default: that of the scene
     :raises ConfigurationError: the vehicle is unknown, or the road cannot be read
@@ -122,6 +158,7 @@ class ObjectSensor(Model):
         vehicles = scene_vehicles(context)
         info = vehicles[ego]
         mounting = parameters.mounting_offset
+        stream = partial(RandomStream, context.run_seed, context.name)
         self._detector = Detector(
             boxes or scene_boxes(context),
             ego=(ego, info),
@@ -129,16 +166,36 @@ class ObjectSensor(Model):
             view=FieldOfView(
                 parameters.detection_range, parameters.field_of_view, parameters.visible_fraction
             ),
-            mounting=0.5 * info.length if mounting is None else mounting,
+            mounting=(
+                0.5 * info.length if mounting is None else mounting,
+                parameters.mounting_left,
+                *sincos(parameters.mounting_yaw),
+            ),
             max_lateral=parameters.max_lateral_offset,
             probability=parameters.detection_probability,
             noise=(parameters.distance_noise, parameters.speed_noise, parameters.lateral_noise),
-            stream=lambda name: RandomStream(context.run_seed, context.name, name),
+            stream=stream,
         )
+        self._false = FalseDetections(
+            clutter=parameters.clutter,
+            clutter_speed=parameters.clutter_speed,
+            ghost_probability=parameters.ghost_probability,
+            reach=parameters.detection_range,
+            max_lateral=parameters.max_lateral_offset,
+            probability=parameters.detection_probability,
+            stream=stream,
+        )
+        self._identities = parameters.identities
 
     def activate(self, step: Step) -> Mapping[str, Any]:
         """Look once; an empty list while the own odometry is missing."""
-        return {"objects": self._detector.detect(step.latest)}
+        objects = self._detector.detect(step.latest)
+        if self._false.happen and step.latest[self._detector.ego_port] is not None:
+            objects = self._false.among(objects)
+        if not self._identities:
+            numbered = enumerate(objects.objects, start=1)
+            objects = ObjectList(tuple(item._replace(id=number) for number, item in numbered))
+        return {"objects": objects}
 
     def save_state(self) -> Any:
         """Random streams, and what it knows of the fixed objects."""
@@ -149,4 +206,6 @@ class ObjectSensor(Model):
         _STATE.restore(self, state)
 
 
-_STATE = SavedAttributes(parts=(Detector,), values=(LaneBox,), constants=(LaneBoxes, FieldOfView))
+_STATE = SavedAttributes(
+    parts=(Detector, FalseDetections), values=(LaneBox,), constants=(LaneBoxes, FieldOfView)
+)

@@ -17,21 +17,21 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin
 
 
-class Motion(NamedTuple):
+class SpeedPoint(NamedTuple):
     """Speed [m/s] and acceleration [m/s^2] at one time."""
 
     speed: float
     acceleration: float
 
 
-class Profile(Protocol):
+class SpeedCourse(Protocol):
     """A speed over time."""
 
     @property
     def duration(self) -> float:
         """How long it lasts [s]."""
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at 0 <= t <= duration."""
 
 
@@ -42,10 +42,10 @@ class Straight(NamedTuple):
     end: float
     duration: float
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         slope = (self.end - self.start) / self.duration if self.duration > 0.0 else 0.0
-        return Motion(self.start + slope * t, slope)
+        return SpeedPoint(self.start + slope * t, slope)
 
 
 class Oscillation(NamedTuple):
@@ -57,11 +57,13 @@ class Oscillation(NamedTuple):
     rate: float
     duration: float
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         angle = TWO_PI * (self.frequency * t + 0.5 * self.rate * t * t)
         slope = TWO_PI * (self.frequency + self.rate * t)
-        return Motion(self.speed + self.amplitude * sin(angle), self.amplitude * slope * cos(angle))
+        return SpeedPoint(
+            self.speed + self.amplitude * sin(angle), self.amplitude * slope * cos(angle)
+        )
 
 
 class Multitone(NamedTuple):
@@ -77,7 +79,7 @@ class Multitone(NamedTuple):
     harmonics: tuple[int, ...]
     duration: float
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         speed = self.speed
         acceleration = 0.0
@@ -87,7 +89,7 @@ class Multitone(NamedTuple):
             phase = 0.5 * TWO_PI * number * number / count
             acceleration += self.amplitude * cos(w * t + phase)
             speed += self.amplitude / w * (sin(w * t + phase) - sin(phase))
-        return Motion(speed, acceleration)
+        return SpeedPoint(speed, acceleration)
 
 
 class Table:
@@ -107,12 +109,12 @@ class Table:
         """Until the last point [s]."""
         return self._times[-1]
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         times, speeds = self._times, self._speeds
         i = min(max(bisect_right(times, t) - 1, 0), len(times) - 2)
         slope = (speeds[i + 1] - speeds[i]) / (times[i + 1] - times[i])
-        return Motion(speeds[i] + slope * (t - times[i]), slope)
+        return SpeedPoint(speeds[i] + slope * (t - times[i]), slope)
 
     @property
     def distance(self) -> float:
@@ -132,7 +134,7 @@ class Table:
 class Chain:
     """Several profiles, one after the other."""
 
-    def __init__(self, parts: Sequence[Profile]) -> None:
+    def __init__(self, parts: Sequence[SpeedCourse]) -> None:
         """Make a profile of at least one part."""
         self._parts = tuple(parts)
         self._ends = tuple(accumulate(part.duration for part in parts))
@@ -142,7 +144,7 @@ class Chain:
         """Of all parts together [s]."""
         return self._ends[-1]
 
-    def at(self, t: float) -> Motion:
+    def at(self, t: float) -> SpeedPoint:
         """The motion at t."""
         i = min(bisect_right(self._ends, t), len(self._parts) - 1)
         part = self._parts[i]

@@ -6,7 +6,7 @@ The options are those of ``cosim carla-headless``.
 
 from ros2_cosim.carla_headless.__main__ import run
 from ros2_cosim.interfaces.processes import ending_quietly
-from ros2_cosim.run.channel import Starter
+from ros2_cosim.run.starter_channel import Starter
 
 #: Its name in the plan of a run.
 NAME = "simulator"

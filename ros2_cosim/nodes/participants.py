@@ -25,7 +25,7 @@ from ros2_cosim.nodes._start import (
 from ros2_cosim.realtime.renewal import renewed
 from ros2_cosim.ros.hosting import Member, SystemThreads, Threads, run_members
 from ros2_cosim.ros.session import Session
-from ros2_cosim.run.channel import Starter
+from ros2_cosim.run.starter_channel import Starter
 from ros2_cosim.scenario.hosting import hosted, sharing_thread
 from ros2_cosim.scenario.system import bare_model, with_adapters
 

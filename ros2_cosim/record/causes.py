@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What led to a message of a run: who sent it, and what that activation had read.
+"""What led to a message of a run: what sent it, and what that activation had read.
 
 A bag holds messages, not activations. Which of them an activation read follows from the wiring
 of the scenario and from its time, as ``docs/clock.md`` states: an input holds the newest message
@@ -26,7 +26,7 @@ from ros2_cosim.scenario.schema import Scenario, load_scenario
 
 
 @dataclass(frozen=True)
-class Recording:
+class RunRecording:
     """A bag, and what the directory of its run says about it.
 
     :ivar scenario: None for a bag without a run
@@ -71,7 +71,7 @@ class Cause(NamedTuple):
     inputs: tuple[InputRead, ...]
 
 
-def find_recording(path: Path) -> Recording:
+def find_recording(path: Path) -> RunRecording:
     """The recording in the directory of a run, or the bag in its own directory.
 
     :raises ConfigurationError: there is neither
@@ -84,7 +84,7 @@ def find_recording(path: Path) -> Recording:
             "that of a bag"
         )
     if (path / METADATA_FILE).is_file() or mcap_path(path).is_file():
-        return Recording(path, path, None, {})
+        return RunRecording(path, path, None, {})
     scenario = path / RESOLVED_SCENARIO
     if not (path / BAG).is_dir():
         run = scenario.is_file()
@@ -96,7 +96,7 @@ def find_recording(path: Path) -> Recording:
                 else f"neither {BAG}/ nor {METADATA_FILE} is there"
             )
         )
-    return Recording(
+    return RunRecording(
         path,
         path / BAG,
         load_scenario(scenario) if scenario.is_file() else None,
@@ -104,7 +104,9 @@ def find_recording(path: Path) -> Recording:
     )
 
 
-def trace_causes(comparison: Comparison, a: Recording, b: Recording) -> tuple[Cause, Cause] | None:
+def trace_causes(
+    comparison: Comparison, a: RunRecording, b: RunRecording
+) -> tuple[Cause, Cause] | None:
     """The first difference, and the one where it began; None if nothing differs.
 
     Messages with the stamp of the first may differ because another one does. It began with the
@@ -134,7 +136,7 @@ class _Wire(NamedTuple):
     participant: str
 
 
-def _causes(differences: Sequence[Difference], a: Recording, b: Recording) -> list[Cause]:
+def _causes(differences: Sequence[Difference], a: RunRecording, b: RunRecording) -> list[Cause]:
     """Where messages come from that have the stamp of the first difference."""
     time = differences[0].time_ns
     senders = [_sender(each, a, b) for each in differences]
@@ -174,7 +176,7 @@ class _Sender:
     latest_ns: int
 
 
-def _sender(difference: Difference, a: Recording, b: Recording) -> _Sender | None:
+def _sender(difference: Difference, a: RunRecording, b: RunRecording) -> _Sender | None:
     for recording in (a, b):
         if recording.scenario is not None:
             found = _writer_of(recording.scenario, difference.topic)
@@ -192,7 +194,7 @@ def _writer_of(scenario: Scenario, topic: str) -> tuple[str, str] | None:
 
 
 def _activation(
-    recording: Recording, scenario: Scenario, name: str, port: str, difference: Difference
+    recording: RunRecording, scenario: Scenario, name: str, port: str, difference: Difference
 ) -> _Sender:
     """When a message was sent, as far as its stamp or its number tells."""
     settings = scenario.outputs_of(name)[port]
@@ -242,17 +244,18 @@ def _answers(bag: Path, questions: Iterable[_Question], time: int) -> dict[_Ques
     return found
 
 
-def settings_that_differ(a: Scenario, b: Scenario) -> dict[str, tuple[Any, Any]]:
-    """The settings of two scenarios that are not the same, by their path; None: not there."""
-    found: dict[str, tuple[Any, Any]] = {}
-    _collect(a.model_dump(mode="json"), b.model_dump(mode="json"), "", found)
+def settings_that_differ(*scenarios: Scenario) -> dict[str, tuple[Any, ...]]:
+    """The settings of scenarios that are not all the same, by their path; None: not there."""
+    found: dict[str, tuple[Any, ...]] = {}
+    _collect([scenario.model_dump(mode="json") for scenario in scenarios], "", found)
     found.pop("base_directory", None)
     return found
 
 
-def _collect(a: Any, b: Any, path: str, found: dict[str, tuple[Any, Any]]) -> None:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key in [*a, *(key for key in b if key not in a)]:
-            _collect(a.get(key), b.get(key), f"{path}.{key}" if path else key, found)
-    elif a != b:
-        found[path] = (a, b)
+def _collect(values: Sequence[Any], path: str, found: dict[str, tuple[Any, ...]]) -> None:
+    if all(isinstance(value, dict) for value in values):
+        for key in dict.fromkeys(key for value in values for key in value):
+            place = f"{path}.{key}" if path else key
+            _collect([value.get(key) for value in values], place, found)
+    elif any(value != values[0] for value in values):
+        found[path] = tuple(values)

@@ -190,7 +190,7 @@ def compare_bags(a: Path, b: Path, rules: Rules | None = None) -> Comparison:
     return result
 
 
-class Placed(NamedTuple):
+class PlacedMessage(NamedTuple):
     """A message at its place: ``number`` counts those with the same stamp and topic."""
 
     stamp: int
@@ -199,7 +199,7 @@ class Placed(NamedTuple):
     data: bytes
 
 
-def in_order(bag: Path, topics: Iterable[str], stop: int | None = None) -> Iterator[Placed]:
+def in_order(bag: Path, topics: Iterable[str], stop: int | None = None) -> Iterator[PlacedMessage]:
     """The messages of some topics in the order (stamp, topic, sequence number).
 
     :param stop: the stamp behind the last one that is wanted; None: all
@@ -217,7 +217,7 @@ def in_order(bag: Path, topics: Iterable[str], stop: int | None = None) -> Itera
         yield from _placed(bag, stamp, (m for m in group if m.topic in wanted))
 
 
-def _placed(bag: Path, stamp: int, messages: Iterable[BagMessage]) -> Iterator[Placed]:
+def _placed(bag: Path, stamp: int, messages: Iterable[BagMessage]) -> Iterator[PlacedMessage]:
     """Messages with one stamp in their order."""
     by_topic: dict[str, list[bytes]] = {}
     for number, message in enumerate(messages):
@@ -228,12 +228,12 @@ def _placed(bag: Path, stamp: int, messages: Iterable[BagMessage]) -> Iterator[P
         by_topic.setdefault(message.topic, []).append(message.data)
     for topic in sorted(by_topic):
         for number, data in enumerate(by_topic[topic]):
-            yield Placed(stamp, topic, number, data)
+            yield PlacedMessage(stamp, topic, number, data)
 
 
 def _pairs(
-    first: Iterator[Placed], second: Iterator[Placed]
-) -> Iterator[tuple[Placed | None, Placed | None]]:
+    first: Iterator[PlacedMessage], second: Iterator[PlacedMessage]
+) -> Iterator[tuple[PlacedMessage | None, PlacedMessage | None]]:
     """The messages of two bags side by side; None where one of them has no such message."""
     a, b = next(first, None), next(second, None)
     while a is not None or b is not None:
@@ -271,7 +271,7 @@ class _Comparer:
         self._types = types
         self._rules = rules
 
-    def compare(self, a: Placed | None, b: Placed | None, result: Comparison) -> None:
+    def compare(self, a: PlacedMessage | None, b: PlacedMessage | None, result: Comparison) -> None:
         """Compare two messages, of which one may be missing."""
         counts = result.topics[self._topic]
         counts.a += a is not None
@@ -300,7 +300,7 @@ class _Comparer:
         if placed.stamp == result.first.time_ns and len(result.at_first) < MAX_AT_FIRST:
             result.at_first.append(difference)
 
-    def _values(self, a: Placed, b: Placed, result: Comparison) -> _Found | None:
+    def _values(self, a: PlacedMessage, b: PlacedMessage, result: Comparison) -> _Found | None:
         """The first field that differs and its values; None if none does."""
         if self._fields is None:
             return _bytes_that_differ(a.data, b.data)

@@ -19,7 +19,7 @@ from ros2_cosim.record.bag_reader import topic_types
 from ros2_cosim.record.causes import (
     Cause,
     InputRead,
-    Recording,
+    RunRecording,
     find_recording,
     settings_that_differ,
     trace_causes,
@@ -46,12 +46,12 @@ class RunComparison:
     :ivar notes: sentences about what the numbers do not tell
     """
 
-    a: Recording
-    b: Recording
+    a: RunRecording
+    b: RunRecording
     messages: Comparison
     first: Cause | None
     origin: Cause | None
-    settings: Mapping[str, tuple[Any, Any]]
+    settings: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...]
 
     @property
@@ -102,7 +102,7 @@ def compare_recordings(a: Path, b: Path, rules: Rules | None = None) -> RunCompa
     messages = compare_bags(runs[0].bag, runs[1].bag, rules)
     first, origin = trace_causes(messages, *runs) or (None, None)
     scenarios = [run.scenario for run in runs]
-    settings: Mapping[str, tuple[Any, Any]] = {}
+    settings: Mapping[str, tuple[Any, ...]] = {}
     if scenarios[0] is not None and scenarios[1] is not None:
         settings = settings_that_differ(scenarios[0], scenarios[1])
     return RunComparison(*runs, messages, first, origin, settings, tuple(_notes(*runs, messages)))
@@ -225,7 +225,7 @@ def _plain(value: Value | None) -> Value | None:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _notes(a: Recording, b: Recording, messages: Comparison) -> list[str]:
+def _notes(a: RunRecording, b: RunRecording, messages: Comparison) -> list[str]:
     notes = []
     topics = [topic_types(run.bag).keys() & messages.topics.keys() for run in (a, b)]
     for name, missing in (("A", topics[0] - topics[1]), ("B", topics[1] - topics[0])):

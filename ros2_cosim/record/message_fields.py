@@ -35,14 +35,14 @@ _TEXTS = ("string", "wstring")
 Value = bool | int | float | str
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One step of a path: a name, and the number of an element where it is an array's."""
 
     name: str
     element: int | None = None
 
 
-Path = tuple[Step, ...]
+Path = tuple[PathStep, ...]
 
 
 class FieldDifference(NamedTuple):
@@ -197,7 +197,7 @@ class MessageFields:
         self, type_name: str, a: Any, b: Any, path: Path, rules: Sequence[FieldRule]
     ) -> Iterator[FieldDifference]:
         for name, get, compare in self._plan(type_name):
-            yield from compare(get(a), get(b), (*path, Step(name)), rules)
+            yield from compare(get(a), get(b), (*path, PathStep(name)), rules)
 
 
 _Compare = Callable[[Any, Any, Path, Sequence[FieldRule]], Iterator[FieldDifference]]
@@ -219,7 +219,7 @@ def parse_path(text: str) -> Path:
         found = re.fullmatch(r"([A-Za-z]\w*|size\(\))(?:\[(\d*)\])?", part, re.ASCII)
         if found is None:
             raise ValueError(part)
-        steps.append(Step(found[1], int(found[2]) if found[2] else None))
+        steps.append(PathStep(found[1], int(found[2]) if found[2] else None))
     return tuple(steps)
 
 
@@ -314,13 +314,13 @@ def _compare_arrays(
         # Whole numbers of 64 bits have more digits than a float: their signs and sizes do here.
         distances = np.abs(a[where].astype(np.float64) - b[where].astype(np.float64))
     if rules:
-        allowed = np.array([_allowance((*head, Step(name, int(i))), rules) for i in where])
+        allowed = np.array([_allowance((*head, PathStep(name, int(i))), rules) for i in where])
         kept = ~np.isinf(allowed) & ~((allowed > 0) & (distances <= allowed))
         where, distances = where[kept], distances[kept]
         if not len(where):
             return
     first = int(where[0])
-    place = show_path((*head, Step(name, first)))
+    place = show_path((*head, PathStep(name, first)))
     values = (a[first].item(), b[first].item())
     finite = np.isfinite(distances)
     if a.dtype.kind == "b" or not finite.any():
@@ -333,7 +333,7 @@ def _compare_arrays(
         place,
         *values,
         float(distances[number]),
-        show_path((*head, Step(name, int(where[number])))),
+        show_path((*head, PathStep(name, int(where[number])))),
         float(both.max()),
     )
 
@@ -347,7 +347,7 @@ def _elementwise(compare: _Compare) -> _Compare:
         yield from _compare_sizes(a, b, path, rules)
         head, (name, _) = path[:-1], path[-1]
         for index, (mine, other) in enumerate(zip(a, b, strict=False)):
-            yield from compare(mine, other, (*head, Step(name, index)), rules)
+            yield from compare(mine, other, (*head, PathStep(name, index)), rules)
 
     return compare_all
 
@@ -355,7 +355,7 @@ def _elementwise(compare: _Compare) -> _Compare:
 def _compare_sizes(
     a: Any, b: Any, path: Path, rules: Sequence[FieldRule]
 ) -> Iterator[FieldDifference]:
-    return _compare_scalars(len(a), len(b), (*path, Step(SIZE)), rules)
+    return _compare_scalars(len(a), len(b), (*path, PathStep(SIZE)), rules)
 
 
 def field_of(place: str) -> str:

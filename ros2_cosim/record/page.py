@@ -30,7 +30,7 @@ def page_template(name: str, room: str = "ros2_cosim.record") -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = _figure
+    environment.filters["figure"] = figure_text
     environment.filters["breakable"] = _breakable
     return environment.get_template(name)
 
@@ -40,8 +40,8 @@ def _breakable(name: object) -> Markup:
     return Markup(re.sub(r"([/._])", r"\1<wbr>", str(escape(name))))
 
 
-def _figure(value: float | int | bool | str | None) -> str:
-    """A verdict's value or limit as text."""
+def figure_text(value: float | int | bool | str | None) -> str:
+    """A figure, a verdict's value or limit as text."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, bool):

@@ -43,7 +43,7 @@ _MOST_PIECES = 5_000_000
 _LARGEST = 16 << 20
 
 
-class Piece(NamedTuple):
+class CriticalPiece(NamedTuple):
     """A part of the critical path [ns]."""
 
     process: str
@@ -109,7 +109,7 @@ class Profile:
         index = bisect_right(arrivals, (end, "\U0010ffff")) - 1
         return arrivals[index] if index >= 0 and arrivals[index][0] > begin else None
 
-    def _walk(self) -> Iterator[Piece]:
+    def _walk(self) -> Iterator[CriticalPiece]:
         """The critical path, from its end to its beginning."""
         last = max(
             (thread for thread in self._threads.values() if thread.participants),
@@ -123,16 +123,16 @@ class Profile:
                 return
             span = thread.spans[index]
             if span.end < time:  # no span covers this time
-                yield Piece(process, "", _LOOP, span.end, time)
+                yield CriticalPiece(process, "", _LOOP, span.end, time)
                 time = span.end
                 continue
             cause = self._cause(process, span.begin, time) if span.kind == WAIT else None
             if cause is None:
-                yield Piece(process, span.name, KINDS[span.kind], span.begin, time)
+                yield CriticalPiece(process, span.name, KINDS[span.kind], span.begin, time)
                 time = span.begin
             else:
                 sent, sender = cause
-                yield Piece(process, f"{sender} to {process}", _WAKE_UP, sent, time)
+                yield CriticalPiece(process, f"{sender} to {process}", _WAKE_UP, sent, time)
                 process, time = sender, sent
 
     @property

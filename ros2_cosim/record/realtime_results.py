@@ -10,7 +10,7 @@ from typing import Any
 from ros2_cosim.realtime.arrivals import ARRIVALS_FILE, write_arrivals
 from ros2_cosim.realtime.rules import write_values
 from ros2_cosim.record.realtime_summary import RealtimeSummary
-from ros2_cosim.record.summary import Cause
+from ros2_cosim.record.summary import RepeatabilityCause
 
 #: Participant -> result of its model's method ``realtime``.
 Parts = Mapping[str, Mapping[str, Any]]
@@ -29,7 +29,7 @@ def realtime_summary(parts: Parts, run: Mapping[str, Any] | None) -> RealtimeSum
     return RealtimeSummary.model_validate(content)
 
 
-def late_results(parts: Parts) -> list[Cause]:
+def late_results(parts: Parts) -> list[RepeatabilityCause]:
     """Slow parts whose results were late on the wall clock.
 
     Estimates that a wall clock made necessary cannot be repeated without the record; those
@@ -44,7 +44,7 @@ def late_results(parts: Parts) -> list[Cause]:
             f"{coupling['late']} results of '{name}' were late on the wall clock and estimated; "
             f"{ARRIVALS_FILE} holds what cosim replay needs to repeat the run"
         )
-        causes.append(Cause(coupling["since_s"], why))
+        causes.append(RepeatabilityCause(coupling["since_s"], why))
     return causes
 
 

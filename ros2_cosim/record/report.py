@@ -6,22 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 from markupsafe import Markup
 
 from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.records import CONTROLLER_MODES
-from ros2_cosim.record.driving_measures import ratio
+from ros2_cosim.record.driving_plots import drawn, driving_plots
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.profile import path_rows
 from ros2_cosim.record.realtime_report import error_rows, realtime_charts
 from ros2_cosim.record.report_data import RunData, load_run, stamps_between
-from ros2_cosim.record.series import Series
 from ros2_cosim.record.summary import ParticipantSummary, Summary, read_summary
-from ros2_cosim.record.svg_plot import Bar, Chart, Line, Row, event_rows, line_chart, stacked_bars
+from ros2_cosim.record.svg_plot import Bar, Chart, Row, event_rows, stacked_bars
 
 REPORT_FILE = "report.html"
 PARTS = ("compute", "wait", "transport")
@@ -46,7 +43,7 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
         summary=summary,
         tiles=_tiles(summary, data.min_ttc),
         facts=_facts(summary),
-        driving=driving_charts(data),
+        driving=[drawn(plot) for plot in driving_plots(data)],
         timing=timing_charts(data, summary.participants, partial(stamps_between, run_dir)),
         parts=PARTS,
         realtime=realtime_charts(summary.realtime),
@@ -59,142 +56,6 @@ def render_report(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> Path:
     path = run_dir / REPORT_FILE
     write_atomically(path, page)
     return path
-
-
-def driving_charts(data: RunData) -> list[Chart]:
-    """The charts of a driving scenario; those without data are left out."""
-    vehicles = data.vehicles
-    if not vehicles:
-        return []
-    colour = {name: number for number, name in enumerate(vehicles)}
-    charts: list[Chart] = []
-
-    def lines(table: dict[str, Series], suffix: str = "", step: bool = False) -> list[Line]:
-        names = [n for n in vehicles if n in table] + sorted(set(table) - set(vehicles))
-        return [
-            Line(n + suffix, table[n].times, table[n].values, colour.get(n, 7), False, step)
-            for n in names
-        ]
-
-    def add(title: str, note: str, content: Sequence[Line], y_label: str) -> None:
-        if content:
-            charts.append(Chart(title, note, Markup(line_chart(content, y_label=y_label))))
-
-    add("Speeds", "Forward speed of each vehicle.", lines(data.speed), "speed [m/s]")
-    platoon = list(data.intended.platoon) or vehicles
-
-    def behind(table: Sequence[Series]) -> list[Line]:
-        return [
-            Line(_pair(platoon, number), series.times, series.values, number + 1)
-            for number, series in enumerate(table)
-            if any(map(math.isfinite, series.values))
-        ]
-
-    add("Gaps", "True distances, bumper to bumper.", behind(data.gaps), "gap [m]")
-    add(
-        "Space-time diagram",
-        "Way of each vehicle from where the last one started, along the first direction.",
-        _space_time(data, vehicles),
-        "way [m]",
-    )
-    add(
-        "Time-gap error",
-        "Time gap less the one that the controller is to keep, while the vehicle drives.",
-        behind(data.time_gap_error),
-        "error [s]",
-    )
-    add(
-        "Time to collision",
-        "Gap over closing speed, while the gap closes; longer ones than 20 s are left out.",
-        behind(data.ttc),
-        "time [s]",
-    )
-    meaning = ", ".join(f"{number} {name}" for number, name in enumerate(CONTROLLER_MODES))
-    add("Controller mode", f"{meaning}.", lines(data.mode, step=True), "mode")
-    add(
-        "Age of V2V in the controller",
-        "Of what it knows of its predecessor; gaps where nothing fresh has been heard.",
-        lines(data.heard) if any(map(_has_values, data.heard.values())) else [],
-        "age [ms]",
-    )
-    obstacle = data.obstacle_gap
-    if any(map(math.isfinite, obstacle.values)):
-        line = Line(f"{vehicles[0]} to obstacle", obstacle.times, obstacle.values, 0)
-        add("Distance to the obstacle", "From the front bumper.", [line], "distance [m]")
-    add(
-        "Accelerations",
-        "Forward acceleration as the simulator reports it.",
-        lines(data.acceleration),
-        "acceleration [m/s\N{SUPERSCRIPT TWO}]",
-    )
-    add(
-        "Jerk",
-        "Change of the acceleration over 0.1 s.",
-        lines(data.jerk),
-        "jerk [m/s\N{SUPERSCRIPT THREE}]",
-    )
-    ratios = _ratios(data, platoon)
-    if ratios:
-        svg = line_chart(ratios, y_label="ratio [1]", x_label="follower")
-        note = "Each follower over the vehicle ahead; above 1 a disturbance grows."
-        charts.append(Chart("Braking down the platoon", note, Markup(svg)))
-    for name in [n for n in vehicles if n in data.command]:
-        demand = data.command[name]
-        pair = [Line("commanded", demand.times, demand.values, 1, True, True)]
-        if name in data.acceleration:
-            actual = data.acceleration[name]
-            pair.insert(0, Line("measured", actual.times, actual.values, 0))
-        note = "What the controller demands and what the vehicle does."
-        add(f"Commanded and measured: {name}", note, pair, "acceleration [m/s\N{SUPERSCRIPT TWO}]")
-    add(
-        "Pedals",
-        "Throttle counts up, brake counts down.",
-        lines(data.pedals, step=True),
-        "throttle \N{MINUS SIGN} brake",
-    )
-    for name in [n for n in vehicles if n in data.distance]:
-        seen = data.distance[name]
-        pair = [Line("object sensor", seen.times, seen.values, 1, dots=True)]
-        index = vehicles.index(name) - 1
-        if 0 <= index < len(data.gaps):
-            pair.append(Line("true gap", data.gaps[index].times, data.gaps[index].values, 0))
-        note = "Distance to the nearest object, as measured and as it is."
-        add(f"Object sensor: {name}", note, pair, "distance [m]")
-    links = [
-        Line(name, data.latency[name].times, data.latency[name].values, number, dots=True)
-        for number, name in enumerate(sorted(data.latency))
-    ]
-    add("V2V latency", "Age of each message at its reception.", links, "latency [ms]")
-    return charts
-
-
-def _space_time(data: RunData, vehicles: Sequence[str]) -> list[Line]:
-    """Way over time, each vehicle from its place at the start."""
-    found = []
-    for colour, name in enumerate(vehicles):
-        series, start = data.way[name], data.start_way(name)
-        way = [start + value for value in series.values]
-        found.append(Line(name, series.times, way, colour))
-    return found
-
-
-def _ratios(data: RunData, platoon: Sequence[str]) -> list[Line]:
-    """Largest decelerations and energies of the accelerations, each over that ahead."""
-    braking = [data.braking[name] for name in platoon if name in data.braking]
-    pairs = list(pairwise(braking))
-    peaks = [ratio(own.peak, ahead.peak) for ahead, own in pairs]
-    if not any(map(math.isfinite, peaks)):
-        return []
-    energies = [
-        math.sqrt(own.energy / ahead.energy) if ahead.energy > 0.0 else math.nan
-        for ahead, own in pairs
-    ]
-    numbers = [float(i + 1) for i in range(len(pairs))]
-    alone = len(numbers) == 1
-    return [
-        Line("largest deceleration", numbers, peaks, 0, dots=alone),
-        Line("energy of the acceleration", numbers, energies, 1, dots=alone),
-    ]
 
 
 def timing_charts(
@@ -263,12 +124,6 @@ def _parts(participant: ParticipantSummary) -> tuple[float, float, float]:
     return participant.compute_s, participant.wait_s, participant.transport_s
 
 
-def _pair(vehicles: Sequence[str], number: int) -> str:
-    if number + 1 < len(vehicles):
-        return f"{vehicles[number]} \N{EN DASH} {vehicles[number + 1]}"
-    return f"gap {number + 1}"
-
-
 def _tiles(summary: Summary, min_ttc: float) -> list[Tile]:
     tiles = [
         Tile("real-time factor", f"{summary.rtf:.3g}"),
@@ -306,7 +161,3 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         facts.append((f"Not repeatable{when}", summary.not_repeatable_reason or ""))
     facts.extend((f"Version of {name}", text) for name, text in sorted(summary.versions.items()))
     return [(label, value) for label, value in facts if value]
-
-
-def _has_values(series: Series) -> bool:
-    return any(map(math.isfinite, series.values))

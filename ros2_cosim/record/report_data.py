@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.interfaces.catalogue import DEFAULT, Catalogue
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import CdrCodec
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
@@ -64,6 +64,10 @@ class RunData:
     """what the controller does: index into ``CONTROLLER_MODES``"""
     heard: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
     """age of what the controller knows of its predecessor by V2V [ms]"""
+    known_error: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """time-gap error by what the controller knows [s]"""
+    kept_time_gap: dict[str, Series] = field(default_factory=lambda: defaultdict(Series))
+    """time gap of the controller's spacing policy at present [s]"""
     gaps: list[Series] = field(default_factory=list)
     """true gap behind vehicle i [m]"""
     obstacle_gap: Series = field(default_factory=Series)
@@ -95,7 +99,8 @@ class RunData:
     def series(self) -> Iterator[Series]:
         """All curves."""
         tables = (self.speed, self.acceleration, self.command, self.pedals, self.distance)
-        for table in (*tables, self.latency, self.way, self.jerk, self.mode, self.heard):
+        status = (self.mode, self.heard, self.known_error, self.kept_time_gap)
+        for table in (*tables, self.latency, self.way, self.jerk, *status):
             yield from table.values()
         for behind in (self.gaps, self.ttc, self.time_gap_error):
             yield from behind
@@ -139,7 +144,7 @@ def load_run(run_dir: Path, *, catalogue: Catalogue = DEFAULT) -> RunData:
     :raises ProtocolError: the bag is damaged
     """
     data = RunData(intended=intended(Path(run_dir)))
-    handlers: dict[str, tuple[Codec, _Handler] | None] = {}
+    handlers: dict[str, tuple[CdrCodec, _Handler] | None] = {}
     for message in read_bag(Path(run_dir) / "bag"):
         topic = message.topic
         if topic not in handlers:
@@ -173,7 +178,7 @@ def _along(pose: Odometry, ahead_x: float, ahead_y: float) -> float:
 _Handler = Callable[[RunData, list[str], float, object], None]
 
 
-def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[Codec, _Handler] | None:
+def _handler(message: BagMessage, catalogue: Catalogue) -> tuple[CdrCodec, _Handler] | None:
     if message.type_name not in set(catalogue):
         return None
     handle = _HANDLERS.get(catalogue.record(message.type_name))
@@ -205,6 +210,8 @@ def _controller(data: RunData, topic: list[str], time: float, record: object) ->
     assert isinstance(record, ControllerStatus)
     data.mode[topic[0]].add(time, float(record.mode))
     data.heard[topic[0]].add(time, record.predecessor_age * 1e3)
+    data.known_error[topic[0]].add(time, record.time_gap_error)
+    data.kept_time_gap[topic[0]].add(time, record.time_gap)
 
 
 def _objects(data: RunData, topic: list[str], time: float, record: object) -> None:

@@ -24,10 +24,10 @@ from ros2_cosim.record.realtime_results import late_results, realtime_summary, w
 from ros2_cosim.record.summary import (
     BranchOrigin,
     Breakdown,
-    Causality,
-    Cause,
     DcpData,
+    OrderViolations,
     ParticipantSummary,
+    RepeatabilityCause,
     Summary,
     Verdict,
     repeatability,
@@ -135,7 +135,7 @@ def _write_results(
                 others.setdefault(name, {})[key] = value
         verdicts += [Verdict(**verdict) for verdict in details[name].get("verdicts", ())]
     parts = {name: found["realtime"] for name, found in details.items() if "realtime" in found}
-    counts = Causality(
+    counts = OrderViolations(
         timing=sum(r.timing for r in reports.values()),
         order=sum(r.order for r in reports.values()),
         loss=sum(r.loss for r in reports.values()),
@@ -199,42 +199,42 @@ def _write_results(
     return summary
 
 
-def _entries(facts: RunFacts) -> list[Cause]:
+def _entries(facts: RunFacts) -> list[RepeatabilityCause]:
     """Causes that the clock found: entries that were not declared, missing participants."""
     if facts.not_repeatable is None:
         return []
     since, why = facts.not_repeatable
-    return [Cause(None if since is None else since / _NS, why)]
+    return [RepeatabilityCause(None if since is None else since / _NS, why)]
 
 
-def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+def _declared(details: Mapping[str, Mapping[str, Any]]) -> list[RepeatabilityCause]:
     """Causes that models report."""
     found = {
         name: own["not_repeatable"] for name, own in details.items() if "not_repeatable" in own
     }
     return [
-        Cause(since / _NS, f"'{name}': {why}")
+        RepeatabilityCause(since / _NS, f"'{name}': {why}")
         for name, (since, why) in sorted((n, cause) for n, cause in found.items() if cause)
     ]
 
 
-def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[Cause]:
+def _unsynchronised(details: Mapping[str, Mapping[str, Any]]) -> list[RepeatabilityCause]:
     """Inputs whose values came from outside of the simulated time."""
     return [
-        Cause(since / _NS, f"'{name}' read the unsynchronised input '{port}'")
+        RepeatabilityCause(since / _NS, f"'{name}' read the unsynchronised input '{port}'")
         for name in sorted(details)
         for port, since in details[name].get("unsynchronised", {}).items()
     ]
 
 
-def _losses(data: Mapping[str, DcpData]) -> list[Cause]:
+def _losses(data: Mapping[str, DcpData]) -> list[RepeatabilityCause]:
     """Data that the network lost, so that the run used others."""
     harmed = {name: found for name, found in data.items() if found.harmed}
     if not harmed:
         return []
     since = [found.since_s for found in harmed.values() if found.since_s is not None]
     lost = ", ".join(f"{found.harmed} of {name}" for name, found in sorted(harmed.items()))
-    return [Cause(min(since, default=None), f"DCP data lost over UDP: {lost}")]
+    return [RepeatabilityCause(min(since, default=None), f"DCP data lost over UDP: {lost}")]
 
 
 def _own_times(reports: Mapping[str, ParticipantReport]) -> list[ParticipantReport]:

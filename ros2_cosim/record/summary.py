@@ -23,7 +23,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 _Seconds = Annotated[float, Field(ge=0.0, le=1e10)]
 
 
-class Causality(Section):
+class OrderViolations(Section):
     """Violations of the promised message order that the transport caused."""
 
     timing: int = Field(
@@ -148,7 +148,7 @@ class Summary(Section):
     required: tuple[str, ...] | None = Field(
         default=None, description="participants that the system controller has named as required"
     )
-    causality: Causality
+    causality: OrderViolations
     participants: tuple[ParticipantSummary, ...] = ()
     breakdown: Breakdown = Breakdown()
     verdicts: tuple[Verdict, ...] = ()
@@ -183,14 +183,14 @@ class Summary(Section):
         return self.causality.timing + self.causality.order + self.causality.loss
 
 
-class Cause(NamedTuple):
+class RepeatabilityCause(NamedTuple):
     """Why a run cannot be repeated, and since which simulated time [s] (None: unknown)."""
 
     since_s: float | None
     why: str
 
 
-def repeatability(causes: Iterable[Cause], scope: Repeatability) -> dict[str, Any]:
+def repeatability(causes: Iterable[RepeatabilityCause], scope: Repeatability) -> dict[str, Any]:
     """The fields of the summary: repeatable and where, or since when not and why.
 
     The earliest cause gives the time; the reason lists all of them, the earliest first.

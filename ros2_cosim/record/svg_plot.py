@@ -17,12 +17,17 @@ from markupsafe import Markup
 
 WIDTH = 560
 HEIGHT = 300
-LEFT = 60
+LEFT = 68
 RIGHT = 14
 TOP = 12
 BOTTOM = 40
+PLOT_WIDTH = WIDTH - LEFT - RIGHT
+PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 COLOURS = 8
-MAX_POINTS = 600
+#: More of them than pixels: a part of a chart can be enlarged.
+MAX_POINTS = 1200
+#: Charts over it are enlarged together.
+SIMULATED_TIME = "simulated time [s]"
 
 
 class Chart(NamedTuple):
@@ -48,6 +53,13 @@ class Line(NamedTuple):
     dots: bool = False
 
 
+class Axes(NamedTuple):
+    """The stretch of both axes that a chart shows, where that is not what its curves need."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+
 class Row(NamedTuple):
     """Events of one participant or topic, by their times."""
 
@@ -63,15 +75,32 @@ class Bar(NamedTuple):
     parts: Sequence[float]
 
 
-def line_chart(lines: Sequence[Line], *, y_label: str, x_label: str = "simulated time [s]") -> str:
-    """Curves over a common axis with a legend below; values that are not finite are gaps."""
+def spread(lines: Sequence[Line]) -> Axes | None:
+    """The axes that curves need; None if they have no finite value."""
     kept = [line for line in lines if line.times]
     finite = [value for line in kept for value in line.values if math.isfinite(value)]
     if not finite:
+        return None
+    x = min(line.times[0] for line in kept), max(line.times[-1] for line in kept)
+    return Axes(x, (min(finite), max(finite)))
+
+
+def line_chart(
+    lines: Sequence[Line], *, y_label: str, x_label: str = SIMULATED_TIME, axes: Axes | None = None
+) -> str:
+    """Curves over a common axis with a legend below; values that are not finite are gaps.
+
+    The attributes of the inner picture, which holds the curves, tell the script of the page
+    (``charts.js``) what a place in it means.
+
+    :param axes: as those of other charts, so that they can be compared
+    """
+    kept = [line for line in lines if line.times]
+    needed = axes or spread(kept)
+    if needed is None:
         return _empty("no data")
-    x0 = min(line.times[0] for line in kept)
-    x1 = max(line.times[-1] for line in kept)
-    y_ticks = nice_ticks(min(finite), max(finite), 5)
+    (x0, x1), (low, high) = needed
+    y_ticks = nice_ticks(low, high, 5)
     slack = 0.01 * (x1 - x0)
     x_ticks = [tick for tick in nice_ticks(x0, x1, 6) if x0 - slack <= tick <= x1 + slack]
     y0, y1 = y_ticks[0], y_ticks[-1]
@@ -79,30 +108,38 @@ def line_chart(lines: Sequence[Line], *, y_label: str, x_label: str = "simulated
     height = HEIGHT + legend_height
 
     def px(x: float) -> float:
-        return LEFT + (x - x0) / ((x1 - x0) or 1.0) * (WIDTH - LEFT - RIGHT)
+        return (x - x0) / ((x1 - x0) or 1.0) * PLOT_WIDTH
 
     def py(y: float) -> float:
-        return HEIGHT - BOTTOM - (y - y0) / ((y1 - y0) or 1.0) * (HEIGHT - TOP - BOTTOM)
+        return PLOT_HEIGHT - (y - y0) / ((y1 - y0) or 1.0) * PLOT_HEIGHT
 
     out = [_open(height, f"{y_label} over {x_label}")]
     for tick in y_ticks:
-        y = py(tick)
+        y = TOP + py(tick)
         out.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
         out.append(_text(LEFT - 6, y + 4, _number(tick, y_ticks), "end"))
+    out.append('<g class="ticks">')
     for tick in x_ticks:
-        out.append(f'<path class="grid" d="M{px(tick):.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
-        out.append(_text(px(tick), HEIGHT - BOTTOM + 16, _number(tick, x_ticks), "middle"))
+        x = LEFT + px(tick)
+        out.append(f'<path class="grid" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
+        out.append(_text(x, HEIGHT - BOTTOM + 16, _number(tick, x_ticks), "middle"))
+    out.append("</g>")
     out.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x_label, "middle"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     out.append(
         f'<text transform="rotate(-90 13 {middle:.1f})" x="13" y="{middle:.1f}" '
         f'text-anchor="middle">{escape(y_label)}</text>'
     )
+    out.append(
+        f'<svg class="plot" x="{LEFT}" y="{TOP}" width="{PLOT_WIDTH}" height="{PLOT_HEIGHT}" '
+        f'viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" preserveAspectRatio="none" '
+        f'data-axis="{escape(x_label)}" data-x="{x0!r} {x1!r}" data-y="{y0!r} {y1!r}">'
+    )
     for line in kept:
         points = [(px(x), py(y)) for x, y in _thin(line)]
         path = _dots(points) if line.dots else _path(points, line.step)
-        out.append(_stroke(line, "dots" if line.dots else "line", path))
-    out.append(f'<g transform="translate(0 {HEIGHT})">{legend}</g></svg>')
+        out.append(_stroke(line, "dots" if line.dots else "line", path, line.label))
+    out.append(f'</svg><g transform="translate(0 {HEIGHT})">{legend}</g></svg>')
     return "".join(out)
 
 
@@ -212,22 +249,24 @@ def _path(points: Sequence[tuple[float, float]], step: bool) -> str:
             pen_up = True
             continue
         if pen_up:
-            out.append(f"M{x:.1f} {y:.1f}")
+            out.append(f"M{x:.2f} {y:.2f}")
         elif step:
-            out.append(f"H{x:.1f}V{y:.1f}")
+            out.append(f"H{x:.2f}V{y:.2f}")
         else:
-            out.append(f"L{x:.1f} {y:.1f}")
+            out.append(f"L{x:.2f} {y:.2f}")
         pen_up = False
     return "".join(out)
 
 
 def _dots(points: Sequence[tuple[float, float]]) -> str:
-    return "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points if math.isfinite(y))
+    return "".join(f"M{x:.2f} {y:.2f}h0" for x, y in points if math.isfinite(y))
 
 
-def _stroke(line: Line, kind: str, path: str) -> str:
+def _stroke(line: Line, kind: str, path: str, label: str | None = None) -> str:
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-    return f'<path class="{kind}" stroke="var(--c{line.colour % COLOURS})"{dash} d="{path}"/>'
+    name = "" if label is None else f' data-label="{escape(label)}"'
+    colour = f"var(--c{line.colour % COLOURS})"
+    return f'<path class="{kind}"{name} stroke="{colour}"{dash} d="{path}"/>'
 
 
 def _legend(entries: Sequence[Line]) -> tuple[str, int]:

@@ -33,7 +33,7 @@ class AwaitedPromise(NamedTuple):
         return self.source.partition(".")[0] if self.source != HORIZON else ""
 
 
-class Entry:
+class BlockingEntry:
     """What is known of one participant; wall times in nanoseconds."""
 
     def __init__(self, now: int) -> None:
@@ -60,7 +60,7 @@ class BlockingTable:
 
     def __init__(self, graph: Graph, names: Iterable[str], now: int) -> None:
         self._graph = graph
-        self.entries = {name: Entry(now) for name in names}
+        self.entries = {name: BlockingEntry(now) for name in names}
         self._latencies = {
             (name, port.name): (port.latency.minimum_ns, port.schedule)
             for name, spec in graph.participants.items()
@@ -194,7 +194,7 @@ class BlockingTable:
         return max(bound, entry.promises.get(port, NEVER))
 
     @staticmethod
-    def _advance(entry: Entry, bound: int, now: int) -> None:
+    def _advance(entry: BlockingEntry, bound: int, now: int) -> None:
         if bound > entry.bound:
             entry.bound, entry.since, entry.reported = bound, now, None
 

@@ -75,7 +75,7 @@ class ClockSettings(NamedTuple):
     hard: str = ""
 
 
-class Starter(Protocol):
+class ClockStarter(Protocol):
     """The process that has started the nodes of the run, and watches them."""
 
     @property
@@ -114,7 +114,7 @@ class ClockNode:
         membership: Membership,
         settings: ClockSettings,
         *,
-        starter: Starter,
+        starter: ClockStarter,
         timer: Callable[[], int],
     ) -> None:
         self._session = session

@@ -11,10 +11,10 @@ from ros2_cosim.kernel.errors import ProtocolError
 from ros2_cosim.kernel.graph import OutputPort
 from ros2_cosim.kernel.time import NEVER, format_ns
 from ros2_cosim.ros.foreign_patience import Patience
-from ros2_cosim.ros.foreign_topics import Received
+from ros2_cosim.ros.foreign_topics import ForeignMessage
 
 
-class Output:
+class CheckedOutput:
     """An output port: what the node has published on it, checked against what is declared.
 
     :param port: the port
@@ -26,7 +26,7 @@ class Output:
         self,
         port: OutputPort,
         settings: ForeignOutput,
-        received: list[Received],
+        received: list[ForeignMessage],
         patience: Patience,
     ) -> None:
         self.name = port.name
@@ -106,7 +106,7 @@ class Output:
             self._delay.delay_ns = self._header_delay(taken[-1], time_ns)
         return value
 
-    def _check(self, message: Received, earliest: int | None) -> None:
+    def _check(self, message: ForeignMessage, earliest: int | None) -> None:
         if self._number and message.number > self._number + 1:
             self._patience.fail(
                 f"on {self._place} came the node's message number {message.number} after number "
@@ -119,7 +119,7 @@ class Output:
                 "publishes on its own account, or from several threads"
             )
 
-    def _header_delay(self, message: Received, time_ns: int) -> int:
+    def _header_delay(self, message: ForeignMessage, time_ns: int) -> int:
         stamp = self._codec.decode(message.data)[0]
         least = time_ns + self._least_ns
         most = least + self.settings.window

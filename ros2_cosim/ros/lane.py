@@ -26,7 +26,7 @@ from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.ros.lane_interface import NodeServer, Receive, Take, Watch
 from ros2_cosim.sockets.frames import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
-from ros2_cosim.sockets.switchboard import Line
+from ros2_cosim.sockets.switchboard import CallerEnd
 
 #: Frames of this number hold no message: what an end writes and reads.
 _NEWS = 0
@@ -129,7 +129,7 @@ class _Writer:
         if self.kept is not None:
             self.kept.append((head, data, stamp, seq))
         lane = self._lane
-        # Who is waited for may go meanwhile.
+        # What is waited for may go meanwhile.
         for peer, lazy in tuple(self.peers.items()):
             peer.link.put(head, data)
             (lane.lazy if lazy else lane.urgent).add(peer)
@@ -170,12 +170,12 @@ class SocketLane:
 
     def __init__(
         self,
-        line: Line,
+        line: CallerEnd,
         node: str = "",
         interrupted: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = perf_counter_ns,
     ) -> None:
-        self._line: Line | None = line
+        self._line: CallerEnd | None = line
         self._node = node
         self._interrupted = interrupted
         self._clock = clock

@@ -23,7 +23,7 @@ from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.ros.lane import SocketLane
 from ros2_cosim.ros.lane_interface import Lane
 from ros2_cosim.ros.ros_events import RosEvents
-from ros2_cosim.sockets.switchboard import Line
+from ros2_cosim.sockets.switchboard import CallerEnd
 
 #: Variables that say where files of rclpy's log go.
 _LOG_DIRECTORIES = ("ROS_LOG_DIR", "ROS_HOME")
@@ -152,7 +152,7 @@ class Ros:
         :raises RunError: its switchboard cannot be reached
         """
         try:
-            line = Line(address, secret)
+            line = CallerEnd(address, secret)
         except OSError as error:
             raise RunError(
                 f"the lane of the run cannot be reached: {error.strerror or error}; a run with "

@@ -17,13 +17,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ros2_cosim.interfaces.named_simulator import find_simulator
-from ros2_cosim.interfaces.namespaces import ROOT
+from ros2_cosim.interfaces.namespaces import ROOT, renamed_argument
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.foxglove_view import check_address
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.run.branch import check_branch, scenario_of
-from ros2_cosim.run.channel import CHANNEL, Channel
 from ros2_cosim.run.checkpoints import check_savable, check_times
 from ros2_cosim.run.dds import dds_environment, dds_settings, loopback_environment
 from ros2_cosim.run.domain_lock import HeldPlace, domain_lock
@@ -31,6 +30,7 @@ from ros2_cosim.run.guard import Guard
 from ros2_cosim.run.limits import check_limits
 from ros2_cosim.run.output_directory import LOG_DIRECTORY, OutputDirectory, repetition_directory
 from ros2_cosim.run.processes import commands_by_hand
+from ros2_cosim.run.starter_channel import CHANNEL, StarterChannel
 from ros2_cosim.run.transport import TRANSPORTS, has_lane
 from ros2_cosim.scenario.adjust import adjusted
 from ros2_cosim.scenario.check import check_scenario, try_models
@@ -117,7 +117,7 @@ class PreparedRun:
     directory: OutputDirectory
     plan: list[Process]
     environment: dict[str, str]
-    channel: Channel | None
+    channel: StarterChannel | None
     ports: HeldPorts | None
 
     @property
@@ -212,7 +212,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         by_hand=request.by_hand,
         profile=request.profile,
         namespace=request.namespace,
-        ros_arguments=request.ros_args,
+        ros_arguments=tuple(map(renamed_argument, request.ros_args)),
         checkpoints=request.checkpoints,
         branch=None if request.branch is None else request.branch.absolute(),
     )
@@ -318,7 +318,7 @@ def bring_up(
         stack.enter_context(directory)
         plan: list[Process] = []
         environment = dict(os.environ)
-        channel: Channel | None = None
+        channel: StarterChannel | None = None
         ports: HeldPorts | None = None
         place: HeldPlace | None = None
         settings, secret = {}, ""
@@ -331,7 +331,7 @@ def bring_up(
             stack.callback(ports.close)
             scenario = declared_outputs(ports.scenario)
             plan = planner(scenario, options)
-            channel = stack.enter_context(Channel(directory))
+            channel = stack.enter_context(StarterChannel(directory))
             stack.enter_context(Guard(f"{CHANNEL}={channel.address}"))
             environment |= {
                 "ROS_DOMAIN_ID": str(place.domain),

@@ -12,17 +12,17 @@ from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.scene_settings import WorldParameters
 from ros2_cosim.carla_bridge.serve import serve_world
 from ros2_cosim.carla_bridge.world import simulator_context
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.interfaces.named_simulator import find_simulator
 from ros2_cosim.interfaces.simulator import Simulator
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import ModelContext
-from ros2_cosim.scenario.declaration import Declaration, declare_all
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all
 from ros2_cosim.scenario.schema import Scenario, SimulatorSettings, load_scenario
 
 
-def find_world(scenario: Scenario, origin: str | os.PathLike[str]) -> Declaration:
+def find_world(scenario: Scenario, origin: str | os.PathLike[str]) -> ParticipantDeclaration:
     """The first participant whose plant is a DCP slave.
 
     :raises ConfigurationError: there is none

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     NonRealTime,
     Resolution,
@@ -31,14 +31,14 @@ from ros2_cosim.dcp.description.model import (
     Variable,
 )
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode
 from ros2_cosim.dcp.wire.errors import SlaveFault
 from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 from ros2_cosim.run.stepped import SteppedScenario
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.schema import Scenario
 
 FINISHED = "run.finished"
@@ -52,7 +52,7 @@ _TYPES = {
 }
 
 
-def _variables(seam: Seam) -> list[Variable]:
+def _variables(seam: ExternalSeam) -> list[Variable]:
     """The fields of all ports, and whether the scenario is over."""
     found: list[Variable] = []
     for causality, ports in (

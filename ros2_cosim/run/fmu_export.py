@@ -29,7 +29,7 @@ from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
 from ros2_cosim.run.fmu_instance import GUID_FILE, SCENARIO_FILE
 from ros2_cosim.run.fmu_variables import variables_of
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 
 _LIBRARY_SOURCE = Path(__file__).with_name("fmu_library.cpp")
 _NS = 1_000_000_000
@@ -51,7 +51,7 @@ def export_fmu(path: Path, out: Path | None = None, changes: Sequence[str] = ())
     scenario = scenario.model_copy(
         update={"base_directory": str(Path(scenario.base_directory).absolute())}
     )
-    seam = Seam(scenario)
+    seam = ExternalSeam(scenario)
     text = scenario.model_dump_json(by_alias=True, indent=1)
     variables = variables_of(seam)
     guid = str(uuid.uuid5(_NAMESPACE, text + repr(variables)))

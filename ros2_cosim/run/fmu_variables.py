@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 
 FINISHED = "run.finished"
 """Output: true when the scenario has reached its end; further steps change nothing."""
@@ -15,7 +15,7 @@ OUTPUT_DIRECTORY = "run.output_directory"
 """Parameter: where bag, summary and report go; empty: there are none."""
 
 
-class FmuVariable(NamedTuple):
+class ExportedVariable(NamedTuple):
     """One variable; its value reference is its place among all. ``kind`` is a Python type."""
 
     reference: int
@@ -25,17 +25,17 @@ class FmuVariable(NamedTuple):
     description: str = ""
 
 
-def variables_of(seam: Seam) -> list[FmuVariable]:
+def variables_of(seam: ExternalSeam) -> list[ExportedVariable]:
     """All variables: inputs, outputs, then those of the run."""
-    found: list[FmuVariable] = []
+    found: list[ExportedVariable] = []
     for causality, ports in (("input", seam.inputs), ("output", seam.outputs)):
         for port in ports:
             for name, kind in zip(port.names, port.fields.values(), strict=True):
-                found.append(FmuVariable(len(found), name, causality, kind))
+                found.append(ExportedVariable(len(found), name, causality, kind))
     for name, causality, kind, text in (
         (FINISHED, "output", bool, "the scenario has reached its end"),
         (TRACE, "output", str, "the trace of the run, after it has been terminated"),
         (OUTPUT_DIRECTORY, "parameter", str, "for bag, summary and report; empty: none"),
     ):
-        found.append(FmuVariable(len(found), name, causality, kind, text))
+        found.append(ExportedVariable(len(found), name, causality, kind, text))
     return found

@@ -17,9 +17,9 @@ from ros2_cosim.interfaces.namespaces import qualified
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary, summary_lines
 from ros2_cosim.run.bringup import PreparedRun, RunRequest, bring_up
-from ros2_cosim.run.channel import AnyMessage, Failed, Over, Progress
 from ros2_cosim.run.options import OPTIONS, read_options
 from ros2_cosim.run.results import complete_results
+from ros2_cosim.run.starter_channel import AnyMessage, Failed, Over, Progress
 from ros2_cosim.run.watch import RunWatch
 from ros2_cosim.scenario.plan import Process
 
@@ -159,7 +159,7 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
 def _parameters(plan: list[Process]) -> dict[str, Any]:
     """The content of a ROS parameter file for all nodes of a plan."""
     return {
-        qualified(process.namespace, f"/{process.name}"): {
+        qualified(process.namespace, f"/{process.node}"): {
             "ros__parameters": dict(process.parameters)
         }
         for process in plan

@@ -24,8 +24,15 @@ from pathlib import Path
 from ros2_cosim.documents.installed import PACKAGE, module_command
 from ros2_cosim.interfaces.namespaces import remapping
 from ros2_cosim.interfaces.processes import end_with_parent
-from ros2_cosim.run.channel import CHANNEL, AnyMessage, Channel, Failed, Over, Progress
 from ros2_cosim.run.fork_server import ForkServer, StartedProcess, is_usable
+from ros2_cosim.run.starter_channel import (
+    CHANNEL,
+    AnyMessage,
+    Failed,
+    Over,
+    Progress,
+    StarterChannel,
+)
 from ros2_cosim.run.watch import EARLY_S, GATHER_S, RunWatch
 from ros2_cosim.scenario.executables import find_installed
 from ros2_cosim.scenario.plan import HeldPorts, Process, RunOptions, make_plan
@@ -68,7 +75,7 @@ class ProcessGroup:
         *,
         on_progress: Callable[[str, Progress], None] = lambda name, progress: None,
         held: Collection[str] = (),
-        channel: Channel | None = None,
+        channel: StarterChannel | None = None,
         inherited: Sequence[int] = (),
         ports: HeldPorts | None = None,
     ) -> None:
@@ -81,7 +88,7 @@ class ProcessGroup:
         self._ports = ports
         self._children: list[_Child] = []
         self._stack = ExitStack()
-        self._channel = channel or self._stack.enter_context(Channel())
+        self._channel = channel or self._stack.enter_context(StarterChannel())
         self._channel.listen(self._take, self._on_line)
         self._environment[CHANNEL] = self._channel.address
         self._watch = RunWatch(
@@ -269,7 +276,7 @@ def command_of(process: Process) -> list[str]:
 def _arguments(process: Process) -> list[str]:
     arguments = list(process.arguments)
     if process.is_ros:
-        arguments += ["--ros-args", "-r", f"__node:={process.name}"]
+        arguments += ["--ros-args", "-r", f"__node:={process.node}"]
         arguments += [*remapping(process.namespace), *process.ros_arguments]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replay of a bag into participants: recorded inputs in their exact order, outputs compared.
 
-All topics of the recording are played by one participant, :class:`Recording`, at their stamps.
+All topics of the recording are played by one participant, :class:`RecordingFeed`, at their stamps.
 The participants under test read it in the place of their writers, each other's included, and are
 activated by the scheduler of a run: what they read, and when, is what they would have read.
 """
@@ -31,7 +31,7 @@ from ros2_cosim.realtime.local_host import local_host
 from ros2_cosim.record.bag import BagTopic, BagWriter
 from ros2_cosim.record.bag_reader import read_bag, topic_types
 from ros2_cosim.record.causes import find_recording
-from ros2_cosim.record.comparison import Placed, Rules, in_order
+from ros2_cosim.record.comparison import PlacedMessage, Rules, in_order
 from ros2_cosim.record.comparison_report import RunComparison, compare_recordings
 from ros2_cosim.record.results import BAG, open_bag
 from ros2_cosim.record.summary import SUMMARY_FILE, read_summary
@@ -222,7 +222,7 @@ def _in_stamps(bag: Path, scenario: Scenario, target: Path) -> tuple[Path, tuple
     return target, tuple(notes)
 
 
-class Recording(Model):
+class RecordingFeed(Model):
     """Sends recorded messages at their stamps, on a port for each topic.
 
     :param messages: in the order of their stamps
@@ -231,7 +231,7 @@ class Recording(Model):
 
     sets_stop_reason = False
 
-    def __init__(self, messages: Iterator[Placed], codecs: Mapping[str, WireCodec]) -> None:
+    def __init__(self, messages: Iterator[PlacedMessage], codecs: Mapping[str, WireCodec]) -> None:
         self._messages = messages
         self._codecs = codecs
         self._send: Any = None
@@ -294,7 +294,7 @@ class _Replay:
     def run(self) -> None:
         """Replay all there is."""
         codecs = {topic: wire_codec(port) for topic, port in self._ports.items()}
-        player = Recording(in_order(self._bag, codecs), codecs)
+        player = RecordingFeed(in_order(self._bag, codecs), codecs)
         graph = Graph(
             [
                 ParticipantSpec(

@@ -22,7 +22,7 @@ from ros2_cosim.interfaces.cdr import NS_PER_S, WireCodec
 from ros2_cosim.interfaces.raw import CarrierCodec
 from ros2_cosim.kernel.errors import ProtocolError, RunError
 from ros2_cosim.record.bag import BagWriter
-from ros2_cosim.record.comparison import Placed, in_order
+from ros2_cosim.record.comparison import PlacedMessage, in_order
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.writers import data_qos, message_class
 
@@ -46,7 +46,7 @@ class TopicReplay:
         self._now = 0
         self._heard_at = time.monotonic()
         #: What the node has answered, in the order of arrival.
-        self.answers: list[Placed] = []
+        self.answers: list[PlacedMessage] = []
         self._counts = dict.fromkeys(outputs, 0)
         # A context of its own: the caller may have one.
         self._context = rclpy.Context()
@@ -133,7 +133,7 @@ class TopicReplay:
                 stamp = codec.decode(plain)[0]
             except ProtocolError as error:
                 raise RunError(f"--to-topics: {topic}: {error}") from None
-        self.answers.append(Placed(stamp, topic, self._counts[topic], plain))
+        self.answers.append(PlacedMessage(stamp, topic, self._counts[topic], plain))
         self._counts[topic] += 1
 
     def write(self, bag: Path, others: Mapping[str, object], writer: BagWriter) -> None:

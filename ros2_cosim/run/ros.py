@@ -11,9 +11,9 @@ from ros2_cosim.interfaces.reporting import NO_PROGRESS
 from ros2_cosim.kernel.errors import CosimError, RunError
 from ros2_cosim.record.results import BAG
 from ros2_cosim.run.bringup import PreparedRun
-from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.processes import ProcessGroup
 from ros2_cosim.run.results import close_bag, complete_results
+from ros2_cosim.run.starter_channel import Progress
 
 _POLL_S = 0.05
 #: The clock gives a sign of life every second and is itself the watchdog of all others. It is

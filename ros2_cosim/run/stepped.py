@@ -20,7 +20,7 @@ from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest, bring_up
 from ros2_cosim.run.inproc import InprocRun
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.schema import Scenario
 
 
@@ -35,7 +35,7 @@ class SteppedScenario:
 
     def __init__(self, scenario: Scenario, out: Path | None = None, *, record: bool = True) -> None:
         self.scenario = scenario
-        self.seam = Seam(scenario)
+        self.seam = ExternalSeam(scenario)
         self._request = RunRequest(scenario, shape="inproc", out=out, record=record)
         self._opened = ExitStack()
         self._run: InprocRun | None = None

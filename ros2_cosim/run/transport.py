@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import keeps_dds
 from ros2_cosim.run.output_directory import read_holder
+from ros2_cosim.run.starter_channel import CHANNEL
 from ros2_cosim.scenario.plan import RunOptions
 from ros2_cosim.sockets.switchboard import LANE
 

@@ -22,9 +22,9 @@ from ros2_cosim.kernel.loading import refuse_code
 from ros2_cosim.kernel.model import Model, Onlooker, Port
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE
-from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.executables import find_node, is_own
-from ros2_cosim.scenario.external import Seam
+from ros2_cosim.scenario.external import ExternalSeam
 from ros2_cosim.scenario.faults import check_fault
 from ros2_cosim.scenario.hosting import check_hosting
 from ros2_cosim.scenario.messages import ON_TOPICS, check_on_topics
@@ -87,7 +87,7 @@ def check_scenario(scenario: Scenario, shape: str = "inproc") -> Graph:
         for declaration in declared.values():
             found(declaration.check)
         if scenario.external is not None:
-            found(lambda: Seam(scenario))
+            found(lambda: ExternalSeam(scenario))
     if faults:
         raise ScenarioError(list(faults))
     assert isinstance(graph, Graph)
@@ -109,7 +109,7 @@ def try_models(scenario: Scenario, shape: str) -> None:
         bare_model(scenario, name, shape).close()
 
 
-def _check_parameters(declaration: Declaration) -> None:
+def _check_parameters(declaration: ParticipantDeclaration) -> None:
     kind = declaration.model.kind.Parameters
     if kind is None:
         return
@@ -120,7 +120,7 @@ def _check_parameters(declaration: Declaration) -> None:
         raise ScenarioError(fault_texts(error, kind, given, declaration.context.where)) from None
 
 
-def _check_node(declaration: Declaration) -> None:
+def _check_node(declaration: ParticipantDeclaration) -> None:
     where = f"participants.{declaration.name}.node"
     node = declaration.settings.node
     if is_own(node):
@@ -130,7 +130,7 @@ def _check_node(declaration: Declaration) -> None:
     find_node(node, Path(declaration.context.base_directory), where)
 
 
-def _check_inputs(declaration: Declaration) -> None:
+def _check_inputs(declaration: ParticipantDeclaration) -> None:
     place = f"participants.{declaration.name}"
     if declaration.traits.foreign:
         for port in declaration.settings.unsynchronised:
@@ -144,7 +144,7 @@ def _check_inputs(declaration: Declaration) -> None:
 
 
 def _check_handler(
-    declaration: Declaration, port: str, settings: InputSettings, place: str
+    declaration: ParticipantDeclaration, port: str, settings: InputSettings, place: str
 ) -> None:
     """See whether the model can handle single messages; what a factory makes is not known."""
     kind = declaration.model.kind
@@ -165,7 +165,7 @@ def _check_handler(
         )
 
 
-def _check_adapters(scenario: Scenario, declaration: Declaration) -> None:
+def _check_adapters(scenario: Scenario, declaration: ParticipantDeclaration) -> None:
     adapt(Onlooker(), adapted_participant(scenario, declaration.name), AS_FAST_AS_POSSIBLE)
 
 
@@ -187,7 +187,7 @@ def _check_substitute(scenario: Scenario, name: str, shape: str) -> None:
         )
 
 
-def _check_names(scenario: Scenario, declared: dict[str, Declaration]) -> None:
+def _check_names(scenario: Scenario, declared: dict[str, ParticipantDeclaration]) -> None:
     """See whether each process of a run has a name of its own."""
     taken = {*RESERVED_NAMES, *scenario.participants}
     taken |= {p.process for p in scenario.participants.values() if p.process is not None}
@@ -202,7 +202,9 @@ def _check_names(scenario: Scenario, declared: dict[str, Declaration]) -> None:
 
 
 def _port_faults(
-    scenario: Scenario, declaration: Declaration, found: Callable[[Callable[[], Any]], Any]
+    scenario: Scenario,
+    declaration: ParticipantDeclaration,
+    found: Callable[[Callable[[], Any]], Any],
 ) -> Iterator[str]:
     """What is wrong with the ports of one participant."""
     ports = found(lambda: declaration.ports)
@@ -258,7 +260,7 @@ def _seams_between(carried: str, wanted: str) -> str:
     return f", or as: {' or '.join(names)}" if names else ""
 
 
-def _service_faults(declaration: Declaration) -> Iterator[str]:
+def _service_faults(declaration: ParticipantDeclaration) -> Iterator[str]:
     """What is wrong with the services of a model that declares its services."""
     offered = {service.name: service for service in declaration.model.kind.offered_services}
     if not offered:

@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-class Change(NamedTuple):
+class ValueChange(NamedTuple):
     """One value of a scenario file that is to be another; ``where`` is what asks for it."""
 
     key: str
@@ -70,7 +70,7 @@ def changed(data: dict[str, Any], overrides: Sequence[str], origin: str) -> dict
     return resolved(data, [_change(text) for text in overrides], f"scenario {origin}")
 
 
-def resolved(data: dict[str, Any], changes: Sequence[Change], origin: str) -> dict[str, Any]:
+def resolved(data: dict[str, Any], changes: Sequence[ValueChange], origin: str) -> dict[str, Any]:
     """What a whole scenario file describes, changed.
 
     :param data: of :func:`read_whole`; it is changed, too
@@ -196,15 +196,15 @@ def _checked_parameters(parameters: Any, origin: str) -> dict[str, Any]:
     return parameters
 
 
-def _change(override: str) -> Change:
+def _change(override: str) -> ValueChange:
     """A change from ``dotted.key=value``; the value is YAML."""
     key, separator, text = override.partition("=")
     if not separator or not key:
         raise ConfigurationError(f"--set {override}: allowed is key=value, with dots in the key")
-    return Change(key, parse_value(text, f"--set {override}"), f"--set {override}")
+    return ValueChange(key, parse_value(text, f"--set {override}"), f"--set {override}")
 
 
-def _apply(data: dict[str, Any], change: Change) -> None:
+def _apply(data: dict[str, Any], change: ValueChange) -> None:
     node: Any = data
     where = change.where
     *path, last = change.key.split(".")

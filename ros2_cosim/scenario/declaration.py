@@ -2,7 +2,7 @@
 """What is known of a participant before anything is made: its model's declarations.
 
 Here the model that a scenario names meets the settings that the scenario gives. Checks, plans
-and tables are made from declarations; :meth:`Declaration.make` makes the model.
+and tables are made from declarations; :meth:`ParticipantDeclaration.make` makes the model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PACKAGE = str(Path(ros2_cosim.__file__).parent)
 
 
 @dataclass(frozen=True)
-class Declaration:
+class ParticipantDeclaration:
     """A participant of a scenario and its model.
 
     The properties raise :class:`ConfigurationError` where settings do not fit the model.
@@ -100,7 +100,7 @@ class Declaration:
 
 def declare(
     scenario: Scenario, name: str, shape: str = "ros", graph: Graph | None = None
-) -> Declaration:
+) -> ParticipantDeclaration:
     """Find the model of one participant.
 
     :param shape: the run shape
@@ -113,7 +113,7 @@ def declare(
     parameters = settings.parameters
     if shape != "ros" and is_own(settings.node):
         parameters = _law_of_node(scenario, name, model, shape)
-    return Declaration(
+    return ParticipantDeclaration(
         name,
         settings,
         model,
@@ -151,7 +151,7 @@ def _law_of_node(scenario: Scenario, name: str, model: NamedModel, shape: str) -
     return {**parameters, law: node.name}
 
 
-def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, Declaration]:
+def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, ParticipantDeclaration]:
     """Find the models of all participants.
 
     :raises ConfigurationError: one is not there
@@ -159,7 +159,7 @@ def declare_all(scenario: Scenario, shape: str = "ros") -> dict[str, Declaration
     return {name: declare(scenario, name, shape) for name in scenario.participants}
 
 
-def repeatability_of(declared: Mapping[str, Declaration]) -> Repeatability:
+def repeatability_of(declared: Mapping[str, ParticipantDeclaration]) -> Repeatability:
     """How far two runs of all these participants together agree: as far as the weakest."""
     return Repeatability.weakest(each.repeatability for each in declared.values())
 

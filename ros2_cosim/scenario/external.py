@@ -57,7 +57,7 @@ class SeamPort:
         )
 
 
-class Seam:
+class ExternalSeam:
     """All ports of the section.
 
     :ivar step: shortest step [ns]

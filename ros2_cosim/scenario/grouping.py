@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.declaration import Declaration, declare_all
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all
 from ros2_cosim.scenario.hosting import needs_thread
 from ros2_cosim.scenario.schema import OWN_PROCESS, RESERVED_NAMES, Scenario
 
@@ -72,7 +72,9 @@ def grouped(scenario: Scenario, cores: int, by_hand: Collection[str] = ()) -> Sc
     return scenario.model_copy(update={"participants": places})
 
 
-def _groups(scenario: Scenario, able: Mapping[str, Declaration], cores: int) -> list[list[str]]:
+def _groups(
+    scenario: Scenario, able: Mapping[str, ParticipantDeclaration], cores: int
+) -> list[list[str]]:
     """The groups, each in the order of the scenario: short activations together, long ones apart.
 
     Long ones go, the largest load first, to where there is the least so far.
@@ -90,7 +92,7 @@ def _groups(scenario: Scenario, able: Mapping[str, Declaration], cores: int) -> 
     return [sorted(group, key=order.index) for group in groups]
 
 
-def _cost(declaration: Declaration) -> int:
+def _cost(declaration: ParticipantDeclaration) -> int:
     """Typical wall time of one activation [ns]."""
     return declaration.traits.cost_ns or 0
 

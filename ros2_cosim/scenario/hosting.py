@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.executables import is_own
 from ros2_cosim.scenario.schema import OWN_PROCESS, Scenario
 
@@ -35,14 +35,14 @@ def processes_of(scenario: Scenario) -> dict[str, list[str]]:
     return found
 
 
-def needs_process(declaration: Declaration) -> str:
+def needs_process(declaration: ParticipantDeclaration) -> str:
     """Why a participant cannot share a process; empty if it can."""
     if is_own(declaration.settings.node):
         return f"node '{declaration.settings.node}'"
     return declaration.needs.alone
 
 
-def needs_thread(declaration: Declaration) -> str:
+def needs_thread(declaration: ParticipantDeclaration) -> str:
     """Why a participant cannot share a thread, and shares no process unless it is told to.
 
     Those of one thread wait for each other's activations, and end together: so each computes and
@@ -72,7 +72,7 @@ def sharing_thread(scenario: Scenario, names: Iterable[str]) -> frozenset[str]:
     return frozenset(able if len(able) > 1 else ())
 
 
-def check_hosting(declaration: Declaration) -> None:
+def check_hosting(declaration: ParticipantDeclaration) -> None:
     """See whether a participant can run in the process that is named for it.
 
     :raises ConfigurationError: it needs a process of its own

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
-from ros2_cosim.interfaces.namespaces import ROOT, qualified
+from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.scenario.declaration import Declaration, declare_all, repeatability_of
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare_all, repeatability_of
 from ros2_cosim.scenario.executables import find_node
 from ros2_cosim.scenario.hosting import hosted
 from ros2_cosim.scenario.ports import server_ports
@@ -69,6 +69,11 @@ class Process:
     inherits: bool = False
     namespace: str = ROOT
     ros_arguments: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str:
+        """The name of its node, if it is one."""
+        return node_name_of(self.name)
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -312,7 +317,7 @@ def check_history(scenario: Scenario) -> None:
 
 
 def _companions(
-    scenario: Scenario, declaration: Declaration, common: Mapping[str, str], shape: str
+    scenario: Scenario, declaration: ParticipantDeclaration, common: Mapping[str, str], shape: str
 ) -> Iterator[Process]:
     """The processes that run beside a participant."""
     name = declaration.name
@@ -342,7 +347,7 @@ def _companions(
         )
 
 
-def _reporters(declared: Mapping[str, Declaration]) -> dict[str, str]:
+def _reporters(declared: Mapping[str, ParticipantDeclaration]) -> dict[str, str]:
     """Participant -> its companion that reports of the run, where it has one."""
     return {
         name: companion.name

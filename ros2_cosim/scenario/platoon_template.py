@@ -12,9 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from ros2_cosim.documents.settings import Number, PositiveDuration, Section, Whole, read_section
+from ros2_cosim.documents.settings import (
+    Name,
+    Number,
+    PositiveDuration,
+    Section,
+    Whole,
+    read_section,
+)
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
@@ -23,6 +31,8 @@ MAX_VEHICLES: Final = 200
 _LENGTH: Final = 4.792
 _WIDTH: Final = 2.163
 LEADER: Final = "leader"
+#: The sensor that each follower has; its participant and topic have no further name.
+FRONT: Final = "front"
 #: Of the controllers: the emergency brake acts early with what is needed and no more, so that a
 #: braking peak does not grow from vehicle to vehicle, and the stop at standstill is soft.
 _CONTROLLER: Final = {
@@ -59,6 +69,23 @@ class SensorTemplate(Section):
     parameters: _Mapping = Field(
         default_factory=dict, description="of the model object_sensor, without ego"
     )
+    more: dict[Name, _Mapping] = Field(
+        default_factory=dict,
+        description="further sensors of each follower: name -> parameters of the model "
+        "object_sensor, without ego; their detections are joined by an object_tracker",
+    )
+    tracker: _Mapping | None = Field(
+        default=None,
+        description="parameters of an object_tracker behind the sensors of each follower, without "
+        "ego, sensors and heard; default: none where there is one sensor",
+    )
+
+    @field_validator("more")
+    @classmethod
+    def _other_names(cls, more: dict[str, _Mapping]) -> dict[str, _Mapping]:
+        if FRONT in more:
+            raise ValueError(f"'{FRONT}' is the sensor of `parameters`; allowed are other names")
+        return more
 
 
 class WorldTemplate(Section):
@@ -176,17 +203,25 @@ def _participants(
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
     participants: _Mapping = {"world": _world(template, platoon, others)}
     for number, name in enumerate(followers, start=1):
-        participants[f"sensor{number}"] = {
-            "model": "object_sensor",
-            "period": template.sensor.period,
-            "parameters": {"ego": name, **template.sensor.parameters},
-            "inputs": {**seen, "static_objects": "world.static_objects"},
-            "outputs": {
-                "objects": _output("ObjectList", f"/{name}/objects", frame_id=_frame(name))
-            },
-        }
+        for sensor, parameters in _sensors(template.sensor).items():
+            participants[_named(f"sensor{number}", sensor)] = {
+                "model": "object_sensor",
+                "period": template.sensor.period,
+                "parameters": {"ego": name, **parameters},
+                "inputs": {**seen, "static_objects": "world.static_objects"},
+                "outputs": {
+                    "objects": _output(
+                        "ObjectList",
+                        f"/{name}/{_named('objects', sensor)}",
+                        frame_id=base_link(name),
+                    )
+                },
+            }
     if links:
         participants["v2v"] = _v2v(template, platoon, links)
+    if _tracks(template.sensor):
+        for number, name in enumerate(followers, start=1):
+            participants[f"tracker{number}"] = _tracker(template, number, name, links)
     for number in range(1, len(platoon)):
         participants[f"cacc{number}"] = _controller(template, platoon, number, links)
     participants["referee"] = {
@@ -204,21 +239,6 @@ def _participants(
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
-    outputs: _Mapping = {}
-    for name in (*platoon, *others):
-        outputs[f"odometry/{name}"] = {
-            "type": "nav_msgs/msg/Odometry",
-            "topic": f"/{name}/odometry",
-            "child_frame_id": _frame(name),
-        }
-    for name in (*platoon, *others):
-        outputs[f"acceleration/{name}"] = {
-            "type": "geometry_msgs/msg/AccelStamped",
-            "topic": f"/{name}/acceleration",
-            "frame_id": _frame(name),
-        }
-    outputs["static_objects"] = _output("StaticObjects", "/static_objects", schedule="once")
-    outputs["collision"] = _output("CollisionEvent", "/collisions", schedule="sparse")
     return {
         "model": template.world.model,
         "period": template.world.period,
@@ -227,7 +247,7 @@ def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[s
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
         },
-        "outputs": outputs,
+        "outputs": world_outputs((*platoon, *others)),
     }
 
 
@@ -270,8 +290,9 @@ def _controller(
     links: Sequence[tuple[str, str]],
 ) -> _Mapping:
     name, ahead = platoon[number], platoon[number - 1]
+    source = "tracker" if _tracks(template.sensor) else "sensor"
     inputs: _Mapping = {
-        "objects": f"sensor{number}.objects",
+        "objects": f"{source}{number}.objects",
         "odometry": f"world.odometry/{name}",
         "acceleration": f"world.acceleration/{name}",
     }
@@ -296,17 +317,58 @@ def _controller(
         ),
         "inputs": inputs,
         "outputs": {
-            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name)),
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=base_link(name)),
             **(
                 {
                     "status": _output(
-                        "ControllerStatus", f"/{name}/controller_status", frame_id=_frame(name)
+                        "ControllerStatus", f"/{name}/controller_status", frame_id=base_link(name)
                     )
                 }
                 if template.status
                 else {}
             ),
         },
+    }
+
+
+def _sensors(template: SensorTemplate) -> dict[str, _Mapping]:
+    """The sensors of a follower with their parameters: raw detections where a tracker is behind."""
+    raw: _Mapping = {"identities": False} if _tracks(template) else {}
+    sensors = {FRONT: template.parameters, **template.more}
+    return {name: {**raw, **parameters} for name, parameters in sensors.items()}
+
+
+def _tracks(template: SensorTemplate) -> bool:
+    return template.tracker is not None or bool(template.more)
+
+
+def _named(word: str, sensor: str) -> str:
+    return word if sensor == FRONT else f"{word}_{sensor}"
+
+
+def _tracker(
+    template: PlatoonTemplate, number: int, name: str, links: Sequence[tuple[str, str]]
+) -> _Mapping:
+    sensors = list(_sensors(template.sensor))
+    heard = [sender for sender, receiver in links if receiver == name]
+    inputs = {
+        f"objects/{sensor}": f"{_named(f'sensor{number}', sensor)}.objects" for sensor in sensors
+    }
+    return {
+        "model": "object_tracker",
+        "period": template.sensor.period,
+        "parameters": {
+            "ego": name,
+            "sensors": sensors,
+            "heard": heard,
+            **(template.sensor.tracker or {}),
+        },
+        "inputs": {
+            **inputs,
+            "odometry": f"world.odometry/{name}",
+            **{f"v2v/{sender}": f"v2v.{sender}_to_{name}" for sender in heard},
+        },
+        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=base_link(name))},
     }
 
 
@@ -322,10 +384,6 @@ def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list
 
 def _output(message: str, topic: str, **more: Any) -> _Mapping:
     return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
-
-
-def _frame(vehicle: str) -> str:
-    return f"{vehicle}/base_link"
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ros2_cosim.realtime.adapters import Participant as AdaptedParticipant
 from ros2_cosim.realtime.adapters import adapt
 from ros2_cosim.realtime.run_settings import AS_FAST_AS_POSSIBLE, RealtimeRun
 from ros2_cosim.scenario.activation_language import read_activation
-from ros2_cosim.scenario.declaration import Declaration, declare
+from ros2_cosim.scenario.declaration import ParticipantDeclaration, declare
 from ros2_cosim.scenario.faults import with_faults
 from ros2_cosim.scenario.schema import OutputSettings, ParticipantSettings, Scenario
 from ros2_cosim.scenario.seams import with_seams
@@ -99,7 +99,7 @@ def bare_model(scenario: Scenario, name: str, shape: str) -> Model:
     return Substituted(model, second, later.takes_over)
 
 
-def declared_for(scenario: Scenario, name: str, shape: str) -> Declaration:
+def declared_for(scenario: Scenario, name: str, shape: str) -> ParticipantDeclaration:
     """The declaration of one participant, with the graph where its model looks at it.
 
     :raises ConfigurationError: unknown model, or one that the shape does not have
@@ -111,7 +111,7 @@ def declared_for(scenario: Scenario, name: str, shape: str) -> Declaration:
     return found
 
 
-def check_shape(declaration: Declaration, shape: str) -> None:
+def check_shape(declaration: ParticipantDeclaration, shape: str) -> None:
     """See whether a participant can take part in a run of a shape.
 
     :raises ConfigurationError: it cannot

@@ -216,7 +216,7 @@ class Switchboard:
                     del known[topic]
 
 
-class Line:
+class CallerEnd:
     """A caller's end.
 
     :param address: of the switchboard

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ros2_cosim.interfaces.cdr import Codec
+from ros2_cosim.interfaces.cdr import CdrCodec
 from ros2_cosim.interfaces.protocol import (
     Horizon,
     ParticipantReport,
@@ -77,7 +77,7 @@ class FreeRunningClock:
         session.record_reader(topics.REPORT, topics.REPORT_TYPE, latched, self._on_report)
 
     def watch(
-        self, topic: str, type_name: str, codec: Codec, receive: Callable[[int, object], None]
+        self, topic: str, type_name: str, codec: CdrCodec, receive: Callable[[int, object], None]
     ) -> None:
         """Call ``receive`` with stamp [ns] and record of each message of a topic."""
 

@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 ALL_VERDICTS = "all verdicts"
 
 
-class Rate(NamedTuple):
+class FailureRate(NamedTuple):
     """A share of runs in which a verdict is not met.
 
     ``low`` and ``high`` are the ends of the exact interval (Clopper and Pearson, Biometrika 26,
@@ -28,7 +28,7 @@ class Rate(NamedTuple):
     high: float
 
 
-def rates_of(runs: Sequence[SweepRun]) -> list[Rate]:
+def rates_of(runs: Sequence[SweepRun]) -> list[FailureRate]:
     """The rates of all verdicts together, and of each; runs that failed have no verdict."""
     verdicts = list(dict.fromkeys(name for run in runs for name in run.verdicts))
     rates = []
@@ -39,8 +39,10 @@ def rates_of(runs: Sequence[SweepRun]) -> list[Rate]:
     return rates
 
 
-def _rate(verdict: str, not_met: int, runs: int) -> Rate:
+def _rate(verdict: str, not_met: int, runs: int) -> FailureRate:
     from scipy.stats import binomtest
 
     interval = binomtest(not_met, runs).proportion_ci(CONFIDENCE, method="exact")
-    return Rate(verdict, not_met, runs, not_met / runs, float(interval.low), float(interval.high))
+    return FailureRate(
+        verdict, not_met, runs, not_met / runs, float(interval.low), float(interval.high)
+    )

@@ -13,7 +13,7 @@ from ros2_cosim.documents.files import write_atomically
 from ros2_cosim.record.page import Tile, page_template
 from ros2_cosim.record.report import REPORT_FILE
 from ros2_cosim.record.svg_plot import Chart, Line, line_chart
-from ros2_cosim.sweep.rates import CONFIDENCE, Rate
+from ros2_cosim.sweep.rates import CONFIDENCE, FailureRate
 from ros2_cosim.sweep.search import Finding
 from ros2_cosim.sweep.settings import SweepSettings
 from ros2_cosim.sweep.store import SweepRun
@@ -29,7 +29,7 @@ def render_sweep(
     output: Path,
     settings: SweepSettings,
     runs: Sequence[SweepRun],
-    rates: Sequence[Rate],
+    rates: Sequence[FailureRate],
     finding: Finding,
 ) -> Path:
     """Write ``report.html``.
@@ -56,7 +56,7 @@ def render_sweep(
     return path
 
 
-def _tiles(runs: Sequence[SweepRun], rates: Sequence[Rate]) -> list[Tile]:
+def _tiles(runs: Sequence[SweepRun], rates: Sequence[FailureRate]) -> list[Tile]:
     failed = sum(not run.done for run in runs)
     tiles = [
         Tile("runs", str(len(runs))),

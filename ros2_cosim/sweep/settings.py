@@ -17,7 +17,7 @@ import ros2_cosim
 from ros2_cosim.documents.plain_data import plain_copy, read_mapping
 from ros2_cosim.documents.settings import Number, Section, Whole, read_section
 from ros2_cosim.kernel.errors import ConfigurationError
-from ros2_cosim.scenario.composition import Change, read_whole, resolved
+from ros2_cosim.scenario.composition import ValueChange, read_whole, resolved
 
 #: More runs than this are asked for by mistake: a row and a directory each.
 MAX_RUNS = 100_000
@@ -192,7 +192,7 @@ class Sweep:
 
     settings: SweepSettings
     scenario: Mapping[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
     origin: str
     seeds: tuple[int, ...]
     digest: str
@@ -207,7 +207,7 @@ def load_sweep(path: Path) -> Sweep:
     file = path.parent / settings.scenario
     scenario = read_whole(file)
     changes = tuple(
-        Change(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
+        ValueChange(key, value, f"sweep {path}: set: {key}") for key, value in settings.set.items()
     )
     origin = f"scenario {file}"
     # Once here: a wrong place is told before anything begins.
@@ -223,7 +223,8 @@ def load_sweep(path: Path) -> Sweep:
                 f"sweep {path}: parameters.{name}: found seed; runs get theirs by the key 'seeds'"
             )
     said = settings.model_dump(mode="json", exclude={"retries", "scenario"})
-    what = json.dumps([ros2_cosim.__version__, scenario, said], sort_keys=True)
+    # With what the scenario becomes: a file of OpenSCENARIO is in that alone.
+    what = json.dumps([ros2_cosim.__version__, scenario, whole, said], sort_keys=True)
     return Sweep(
         settings,
         scenario,

@@ -19,7 +19,7 @@ from ros2_cosim.documents.plain_data import read_record
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import Summary, read_summary
 from ros2_cosim.run.output_directory import OutputDirectory
-from ros2_cosim.sweep.task import Outcome
+from ros2_cosim.sweep.task import RunOutcome
 
 SWEEP_FILE = "sweep.json"
 TABLE_FILE = "runs.parquet"
@@ -116,7 +116,7 @@ class Store:
         return _row(run_id, parameters, seed, read_summary(path))
 
     def keep(
-        self, run_id: str, parameters: Mapping[str, Any], seed: int, outcome: Outcome
+        self, run_id: str, parameters: Mapping[str, Any], seed: int, outcome: RunOutcome
     ) -> SweepRun:
         """Write the files of a run.
 

@@ -15,12 +15,12 @@ from ros2_cosim.run.output_directory import OutputDirectory
 from ros2_cosim.scenario.check import check_scenario
 from ros2_cosim.sweep.design import Point, in_scenario
 from ros2_cosim.sweep.progress import SweepProgress
-from ros2_cosim.sweep.rates import Rate, rates_of
+from ros2_cosim.sweep.rates import FailureRate, rates_of
 from ros2_cosim.sweep.report import render_sweep
 from ros2_cosim.sweep.search import Finding, plan_of
 from ros2_cosim.sweep.settings import MAX_RUNS, Sweep
 from ros2_cosim.sweep.store import RUNS, SWEEP_FILE, TABLE_FILE, Store, SweepRun
-from ros2_cosim.sweep.task import Job, scenario_of
+from ros2_cosim.sweep.task import SweepJob, scenario_of
 from ros2_cosim.sweep.workers import Workers, workers_for
 
 
@@ -30,7 +30,7 @@ class SweepResult:
 
     output: Path
     runs: list[SweepRun] = field(default_factory=list)
-    rates: list[Rate] = field(default_factory=list)
+    rates: list[FailureRate] = field(default_factory=list)
     finding: Finding = None
 
     @property
@@ -128,7 +128,7 @@ def _do(
             f"found {before + len(wanted)} runs, points times seeds; allowed are {MAX_RUNS}"
         )
     runs: dict[str, SweepRun] = {}
-    jobs: list[Job] = []
+    jobs: list[SweepJob] = []
     parameters: dict[str, Point] = {}
     for number, (point, seed) in enumerate(wanted, start=before + 1):
         run_id = f"{number:06d}"
@@ -146,14 +146,14 @@ def _do(
     return [runs[run_id] for run_id in sorted(runs)]
 
 
-def _job(sweep: Sweep, run_id: str, point: Point, seed: int) -> Job:
+def _job(sweep: Sweep, run_id: str, point: Point, seed: int) -> SweepJob:
     settings = sweep.settings.parameters
     values = tuple(
         (place, in_scenario(settings[name], value))
         for name, value in point.items()
         for place in settings[name].places or (name,)
     )
-    return Job(
+    return SweepJob(
         run_id, sweep.scenario, sweep.changes, sweep.origin, values, seed, sweep.settings.bag
     )
 

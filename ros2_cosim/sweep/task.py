@@ -15,11 +15,11 @@ from ros2_cosim.record.results import ACTIVATIONS_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.output_directory import LOCK_FILE
 from ros2_cosim.scenario.check import check_scenario
-from ros2_cosim.scenario.composition import Change, resolved
+from ros2_cosim.scenario.composition import ValueChange, resolved
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 
-class Job(NamedTuple):
+class SweepJob(NamedTuple):
     """A run that is wanted.
 
     ``changes`` and then ``values`` by key are applied to the ``scenario``, a whole file whose
@@ -28,33 +28,33 @@ class Job(NamedTuple):
 
     run_id: str
     scenario: Mapping[str, Any]
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
     origin: str
     values: tuple[tuple[str, Any], ...]
     seed: int
     bag: bool = False
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What came of a run: its files by their relative path, or why it failed."""
 
     files: Mapping[str, bytes]
     error: str | None = None
 
 
-def scenario_of(job: Job) -> Scenario:
+def scenario_of(job: SweepJob) -> Scenario:
     """The scenario of a run.
 
     :raises ConfigurationError: a value is not allowed
     """
     data = plain_copy(job.scenario, f"scenario {job.origin}")
-    values = [Change(key, value, f"parameters: {key}") for key, value in job.values]
+    values = [ValueChange(key, value, f"parameters: {key}") for key, value in job.values]
     data = resolved(data, [*job.changes, *values], f"scenario {job.origin}")
     data["seed"] = job.seed
     return make_scenario(data, job.origin)
 
 
-def perform(job: Job, place: str | None = None) -> Outcome:
+def perform(job: SweepJob, place: str | None = None) -> RunOutcome:
     """Do a run in this process; an error of the run is its outcome.
 
     :param place: an existing directory for what is removed after the run; None: that of the system
@@ -69,10 +69,10 @@ def perform(job: Job, place: str | None = None) -> Outcome:
         except StorageError:
             raise
         except CosimError as error:
-            return Outcome({}, one_line(error))
+            return RunOutcome({}, one_line(error))
         # Without a bag nothing reads the activations, which are most of what a run leaves.
         unwanted = {LOCK_FILE} if job.bag else {LOCK_FILE, ACTIVATIONS_FILE}
-        return Outcome(
+        return RunOutcome(
             {
                 str(path.relative_to(output)): path.read_bytes()
                 for path in sorted(output.rglob("*"))

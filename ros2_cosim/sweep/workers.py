@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.kernel.errors import ConnectionFailedError, StorageError
-from ros2_cosim.sweep.task import Job, Outcome, perform
+from ros2_cosim.sweep.task import RunOutcome, SweepJob, perform
 
 #: Wall time [s] in which a cluster has to answer.
 ANSWER_S = 30
@@ -24,7 +24,7 @@ IN_FLIGHT = 2000
 class Workers(Protocol):
     """Does runs, in any order, as many at once as it can."""
 
-    def outcomes(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Sequence[SweepJob]) -> Iterator[tuple[SweepJob, RunOutcome]]:
         """Do runs; each is given back as soon as it is complete.
 
         :raises ConnectionFailedError: the scheduler of the workers is lost
@@ -37,22 +37,22 @@ class ThisProcess:
     def __init__(self, retries: int) -> None:
         self._retries = retries
 
-    def outcomes(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Sequence[SweepJob]) -> Iterator[tuple[SweepJob, RunOutcome]]:
         """Do runs."""
         for job in jobs:
             yield job, self._outcome(job)
 
-    def _outcome(self, job: Job) -> Outcome:
+    def _outcome(self, job: SweepJob) -> RunOutcome:
         for attempt in range(self._retries + 1):
             try:
                 return perform(job)
             except (OSError, StorageError) as error:
                 if attempt == self._retries:
-                    return Outcome({}, one_line(error))
+                    return RunOutcome({}, one_line(error))
         raise AssertionError("the last attempt returns")
 
 
-def perform_at_worker(job: Job) -> Outcome:
+def perform_at_worker(job: SweepJob) -> RunOutcome:
     """Do a run in a worker of Dask, in its directory: that is removed though the run kills it."""
     from distributed import get_worker
 
@@ -70,7 +70,7 @@ class DaskWorkers:
         self._client = client
         self._retries = retries
 
-    def outcomes(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def outcomes(self, jobs: Sequence[SweepJob]) -> Iterator[tuple[SweepJob, RunOutcome]]:
         """Do runs; those that workers have died with once more, one after the other.
 
         Dask gives up a run when too many workers have died with it. That run may only have waited
@@ -78,7 +78,7 @@ class DaskWorkers:
         """
         from distributed import KilledWorker
 
-        doubtful: list[Job] = []
+        doubtful: list[SweepJob] = []
         for job, outcome, error in self._done(jobs):
             if isinstance(error, KilledWorker):
                 doubtful.append(job)
@@ -88,14 +88,16 @@ class DaskWorkers:
             for job, outcome, _ in self._done([each]):
                 yield job, outcome
 
-    def _done(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome, BaseException | None]]:
+    def _done(
+        self, jobs: Sequence[SweepJob]
+    ) -> Iterator[tuple[SweepJob, RunOutcome, BaseException | None]]:
         """Each run as soon as it is done, and the error of its worker, if there was one."""
         from distributed import KilledWorker, as_completed
 
         waiting = iter(jobs)
-        jobs_of: dict[Any, Job] = {}
+        jobs_of: dict[Any, SweepJob] = {}
 
-        def submit(job: Job) -> Any:
+        def submit(job: SweepJob) -> Any:
             # Not pure: a run is done though another sweep on the cluster had the same.
             future = self._client.submit(perform_at_worker, job, pure=False, retries=self._retries)
             jobs_of[future] = job
@@ -120,7 +122,7 @@ class DaskWorkers:
                 why = one_line(f"{type(error).__name__}: {error}")
                 if isinstance(error, KilledWorker):
                     why = "each worker that tried it has died"
-                yield job, Outcome({}, why), error
+                yield job, RunOutcome({}, why), error
             else:
                 yield job, result, None
             future.release()

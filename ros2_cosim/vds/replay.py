@@ -36,7 +36,7 @@ class Replayed(NamedTuple):
     trace_sha256: str
 
 
-class Recorder:
+class VdsRecorder:
     """Writes a run as a file for :func:`replay`; call it with the outputs of every tick.
 
     :param stream: text file to write to

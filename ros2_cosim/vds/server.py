@@ -23,7 +23,7 @@ from ros2_cosim.vds.fleet_settings import FleetSettings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
 from ros2_cosim.vds.lock_step import LockStepMode
 from ros2_cosim.vds.ports import Address, CommandPorts, CommandReceiver, StateSender
-from ros2_cosim.vds.replay import Recorder
+from ros2_cosim.vds.replay import VdsRecorder
 
 # Without fail-safe a sender counts as silent after this time [ns].
 _SILENCE = SECOND
@@ -61,7 +61,7 @@ class VdsServer:
         self.fleet = settings.fleet.fleet()
         self._closers: list[Callable[[], None]] = []
         self._observers: list[Callable[[Mapping[str, VehicleOutput]], None]] = []
-        self._recorder: Recorder | None = None
+        self._recorder: VdsRecorder | None = None
         self.data_port: DataPort | None = None
         try:
             self.ports = CommandPorts(self.fleet, settings.host, settings.command_port)
@@ -136,7 +136,7 @@ class VdsServer:
         except OSError as error:
             raise ConfigurationError(f"record: {path}: {error.strerror}") from None
         self._closers.append(stream.close)
-        self._recorder = Recorder(stream, settings)
+        self._recorder = VdsRecorder(stream, settings)
         self._observers.append(self._recorder)
 
     def _open_data_port(

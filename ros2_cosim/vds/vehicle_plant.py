@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import RoadVehicle, Vehicle, VehicleControl, VehicleParameters
+from ros2_cosim.models.vehicle import ActuatorCommand, RoadVehicle, Vehicle, VehicleParameters
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 #: Values of ``VehicleCommand.gear``; every positive number drives forward, negative backward.
@@ -106,7 +106,7 @@ class VehiclePlant:
         Values out of range count as the end of the range.
         """
         full = self.parameters.max_steer_angle
-        control = VehicleControl(
+        control = ActuatorCommand(
             _within(command.throttle, 0.0, 1.0) if command.gear != NEUTRAL else 0.0,
             _within(command.brake, 0.0, 1.0),
             _within(command.steer, -full, full) / full,

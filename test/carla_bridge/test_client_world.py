@@ -17,7 +17,7 @@ from support.sensor_scenario import SENSORS, sensor_scenario
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
+from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
 from ros2_cosim.interfaces.sensors import Payload
 from ros2_cosim.interfaces.simulator import MapChoice, Simulator
@@ -125,7 +125,7 @@ def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     # Its frame may be on the way still, and be taken for that of the first step.
     with pytest.raises(CausalityError, match="another client also advances this world"):
         for _ in range(2):
-            scene.step({"follower1": VehicleCommand(0.0, 0.0)})
+            scene.step({"follower1": ActorCommand(0.0, 0.0)})
     scene.dismantle()
 
 
@@ -141,7 +141,7 @@ def test_sensors_measure_the_same_bits_as_in_process(server: Server) -> None:
         for _ in range(12):
             found.append({
                 name: bytes(value.data) if isinstance(value, Payload) else value
-                for name, value in scene.measurements().items()
+                for name, value in scene.take_measurements().items()
             })  # fmt: skip
             scene.step({})
         scene.dismantle()

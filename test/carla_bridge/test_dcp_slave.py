@@ -17,7 +17,7 @@ import yaml
 from support.world_scenarios import world_data, world_scenario
 
 from ros2_cosim.carla_bridge.describe import describe_world
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, State

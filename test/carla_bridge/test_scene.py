@@ -14,7 +14,7 @@ from support.bridge_scenes import GENERATED, HIGHWAY, NAN, careless_commands, pl
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import DriverSpec, ObjectSpec, VehicleSpec, roadblock
 from ros2_cosim.carla_bridge.plant import SceneRun
-from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, Scene, VehicleCommand
+from ros2_cosim.carla_bridge.scene import FIRST_OBJECT_ID, ActorCommand, Scene
 from ros2_cosim.interfaces.manoeuvres import Manoeuvre
 from ros2_cosim.interfaces.records import CLASS_OBSTACLE, ControlCommand
 from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice
@@ -86,8 +86,8 @@ def test_followers_obey_commands_and_keep_their_lane() -> None:
     for _ in range(200):
         scene.step(
             {
-                "follower1": VehicleCommand(0.0, 0.3),
-                "follower2": VehicleCommand(0.0, 1.0, 0.0),
+                "follower1": ActorCommand(0.0, 0.3),
+                "follower2": ActorCommand(0.0, 1.0, 0.0),
             }
         )
     speeds = [scene.read()[name].odometry.vx for name in ("leader", "follower1", "follower2")]
@@ -105,7 +105,7 @@ def test_lane_keeping_and_driver_act_once_per_control_period() -> None:
     acted = []
     for step in range(300):
         before = leader.control, followers[0].control
-        scene.step({"follower1": VehicleCommand(0.001 * step, 0.0)})
+        scene.step({"follower1": ActorCommand(0.001 * step, 0.0)})
         assert followers[0].control != before[1]  # commands act at once
         if leader.control != before[0]:
             acted.append(step)
@@ -122,7 +122,7 @@ def test_lane_keeping_and_driver_act_once_per_control_period() -> None:
 def test_steering_commands_are_positive_to_the_left() -> None:
     scene = _started(platoon(leader_s=300.0))
     for _ in range(100):
-        scene.step({"follower1": VehicleCommand(0.2, 0.0, 0.01)})
+        scene.step({"follower1": ActorCommand(0.2, 0.0, 0.01)})
     odometry = scene.read()["follower1"].odometry
     assert odometry.y > -5.25 + 0.1
     assert odometry.wz > 0.0
@@ -184,7 +184,7 @@ def test_errors_of_the_set_up_name_the_cause() -> None:
 
 def test_commands_for_others_are_refused() -> None:
     scene = _started(platoon())
-    command = VehicleCommand(0.0, 0.0, 0.0)
+    command = ActorCommand(0.0, 0.0, 0.0)
     for name in ("leader", "stranger"):
         with pytest.raises(ConfigurationError, match=f"no vehicle '{name}' takes commands"):
             scene.step({name: command})
@@ -194,7 +194,7 @@ def test_commands_for_others_are_refused() -> None:
 def test_commands_must_be_finite(wrong: tuple[float, float, float]) -> None:
     scene = _started(platoon())
     with pytest.raises(RunError, match="vehicle 'follower1': .*must be finite"):
-        scene.step({"follower1": VehicleCommand(*wrong)})
+        scene.step({"follower1": ActorCommand(*wrong)})
 
 
 @pytest.mark.parametrize(

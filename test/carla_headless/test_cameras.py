@@ -16,7 +16,7 @@ from support.sensor_bench import CAR, HEADER, Bench
 from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.maps import own_maps
 from ros2_cosim.carla_headless.sensing.axes import axes_of
-from ros2_cosim.carla_headless.sensing.light import Light
+from ros2_cosim.carla_headless.sensing.light import Illumination
 from ros2_cosim.carla_headless.sensing.mesh import BUILDINGS, ROAD_LINES, ROADS, TERRAIN, cross
 from ros2_cosim.carla_headless.sensing.raster import Lens, depths, pixel_centres, render
 from ros2_cosim.carla_headless.sensing.rays import cast, nearby
@@ -177,9 +177,9 @@ def test_a_camera_inside_a_car_sees_through_it() -> None:
 
 def test_the_weather_shows() -> None:
     view = SCENE.map
-    noon = Light(Weather(sun_altitude_angle=60.0)).lit(view, Vector())
-    night = Light(Weather(sun_altitude_angle=-20.0)).lit(view, Vector())
-    fog = Light(Weather(sun_altitude_angle=60.0, fog_density=90.0)).lit(view, Vector())
+    noon = Illumination(Weather(sun_altitude_angle=60.0)).lit(view, Vector())
+    night = Illumination(Weather(sun_altitude_angle=-20.0)).lit(view, Vector())
+    fog = Illumination(Weather(sun_altitude_angle=60.0, fog_density=90.0)).lit(view, Vector())
     assert night.mean() < 0.4 * noon.mean()
     assert fog.std() < 0.5 * noon.std()
     assert noon.max() <= 1.0 and noon.min() >= 0.0

@@ -20,7 +20,7 @@ from ros2_cosim.carla_headless.sensing.exact_arrays import exp, sincos
 from ros2_cosim.carla_headless.sensing.mesh import ROADS, TERRAIN
 from ros2_cosim.carla_headless.sensing.probes import all_between, first_on
 from ros2_cosim.carla_headless.sensing.rays import Grid, cast, cast_grid, nearby
-from ros2_cosim.carla_headless.sensing.scene import Scene, SceneBuilder
+from ros2_cosim.carla_headless.sensing.scene import SceneBuilder, TriangleScene
 from ros2_cosim.carla_headless.wire_types import Rotation, Transform, Vector
 from ros2_cosim.carla_headless.world import World
 from ros2_cosim.kernel import exactmath
@@ -29,7 +29,7 @@ LABELLED = np.dtype([("point", "<f4", 3), ("cos", "<f4"), ("actor", "<u4"), ("ta
 
 
 @cache
-def _town() -> tuple[World, Scene]:
+def _town() -> tuple[World, TriangleScene]:
     world = World(own_maps()[0].read_text(encoding="utf-8"), 0.05)
     for pose in world.spawn_points()[:40]:
         world.spawn(CAR, pose)

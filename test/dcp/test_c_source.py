@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from fmpy.validation import validate_fmu
 
-from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.slave.c_source import c_fmu, read_c_function
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
-from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.errors import DescriptionError
 
 FILTER = """\

@@ -9,7 +9,7 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_session import Box, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.model import Capabilities
+from ros2_cosim.dcp.description.slave_description import Capabilities
 from ros2_cosim.dcp.wire.enums import PduType
 from ros2_cosim.dcp.wire.pdu import make
 

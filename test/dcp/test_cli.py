@@ -79,7 +79,7 @@ def port_of(line: str) -> int:
 
 def test_serve_takes_over_what_is_to_be_watched_and_done_about_losses(tmp_path: Path) -> None:
     (tmp_path / "small.py").write_text(
-        "from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel\n\n\n"
+        "from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel\n\n\n"
         "class Small(SlaveModel):\n"
         '    u = Input("float64", max=1.0)\n'
         '    y = Output("float64", start=0.0)\n'

@@ -10,7 +10,7 @@ from typing import Any
 
 from support.dcp_session import HOME, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.model import Capabilities
+from ros2_cosim.dcp.description.slave_description import Capabilities
 from ros2_cosim.dcp.wire.pdu import encode_address
 
 

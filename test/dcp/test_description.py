@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from support.dcp_models import Offset, Sine, Types, sine_description
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.package import write_package
+from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.slave_description import (
     Bluetooth,
     Causality,
     DataPipe,
@@ -29,9 +32,6 @@ from ros2_cosim.dcp.description.model import (
     Usb2,
     Variable,
 )
-from ros2_cosim.dcp.description.package import write_package
-from ros2_cosim.dcp.description.parse import parse_description
-from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.description.write import description_bytes, write_description
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
 from ros2_cosim.dcp.wire.enums import DataType

@@ -11,8 +11,8 @@ import pytest
 from support.dcp_engine import Bench
 from support.dcp_session import HOME, Box, E, P, S, Session, box
 
-from ros2_cosim.dcp.description.model import NonRealTime
-from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.description.slave_description import NonRealTime
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.pdu import make
 
 

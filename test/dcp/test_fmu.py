@@ -16,12 +16,12 @@ from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.fmu_builder import TRIG2, build_fmu
 
-from ros2_cosim.dcp.description.model import Causality
 from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.fmu import describe_fmu, load_fmu
-from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DescriptionError
 from ros2_cosim.dcp.wire.pdu import make
@@ -123,6 +123,25 @@ def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
         with pytest.raises(DcpError, match="left the run by itself"):
             master.do_step(20)
         master._requests.await_state([remote], State.STOPPED)
+
+
+@pytest.mark.parametrize("negative", [0, 1])
+def test_structural_parameters_that_are_no_sizes_are_parameters(trig3: Path, negative: int) -> None:
+    """They have their own start values, and are set in configuration mode if they get others."""
+    slave, description = load_fmu(trig3)
+    found = {v.name: v for v in description.of(Causality.PARAMETER, Causality.STRUCTURAL)}
+    assert found["n"].causality is Causality.STRUCTURAL
+    assert found["negative"].causality is Causality.PARAMETER
+    assert (found["negative"].start, found["negative"].variability) == (0, "fixed")
+    with running(slave, description) as served, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=served.port)
+        master.configure({"trig3": {"negative": negative}})
+        remote.set_inputs({"u": (1.0, 2.0)})
+        master.initialise(loops=2)
+        assert remote.output("y") == ((-1.0, -2.0) if negative else (1.0, 2.0))
+        master.run()
+        master.stop()
+    slave.close()
 
 
 def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:

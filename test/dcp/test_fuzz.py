@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.dcp_engine import Bench
 from support.dcp_models import Types, running
 
-from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
+from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import PendingRequest, Refusal, RemoteSlave
 from ros2_cosim.dcp.slave.declare import describe

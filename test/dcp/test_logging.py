@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from support.dcp_models import running
 
-from ros2_cosim.dcp.description.model import LogCategory, LogTemplate
+from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import LogLevel, LogMode
 
 DESCRIBE = {

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from support.dcp_engine import Bench
 from support.dcp_models import Offset, running
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription, Variable
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription, Variable
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.model import SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.data_path import Missing, SequenceWatch
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpTimeoutError

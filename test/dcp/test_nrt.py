@@ -16,7 +16,7 @@ from support.ports import free_port
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError, DcpPeerLostError, DcpTimeoutError, SlaveFault
 

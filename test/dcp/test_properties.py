@@ -14,13 +14,13 @@ from support.dcp_engine import Bench
 from support.dcp_models import running
 from support.dcp_session import HOME, E, P, S, Session
 
-from ros2_cosim.dcp.description.model import SimpleType, TypeAttributes
 from ros2_cosim.dcp.description.properties import Check
+from ros2_cosim.dcp.description.slave_description import SimpleType, TypeAttributes
 from ros2_cosim.dcp.master.cosimulation import CoSimulation, prepared
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import DataType, OpMode
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.dcp.wire.pdu import make
@@ -251,7 +251,7 @@ def test_limits_of_a_declared_type_count() -> None:
 
 def test_a_co_simulation_names_the_violation(tmp_path: Path) -> None:
     (tmp_path / "limited.py").write_text(
-        "from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel\n\n\n"
+        "from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel\n\n\n"
         "class Small(SlaveModel):\n"
         '    u = Input("float64", max=1.0)\n'
         '    y = Output("float64", start=0.0)\n'

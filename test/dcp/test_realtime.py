@@ -14,7 +14,7 @@ from support.dcp_models import Offset, Sine, running, sine_description
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DcpError
 from ros2_cosim.dcp.wire.ticks import TickPlan

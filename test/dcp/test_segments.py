@@ -14,7 +14,7 @@ from support.dcp_models import Offset, Sine, running, sine_description
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import Output, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.enums import TransportProtocol
 from ros2_cosim.dcp.wire.transport import TcpLink
 

@@ -16,7 +16,7 @@ from support.dcp_models import Offset, Types, running
 from ros2_cosim.dcp.description.sizes import USUAL_PDU_BYTES, largest_received
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel
+from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel
 from ros2_cosim.dcp.wire import accepted
 from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, MAX_WAITING_BYTES
 from ros2_cosim.dcp.wire.enums import PduType, State, TransportProtocol

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from support.dcp_models import Offset, Running, Sine, running, sine_description
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.package import write_package
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation, prepared, run_cosimulation
 from ros2_cosim.dcp.master.master import Master

@@ -11,7 +11,7 @@ from typing import Any
 
 from support.dcp_models import SINE_UUID, running
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Dimension,
     LogCategory,
@@ -20,7 +20,7 @@ from ros2_cosim.dcp.description.model import (
     Variable,
 )
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.slave.model import (
+from ros2_cosim.dcp.slave.slave_model import (
     Input,
     Output,
     Parameter,

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from support.dcp_models import Offset, running, sine_description
 
-from ros2_cosim.dcp.description.model import SlaveDescription, Unit
+from ros2_cosim.dcp.description.slave_description import SlaveDescription, Unit
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import (
+from ros2_cosim.dcp.slave.slave_model import (
     Input,
     Output,
     Parameter,

@@ -18,7 +18,6 @@ from ros2_cosim.documents.installed import PACKAGE, share_file
 from ros2_cosim.interfaces.seal import RUN_SECRET
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import write_summary
-from ros2_cosim.run.channel import CHANNEL
 from ros2_cosim.run.dds import PROFILE_FILE
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.launch_request import (
@@ -28,6 +27,7 @@ from ros2_cosim.run.launch_request import (
     prepare_launch,
 )
 from ros2_cosim.run.processes import command_of
+from ros2_cosim.run.starter_channel import CHANNEL
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import load_scenario
 from ros2_cosim.sockets.switchboard import LANE
@@ -71,7 +71,7 @@ def test_parameter_file_says_what_the_command_line_says(request_):
     for process in request_.plan:
         if not process.is_ros:
             continue
-        assert content[f"/{process.name}"] == {"ros__parameters": dict(process.parameters)}
+        assert content[f"/{process.node}"] == {"ros__parameters": dict(process.parameters)}
         command = command_of(process)
         for name, value in process.parameters.items():
             given = [part for part in command if part.startswith(f"{name}:=")]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ros2_cosim.cli.main import app
 from ros2_cosim.kernel.errors import ConfigurationError, ConnectionFailedError
 from ros2_cosim.live.address import Address
-from ros2_cosim.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, History
+from ros2_cosim.live.history import APART_NS, KEPT, KEPT_BYTES, KEPT_LATCHED, TopicHistory
 from ros2_cosim.realtime.run_control import Command, Request
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.run.bringup import RunRequest, bring_up
@@ -163,18 +163,18 @@ def test_it_needs_no_bag_and_no_scene_and_writes_the_layout(tmp_path: Path) -> N
 
 
 def test_what_is_kept_of_a_topic_is_bounded() -> None:
-    history = History()
+    history = TopicHistory()
     for number in range(10_000):
         history.add(number * APART_NS // 2, b"%d" % number)
     kept = history.messages()
     assert len(kept) == KEPT + 1  # the newest one lies between two that are kept
     assert kept[-1] == (9_999 * APART_NS // 2, b"9999")
     assert kept[0][0] == kept[-2][0] - (KEPT - 1) * APART_NS
-    large = History()
+    large = TopicHistory()
     for number in range(10):
         large.add(number * APART_NS, bytes(KEPT_BYTES // 2))
     assert [stamp for stamp, _ in large.messages()] == [8 * APART_NS, 9 * APART_NS]
-    latched = History(latched=True)
+    latched = TopicHistory(latched=True)
     for number in range(KEPT_LATCHED + 5):
         latched.add(0, b"%d" % number)
     assert [data for _, data in latched.messages()][:2] == [b"5", b"6"]

@@ -3,7 +3,7 @@
 
 import pytest
 
-from ros2_cosim.models.vehicle import SEDAN, Vehicle, VehicleControl
+from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
 from ros2_cosim.models.vehicle.bicycle import (
     BMW_320I,
     BicycleParameters,
@@ -98,7 +98,7 @@ def test_vehicle_turns_like_the_single_track_model(speed: float) -> None:
     state = SingleTrackState(0.0, 0.0, steer, speed, 0.0, 0.0, 0.0)
     vehicle = Vehicle(SEDAN, speed=speed)
     vehicle.steer_angle = steer
-    control = VehicleControl(steer=steer / SEDAN.max_steer_angle)
+    control = ActuatorCommand(steer=steer / SEDAN.max_steer_angle)
     fine = 20
     for step in range(200):
         for _ in range(fine):

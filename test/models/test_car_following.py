@@ -13,9 +13,9 @@ from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.models.car_following import (
     DrivingFunction,
-    Motion,
+    LeaderMotion,
     RangeSensor,
-    Traffic,
+    TrafficSimulator,
 )
 
 MS = 1_000_000
@@ -41,7 +41,7 @@ def seen(distance: float, relative_speed: float) -> Sample:
 
 
 def test_motion_starts_where_it_should_and_its_speed_is_its_derivative() -> None:
-    motion = Motion(**MOTION)
+    motion = LeaderMotion(**MOTION)
     assert motion.at(0)[0] == 40.0
     for time in range(0, 60_000 * MS, 777 * MS):
         before, after = motion.at(time)[0], motion.at(time + 2 * MS)[0]
@@ -49,7 +49,7 @@ def test_motion_starts_where_it_should_and_its_speed_is_its_derivative() -> None
 
 
 def test_first_activation_publishes_the_start_and_the_next_ones_step() -> None:
-    traffic = model(Traffic, front=MOTION, rear={**MOTION, "start": -40.0})
+    traffic = model(TrafficSimulator, front=MOTION, rear={**MOTION, "start": -40.0})
     first = traffic.activate(step(0, control=None))
     assert (first["odometry/ego"].x, first["odometry/ego"].vx) == (0.0, 25.0)
     assert first["odometry/rear"].x == -40.0
@@ -61,7 +61,7 @@ def test_first_activation_publishes_the_start_and_the_next_ones_step() -> None:
 
 
 def test_ego_vehicle_never_drives_back() -> None:
-    traffic = model(Traffic, front=MOTION, rear={**MOTION, "start": -400.0}, speed=1.0)
+    traffic = model(TrafficSimulator, front=MOTION, rear={**MOTION, "start": -400.0}, speed=1.0)
     command = Sample(0, 0, ControlCommand(-6.0, 0.0, 1.0, 0.0))
     way = [traffic.activate(step(n * 10 * MS, control=command)) for n in range(200)]
     positions = [state["odometry/ego"].x for state in way]
@@ -70,7 +70,9 @@ def test_ego_vehicle_never_drives_back() -> None:
 
 
 def test_contact_is_counted_once_and_fails_the_verdict() -> None:
-    traffic = model(Traffic, front={**MOTION, "start": 4.0}, rear={**MOTION, "start": -90.0})
+    traffic = model(
+        TrafficSimulator, front={**MOTION, "start": 4.0}, rear={**MOTION, "start": -90.0}
+    )
     for n in range(10):
         traffic.activate(step(n * 10 * MS, control=None))
     assert traffic.report().figures["collisions"] == 1
@@ -117,20 +119,24 @@ def test_driving_function_holds_its_speed_while_it_sees_nothing() -> None:
 @pytest.mark.parametrize(
     ("make", "parameters", "what"),
     [
-        (Traffic, {}, "parameters.front: missing"),
-        (Traffic, {"front": MOTION, "rear": {**MOTION, "phase": "x"}}, "rear.phase: found"),
+        (TrafficSimulator, {}, "parameters.front: missing"),
         (
-            Traffic,
+            TrafficSimulator,
+            {"front": MOTION, "rear": {**MOTION, "phase": "x"}},
+            "rear.phase: found",
+        ),
+        (
+            TrafficSimulator,
             {"front": MOTION, "rear": {**MOTION, "period": 0}},
             "front.period: found 0|rear.period: found 0",
         ),
         (
-            Traffic,
+            TrafficSimulator,
             {"front": MOTION, "rear": MOTION, "lag": 0.001},
             "lag: found 0.001 s; allowed is at least the period",
         ),
-        (Traffic, {"front": MOTION, "rear": MOTION, "start": "a"}, "start: found 'a'"),
-        (Traffic, {"front": MOTION, "rear": MOTION, "weight": 1}, "weight: unknown key"),
+        (TrafficSimulator, {"front": MOTION, "rear": MOTION, "start": "a"}, "start: found 'a'"),
+        (TrafficSimulator, {"front": MOTION, "rear": MOTION, "weight": 1}, "weight: unknown key"),
         (RangeSensor, {"target_id": 1, "length": 0}, "length: found 0"),
         (DrivingFunction, {"smoothing": 1.5}, "smoothing: found 1.5"),
     ],

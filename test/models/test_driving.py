@@ -18,9 +18,9 @@ from ros2_cosim.models.vehicle import (
     TRUCK,
     VAN,
     VEHICLES,
+    ActuatorCommand,
     RoadVehicle,
     Vehicle,
-    VehicleControl,
     VehicleParameters,
     road_position,
 )
@@ -51,7 +51,7 @@ def test_lane_is_kept_through_the_whole_curve(
         odometry = narrowed(car.odometry())
         steer = keeper.steer(odometry)
         pedals = driver.update(odometry.vx)
-        car.step(STEP, VehicleControl(pedals.throttle, pedals.brake, steer))
+        car.step(STEP, ActuatorCommand(pedals.throttle, pedals.brake, steer))
         worst = max(worst, abs(keeper.lateral_error))
     assert worst < 0.1
     assert keeper.lane_id == car.position.lane_id == lane_id
@@ -70,7 +70,7 @@ def test_an_offset_is_corrected_without_leaving_the_lane_on_the_other_side(
     errors = []
     for _ in range(600):
         steer = keeper.steer(car.odometry(), car.position)
-        car.step(STEP, VehicleControl(throttle=0.2, steer=steer))
+        car.step(STEP, ActuatorCommand(throttle=0.2, steer=steer))
         errors.append(keeper.lateral_error if lane_id < 0 else -keeper.lateral_error)
     assert errors[0] == pytest.approx(1.5, abs=1e-3)
     assert min(errors) > -0.3
@@ -98,7 +98,7 @@ def test_lane_keeping_follows_links_to_the_next_road() -> None:
     car = RoadVehicle.on_lane(roads, SEDAN, 1, -1, 60.0, 20.0)
     keeper = LaneKeeper(roads, SEDAN, -1)
     for _ in range(400):
-        car.step(STEP, VehicleControl(throttle=0.2, steer=keeper.steer(car.odometry())))
+        car.step(STEP, ActuatorCommand(throttle=0.2, steer=keeper.steer(car.odometry())))
         assert abs(keeper.lateral_error) < 0.01
     assert (car.position.road_id, keeper.lane_id, car.position.lane_id) == (2, -2, -2)
 
@@ -116,7 +116,7 @@ def test_leader_stops_where_it_should(
     slowest = 0.0
     for _ in range(4000):
         command = driver.update(float32(vehicle.vx), way - vehicle.distance)
-        vehicle.step(STEP, VehicleControl(command.throttle, command.brake))
+        vehicle.step(STEP, ActuatorCommand(command.throttle, command.brake))
         slowest = min(slowest, vehicle.ax)
         assert way - vehicle.distance > 6.5
         if not driver.braking:
@@ -135,7 +135,7 @@ def test_leader_stops_on_a_hill_and_stays(slope: float) -> None:
     driver = LeaderDriver(VAN, cruise_speed=20.0)
     for _ in range(3000):
         command = driver.update(vehicle.vx, 150.0 - vehicle.distance, slope)
-        vehicle.step(STEP, VehicleControl(command.throttle, command.brake), slope)
+        vehicle.step(STEP, ActuatorCommand(command.throttle, command.brake), slope)
     assert vehicle.vx == 0.0
     assert 150.0 - vehicle.distance == pytest.approx(7.0, abs=0.3)
 
@@ -146,7 +146,7 @@ def test_leader_brakes_harder_when_the_obstacle_is_near() -> None:
     slowest = 0.0
     for _ in range(1500):
         command = driver.update(vehicle.vx, 60.0 - vehicle.distance)
-        vehicle.step(STEP, VehicleControl(command.throttle, command.brake))
+        vehicle.step(STEP, ActuatorCommand(command.throttle, command.brake))
         slowest = min(slowest, vehicle.ax)
     assert vehicle.vx == 0.0
     assert vehicle.distance < 53.5
@@ -158,7 +158,7 @@ def test_leader_reaches_and_holds_its_speed_uphill_without_steady_error() -> Non
     driver = LeaderDriver(TRUCK, cruise_speed=15.0)
     for _ in range(10_000):
         command = driver.update(vehicle.vx)
-        vehicle.step(STEP, VehicleControl(command.throttle, command.brake), 0.02)
+        vehicle.step(STEP, ActuatorCommand(command.throttle, command.brake), 0.02)
     assert vehicle.vx == pytest.approx(15.0, abs=0.02)
 
 
@@ -169,7 +169,7 @@ def test_leader_goes_on_when_the_obstacle_is_gone() -> None:
     assert driver.stopped
     for _ in range(2000):
         command = driver.update(vehicle.vx)
-        vehicle.step(STEP, VehicleControl(command.throttle, command.brake))
+        vehicle.step(STEP, ActuatorCommand(command.throttle, command.brake))
     assert not driver.braking
     assert vehicle.vx == pytest.approx(10.0, abs=0.1)
 
@@ -201,7 +201,7 @@ def test_vehicle_follows_the_height_of_the_road(highway: RoadNetwork, lane_id: i
     roll, pitch, yaw = rpy_from_quaternion(start.qx, start.qy, start.qz, start.qw)
     assert (roll, pitch, yaw) == pytest.approx((car.roll, car.pitch, car.vehicle.yaw))
     for _ in range(100):
-        car.step(STEP, VehicleControl())
+        car.step(STEP, ActuatorCommand())
     end = car.odometry()
     assert (end.z - start.z) * uphill > 0.4
     assert car.acceleration().ax == pytest.approx(-0.46 - uphill * 9.81 * slope, abs=0.05)
@@ -220,5 +220,5 @@ def test_vehicle_in_a_curve_starts_with_its_yaw_rate(highway: RoadNetwork) -> No
 def test_leaving_the_road_is_seen(highway: RoadNetwork) -> None:
     car = RoadVehicle.on_lane(highway, SEDAN, 1, -4, 100.0, 20.0)
     for _ in range(300):
-        car.step(STEP, VehicleControl(steer=-0.1))
+        car.step(STEP, ActuatorCommand(steer=-0.1))
     assert car.position.lane_id == OFF_ROAD

@@ -18,8 +18,8 @@ from ros2_cosim.interfaces.scene import DriverSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.manoeuvres import ManoeuvreRun, Room, plan_manoeuvre
-from ros2_cosim.models.speed_profiles import Multitone, Oscillation, Profile, Table, drive_cycle
-from ros2_cosim.models.vehicle import SEDAN, Vehicle, VehicleControl
+from ros2_cosim.models.speed_profiles import Multitone, Oscillation, SpeedCourse, Table, drive_cycle
+from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 NS = 1_000_000_000
 
@@ -65,7 +65,7 @@ def test_without_actions_the_speed_is_held() -> None:
     ],
     ids=["sine", "sweep", "multisine", "nedc"],
 )
-def test_the_acceleration_is_the_derivative_of_the_speed(profile: Profile) -> None:
+def test_the_acceleration_is_the_derivative_of_the_speed(profile: SpeedCourse) -> None:
     h = 1e-5
     for i in range(1, 200):
         t = (i + 0.37) / 201.0 * profile.duration
@@ -217,7 +217,7 @@ def test_the_driver_follows_a_motion_as_the_vehicle_can() -> None:
         if k < 2600:
             worst = max(worst, abs(vehicle.vx - motion.speed))
         command = driver.follow(vehicle.vx, motion.speed, motion.acceleration)
-        vehicle.step(0.01, VehicleControl(command.throttle, command.brake))
+        vehicle.step(0.01, ActuatorCommand(command.throttle, command.brake))
     assert worst < 0.12
     assert vehicle.vx == 0.0 and command.acceleration == 0.0 and command.brake > 0.2
 
@@ -227,7 +227,7 @@ def test_the_driver_stops_before_an_obstacle_whatever_the_manoeuvre_says() -> No
     driver = LeaderDriver(SEDAN, cruise_speed=25.0)
     for _ in range(3000):
         command = driver.follow(vehicle.vx, 25.0, 0.0, 250.0 - vehicle.distance)
-        vehicle.step(0.01, VehicleControl(command.throttle, command.brake))
+        vehicle.step(0.01, ActuatorCommand(command.throttle, command.brake))
     assert vehicle.vx == 0.0
     assert 250.0 - vehicle.distance == pytest.approx(7.0, abs=0.3)
 

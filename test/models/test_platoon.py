@@ -31,7 +31,7 @@ from ros2_cosim.models.object_sensor import ObjectSensor
 from ros2_cosim.models.referee import PlatoonReferee
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.v2v import V2VChannel, link_port
-from ros2_cosim.models.vehicle import SEDAN, RoadVehicle, VehicleControl, pedals_for
+from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, RoadVehicle, pedals_for
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
 MS = 1_000_000
@@ -153,7 +153,7 @@ class Loop:
                 command = self.commands[name]
                 if command is not None:
                     throttle, brake = command.value.throttle, command.value.brake
-            vehicle.step(0.01, VehicleControl(throttle, brake))
+            vehicle.step(0.01, ActuatorCommand(throttle, brake))
 
     def send(self, t: int) -> None:
         latest = {**self.latest, "control/follower1": self.commands["follower1"]}

@@ -15,6 +15,7 @@ from buildtools.highway import make_highway
 from ros2_cosim.interfaces.records import (
     CLASS_CAR,
     CLASS_OBSTACLE,
+    CLASS_UNKNOWN,
     ObjectList,
     Odometry,
     StaticObject,
@@ -22,6 +23,7 @@ from ros2_cosim.interfaces.records import (
 )
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.participant import Sample, Step
+from ros2_cosim.models.false_detections import FIRST_FALSE_IDENTITY
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
 from ros2_cosim.models.object_sensor import ObjectSensor
@@ -241,3 +243,57 @@ def test_what_is_seen_does_not_depend_on_the_frame(
     strict = FieldOfView(80.0 - 1e-6, 2.0 - 1e-6, 0.3 + 1e-6).visible(0, 0, 1, 0, plain)
     if sorted(loose) == sorted(strict):
         assert sorted(found) == sorted(expected)
+
+
+# --- mounting, false detections, identities -------------------------------------------------
+
+
+def test_a_sensor_looks_from_where_it_is_mounted() -> None:
+    ego = on_road(300.0)
+    states = {"follower1": ego, "leader": on_road(308.0, lane=-1)}
+    narrow = {"field_of_view": 0.6, **EXACT}
+    assert look(sensor(**narrow), states).objects == ()
+    turned = look(sensor(mounting_yaw=0.5, **narrow), states).objects
+    assert [item.id for item in turned] == [1]
+    assert turned[0].distance == pytest.approx(8.0 - 4.6, abs=0.02), "from the bumper all the same"
+    assert look(sensor(mounting_yaw=-0.5, **narrow), states).objects == ()
+    # Beside a wall that hides the vehicle from the middle of the car.
+    hidden = {"follower1": ego, "leader": on_road(340.0)}
+    wall = block(310.0)._replace(width=1.9)
+    assert [item.id for item in look(sensor(**EXACT), hidden, (wall,)).objects] == [100]
+    aside = look(sensor(mounting_left=1.5, **EXACT), hidden, (wall,)).objects
+    assert [item.id for item in aside] == [100, 1]
+
+
+def test_clutter_has_the_declared_rate_and_leaves_the_objects_alone() -> None:
+    states = {"follower1": on_road(200.0, 22.0), "leader": on_road(230.0, 20.0)}
+    plain, cluttered = sensor(), sensor(clutter=1.5, clutter_speed=8.0)
+    numbers: list[int] = []
+    for _ in range(1000):
+        found = look(cluttered, states).objects
+        assert list(found) == sorted(found, key=lambda item: item.distance)
+        false = [item for item in found if item.classification == CLASS_UNKNOWN]
+        assert [item for item in found if item not in false] == list(look(plain, states).objects)
+        numbers.append(len(false))
+        for item in false:
+            assert 0.0 <= item.distance <= 150.0 and abs(item.lateral_offset) <= 5.5
+            assert abs(item.relative_speed) <= 8.0 and item.id >= FIRST_FALSE_IDENTITY
+    assert fmean(numbers) == pytest.approx(1.5, abs=5 * math.sqrt(1.5 / 1000))
+    assert pstdev(numbers) == pytest.approx(math.sqrt(1.5), rel=0.1), "Poisson"
+
+
+def test_a_ghost_is_twice_as_far() -> None:
+    states = {"follower1": on_road(200.0, 22.0), "leader": on_road(230.0, 20.0, shift=0.2)}
+    real, ghost = look(sensor(ghost_probability=1.0, **EXACT), states).objects
+    assert (ghost.distance, ghost.lateral_offset) == (2 * real.distance, 2 * real.lateral_offset)
+    assert ghost.relative_speed == 2 * real.relative_speed and ghost.id >= FIRST_FALSE_IDENTITY
+    near = sensor(ghost_probability=1.0, detection_range=45.0, **EXACT)
+    assert len(look(near, states).objects) == 1, "beyond its range there is none"
+    often = sensor(ghost_probability=0.3)
+    assert 0.25 < fmean(len(look(often, states).objects) - 1 for _ in range(1000)) < 0.35
+
+
+def test_raw_detections_have_no_identity() -> None:
+    states = {"follower1": on_road(200.0), "leader": on_road(260.0, lane=-1)}
+    found = look(sensor(identities=False), states, (block(230.0), block(245.0, -3, 101))).objects
+    assert [item.id for item in found] == [1, 2, 3]

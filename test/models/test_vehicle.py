@@ -16,9 +16,9 @@ from ros2_cosim.models.vehicle import (
     TRUCK,
     VAN,
     VEHICLES,
+    ActuatorCommand,
     PedalMap,
     Vehicle,
-    VehicleControl,
     VehicleParameters,
     coasting_acceleration,
     max_acceleration,
@@ -32,7 +32,7 @@ pedal = st.floats(0.0, 1.0)
 
 
 def drive(vehicle: Vehicle, seconds: float, slope: float = 0.0, **control: float) -> Vehicle:
-    command = VehicleControl(**control)
+    command = ActuatorCommand(**control)
     for _ in range(round(seconds / STEP)):
         vehicle.step(STEP, command, slope)
     return vehicle
@@ -42,7 +42,7 @@ def drive(vehicle: Vehicle, seconds: float, slope: float = 0.0, **control: float
 def test_time_to_100_kmh_is_believable(p: VehicleParameters, low: float, high: float) -> None:
     vehicle, time = Vehicle(p), 0.0
     while vehicle.vx < 100.0 / 3.6 and time < 60.0:
-        vehicle.step(STEP, VehicleControl(throttle=1.0))
+        vehicle.step(STEP, ActuatorCommand(throttle=1.0))
         time += STEP
     assert low < time < high
 
@@ -70,7 +70,7 @@ def test_standing_with_brake_stands_exactly(p: VehicleParameters, slope: float) 
     before = (vehicle.x, vehicle.y, vehicle.yaw)
     assert vehicle.vx == vehicle.vy == vehicle.yaw_rate == 0.0
     for _ in range(200):
-        vehicle.step(STEP, VehicleControl(brake=0.6, steer=0.3), slope)
+        vehicle.step(STEP, ActuatorCommand(brake=0.6, steer=0.3), slope)
         assert (vehicle.vx, vehicle.vy, vehicle.yaw_rate) == (0.0, 0.0, 0.0)
         assert (vehicle.ax, vehicle.ay) == (0.0, 0.0)
     assert (vehicle.x, vehicle.y, vehicle.yaw) == before
@@ -87,7 +87,7 @@ def test_without_pedals_it_rests_on_the_flat_and_rolls_on_a_hill(p: VehicleParam
 @given(st.floats(0.0, 40.0), pedal, pedal)
 def test_braking_never_reverses_the_motion(speed: float, brake: float, throttle: float) -> None:
     vehicle = Vehicle(SEDAN, speed=speed)
-    control = VehicleControl(brake=brake)
+    control = ActuatorCommand(brake=brake)
     vehicle.throttle = throttle
     for _ in range(300):
         vehicle.step(STEP, control)
@@ -100,7 +100,7 @@ def test_stopping_way_is_that_of_constant_deceleration() -> None:
         vehicle = Vehicle(SEDAN, speed=speed)
         vehicle.brake = 0.5
         while vehicle.vx > 0.0:
-            vehicle.step(STEP, VehicleControl(brake=0.5))
+            vehicle.step(STEP, ActuatorCommand(brake=0.5))
         deceleration = 0.5 * SEDAN.max_brake_force / SEDAN.mass + 0.01 * 9.81
         assert vehicle.distance == pytest.approx(speed * speed / 2.0 / deceleration, rel=0.02)
 
@@ -125,7 +125,7 @@ def test_pedals_give_the_acceleration_asked_for(
     assert throttle == 0.0 or brake == 0.0
     vehicle = Vehicle(p, speed=speed)
     vehicle.throttle, vehicle.brake = throttle, brake
-    vehicle.step(1e-4, VehicleControl(throttle, brake), slope)
+    vehicle.step(1e-4, ActuatorCommand(throttle, brake), slope)
     highest = max_acceleration(p, speed, slope)
     lowest = -max_deceleration(p, speed, slope)
     expected = min(max(acceleration, lowest), highest)
@@ -142,7 +142,7 @@ def test_limits_of_acceleration(p: VehicleParameters) -> None:
         ):
             vehicle = Vehicle(p, speed=speed)
             vehicle.throttle, vehicle.brake = pedals
-            vehicle.step(1e-4, VehicleControl(*pedals))
+            vehicle.step(1e-4, ActuatorCommand(*pedals))
             assert vehicle.ax == pytest.approx(expected, abs=2e-3)
     assert pedals_for(p, 50.0, 10.0) == (1.0, 0.0)
     assert PedalMap(p)(1.0, 10.0) == pedals_for(p, 1.0, 10.0)
@@ -166,7 +166,7 @@ def test_turning_circle_at_walking_speed_is_kinematic(p: VehicleParameters) -> N
     vehicle.steer_angle = 0.3
     for _ in range(400):
         vehicle.vx = 2.0
-        vehicle.step(STEP, VehicleControl(steer=0.3 / p.max_steer_angle))
+        vehicle.step(STEP, ActuatorCommand(steer=0.3 / p.max_steer_angle))
     expected = 2.0 * math.tan(0.3) / p.wheelbase
     assert vehicle.yaw_rate == pytest.approx(expected, rel=0.02)
     assert vehicle.vy == pytest.approx(p.rear_axle * vehicle.yaw_rate, rel=0.05)
@@ -178,7 +178,7 @@ def test_tyres_never_exceed_the_friction_circle(
     p: VehicleParameters, speed: float, steer: float, throttle: float, brake: float
 ) -> None:
     vehicle = Vehicle(p, speed=speed)
-    control = VehicleControl(throttle, brake, steer)
+    control = ActuatorCommand(throttle, brake, steer)
     for _ in range(100):
         vehicle.step(STEP, control)
         # Some excess: the share left for the lateral force never falls below a fifth, and air
@@ -207,7 +207,7 @@ def test_car_passes_smoothly_from_dynamic_to_kinematic() -> None:
     vehicle = Vehicle(SEDAN, speed=6.0)
     before = None
     while vehicle.vx > 0.0:
-        vehicle.step(STEP, VehicleControl(brake=0.2, steer=0.2))
+        vehicle.step(STEP, ActuatorCommand(brake=0.2, steer=0.2))
         if before is not None and vehicle.vx > 0.1:
             assert abs(vehicle.yaw_rate - before) < 0.03
         before = vehicle.yaw_rate
@@ -220,7 +220,7 @@ def test_half_the_step_gives_nearly_the_same_motion(p: VehicleParameters) -> Non
         vehicle = Vehicle(p, speed=20.0)
         for i in range(round(6.0 / step)):
             time = i * step
-            control = VehicleControl(0.4, 0.0, 0.02) if time < 3.0 else VehicleControl(0.0, 0.3)
+            control = ActuatorCommand(0.4, 0.0, 0.02) if time < 3.0 else ActuatorCommand(0.0, 0.3)
             vehicle.step(step, control)
         ends.append((vehicle.x, vehicle.y, vehicle.yaw))
     assert ends[0] == pytest.approx(ends[1], abs=0.25)
@@ -228,7 +228,7 @@ def test_half_the_step_gives_nearly_the_same_motion(p: VehicleParameters) -> Non
 
 def test_long_steps_are_divided() -> None:
     once, often = Vehicle(SEDAN, speed=20.0), Vehicle(SEDAN, speed=20.0)
-    control = VehicleControl(throttle=0.5, steer=0.05)
+    control = ActuatorCommand(throttle=0.5, steer=0.05)
     once.step(0.05, control)
     for _ in range(5):
         often.step(0.05 / 5, control)
@@ -238,17 +238,17 @@ def test_long_steps_are_divided() -> None:
 @pytest.mark.parametrize("dt", [0.0, -0.01, 1.5, math.nan, math.inf])
 def test_impossible_steps_are_refused(dt: float) -> None:
     with pytest.raises(ConfigurationError, match="must be above 0 and at most 1"):
-        Vehicle(SEDAN).step(dt, VehicleControl())
+        Vehicle(SEDAN).step(dt, ActuatorCommand())
 
 
 @pytest.mark.parametrize("name", ["throttle", "brake", "steer"])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_controls_must_be_numbers_and_are_clipped(name: str, value: float) -> None:
     with pytest.raises(ConfigurationError, match="every value must be finite"):
-        Vehicle(SEDAN).step(STEP, VehicleControl(**{name: value}))
+        Vehicle(SEDAN).step(STEP, ActuatorCommand(**{name: value}))
     wild, full = Vehicle(SEDAN, speed=10.0), Vehicle(SEDAN, speed=10.0)
-    wild.step(STEP, VehicleControl(**{name: 1e6}))
-    full.step(STEP, VehicleControl(**{name: 1.0}))
+    wild.step(STEP, ActuatorCommand(**{name: 1e6}))
+    full.step(STEP, ActuatorCommand(**{name: 1.0}))
     assert (wild.vx, wild.steer_angle) == (full.vx, full.steer_angle)
 
 
@@ -264,7 +264,7 @@ def test_every_machine_gives_the_same_motion() -> None:
     for p in (SEDAN, VAN, TRUCK):
         vehicle = Vehicle(p, 3.0, -2.0, 0.4, 12.0)
         for i in range(1000):
-            control = VehicleControl(
+            control = ActuatorCommand(
                 throttle=(i % 170) / 200.0,
                 brake=max(0.0, (i % 300 - 200) / 150.0),
                 steer=((i % 90) - 45) / 150.0,

@@ -23,7 +23,7 @@ from ros2_cosim.interfaces.records import (
 from ros2_cosim.record.bag import BagTopic, BagWriter
 from ros2_cosim.record.summary import (
     Breakdown,
-    Causality,
+    OrderViolations,
     ParticipantSummary,
     Summary,
     Verdict,
@@ -100,7 +100,7 @@ def summary(scenario: str, participants: dict[str, int], **changes: Any) -> Summ
         "end_reason": "all vehicles stand still",
         "trace_sha256": "3f" * 32,
         "repeatable": True,
-        "causality": Causality(),
+        "causality": OrderViolations(),
         "participants": entries,
         "breakdown": Breakdown(
             compute_s=sum(p.compute_s for p in entries),

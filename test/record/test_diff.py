@@ -24,7 +24,7 @@ from ros2_cosim.kernel.model import Model
 from ros2_cosim.kernel.participant import Sample, Step
 from ros2_cosim.record.bag import BagTopic, BagWriter, mcap_path
 from ros2_cosim.record.bag_reader import read_bag, topic_types
-from ros2_cosim.record.causes import Recording, find_recording, trace_causes
+from ros2_cosim.record.causes import RunRecording, find_recording, trace_causes
 from ros2_cosim.record.comparison import Comparison, Difference
 from ros2_cosim.record.comparison_report import compare_recordings
 from ros2_cosim.run import inproc
@@ -191,7 +191,7 @@ def test_inputs_are_those_that_the_activation_read(runs: list[DrivenRun]) -> Non
     assert known > len(some) // 2
 
 
-def cause_of(sent: Sent, recording: Recording) -> Any:
+def cause_of(sent: Sent, recording: RunRecording) -> Any:
     difference = Difference(sent.stamp, sent.topic, sent.number, "x", 1.0, 2.0)
     found = trace_causes(Comparison(first=difference, at_first=[difference]), recording, recording)
     assert found is not None

@@ -66,7 +66,9 @@ def test_the_page_stands_alone_and_is_small(platoon_run: Path) -> None:
     assert page.stat().st_size < 2_000_000
     assert not re.search(r"\b(src|href|url|@import)\b\s*[=(]", text)
     assert set(re.findall(r"https?://[^\"\s<]+", text)) == {"http://www.w3.org/2000/svg"}
-    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+    pictures = re.findall(r"</figcaption>\s*(<svg.*?)</figure>", text, re.DOTALL)
+    assert len(pictures) == text.count("<figure>")
+    for svg in pictures:
         etree.fromstring(svg)
 
 

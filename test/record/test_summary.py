@@ -11,7 +11,7 @@ import pytest
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.record.summary import (
-    Causality,
+    OrderViolations,
     ParticipantSummary,
     Summary,
     Verdict,
@@ -46,7 +46,7 @@ def example(**changes: Any) -> Summary:
         "rtf": 62.5,
         "trace_sha256": "0" * 64,
         "repeatable": True,
-        "causality": Causality(),
+        "causality": OrderViolations(),
         "participants": (ParticipantSummary(name="world", activations=2500, compute_s=0.1),),
         "verdicts": (
             Verdict(name="no collision", value=0, limit=0, passed=True),
@@ -91,7 +91,7 @@ def test_a_run_that_is_not_repeatable_says_since_when_and_why(tmp_path: Path) ->
 def test_pass_and_violations_are_derived() -> None:
     assert not example().passed
     assert example(verdicts=()).passed
-    assert example(causality=Causality(timing=1, order=2, loss=3)).violations == 6
+    assert example(causality=OrderViolations(timing=1, order=2, loss=3)).violations == 6
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ros2_cosim.kernel.errors import Cancelled
 from ros2_cosim.ros import lane as module
 from ros2_cosim.ros.lane import SocketLane
-from ros2_cosim.sockets.switchboard import Line, Switchboard
+from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 MIB = 1 << 20
 SECRET = "of this run"
@@ -25,7 +25,7 @@ TURNS = 10_000
 @contextmanager
 def open_lanes(count: int) -> Iterator[list[SocketLane]]:
     with Switchboard(SECRET) as board, ExitStack() as stack:
-        lanes = [SocketLane(Line(board.address, SECRET), f"/{name}") for name in range(count)]
+        lanes = [SocketLane(CallerEnd(board.address, SECRET), f"/{name}") for name in range(count)]
         for lane in lanes:
             stack.callback(lane.close)
         yield lanes
@@ -172,8 +172,8 @@ def test_a_writer_waits_for_a_reader_that_does_not_keep_up(
 
     monkeypatch.setattr(module, "_LOOK_S", 0.001)
     with Switchboard(SECRET) as board:
-        near = SocketLane(Line(board.address, SECRET), interrupted=interrupted)
-        far = SocketLane(Line(board.address, SECRET))
+        near = SocketLane(CallerEnd(board.address, SECRET), interrupted=interrupted)
+        far = SocketLane(CallerEnd(board.address, SECRET))
         writer = near.writer("/a", latched=False)
         got: list[int] = []
         far.reader("/a", lambda data, stamp, seq: got.append(seq))
@@ -244,8 +244,8 @@ def test_any_thread_wakes_a_lane_and_has_things_done_in_its_thread(
 def test_what_activations_send_leaves_together_unless_they_take_long() -> None:
     now = 0
     with Switchboard(SECRET) as board:
-        near = SocketLane(Line(board.address, SECRET), clock=lambda: now)
-        far = SocketLane(Line(board.address, SECRET))
+        near = SocketLane(CallerEnd(board.address, SECRET), clock=lambda: now)
+        far = SocketLane(CallerEnd(board.address, SECRET))
         writer = near.writer("/a", latched=False)
         got: list[int] = []
         far.reader("/a", lambda data, stamp, seq: got.append(seq))

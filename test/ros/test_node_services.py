@@ -26,7 +26,7 @@ from rclpy.node import Node  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 
 from ros2_cosim.interfaces.seal import RUN_SECRET  # noqa: E402
-from ros2_cosim.run.channel import CHANNEL  # noqa: E402
+from ros2_cosim.run.starter_channel import CHANNEL  # noqa: E402
 from ros2_cosim.sockets.switchboard import LANE  # noqa: E402
 
 _LIMIT_S = 60

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from runs.cosim_process import HANG_S, Running, cosim, left_processes, user_environment
 from support.control_scenarios import chain
-from support.waiting_models import MODEL
+from support.waiting_models import MODEL, waiting_file
 
 from ros2_cosim.record.bag_reader import is_complete, read_bag
 from ros2_cosim.record.summary import read_summary
@@ -88,7 +88,7 @@ def test_a_refused_run_touches_nothing(tmp_path: Path) -> None:
     output = tmp_path / "out"
     with user_environment(tmp_path / "log") as environment:
         with Running(environment, file, "--out", output, "--shape", "inproc") as running:
-            while not (output / "bag").is_dir():
+            while not waiting_file(go).exists():
                 assert not running.has_ended, running.result()
                 time.sleep(0.02)
             before = files_of(output)

@@ -23,7 +23,7 @@ PLATOON = Path(__file__).parents[2] / "config" / "platoon.yaml"
 CODE = """
 from pathlib import Path
 (Path(__file__).parent / "ran").touch()
-from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 class Thing(SlaveModel):
     def acceleration(self, measurement):
         return 0.0

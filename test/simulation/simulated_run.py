@@ -119,7 +119,7 @@ class _Sink:
 
 
 class _Starter:
-    """What a process sees of the starter of the run; see :class:`ros2_cosim.run.channel.Starter`.
+    """What a process sees of the starter of the run; see ``run/starter_channel.py``.
 
     What is told arrives a little later.
     """

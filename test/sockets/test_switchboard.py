@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from ros2_cosim.sockets import switchboard
-from ros2_cosim.sockets.switchboard import Line, Switchboard
+from ros2_cosim.sockets.switchboard import CallerEnd, Switchboard
 
 SECRET = "of this run"
 #: Guards against hanging only.
@@ -26,22 +26,22 @@ def board() -> Iterator[Switchboard]:
 
 
 @pytest.fixture
-def lines(board: Switchboard) -> Iterator[list[Line]]:
-    made = [Line(board.address, SECRET) for _ in range(3)]
+def lines(board: Switchboard) -> Iterator[list[CallerEnd]]:
+    made = [CallerEnd(board.address, SECRET) for _ in range(3)]
     yield made
     for line in made:
         line.close()
 
 
-def connection(line: Line) -> socket.socket:
+def connection(line: CallerEnd) -> socket.socket:
     """The next connection of a line."""
     assert select.select([line], [], [], HANG_S)[0]
     return next(line.connections())
 
 
-def has_none(board: Switchboard, line: Line) -> bool:
+def has_none(board: Switchboard, line: CallerEnd) -> bool:
     """Whether no connection has come once the switchboard has handled everything before."""
-    witness, other = Line(board.address, SECRET), Line(board.address, SECRET)
+    witness, other = CallerEnd(board.address, SECRET), CallerEnd(board.address, SECRET)
     witness.tell(["witness"], [])
     other.tell([], ["witness"])
     connection(other).close()
@@ -51,7 +51,7 @@ def has_none(board: Switchboard, line: Line) -> bool:
 
 
 def test_a_writer_and_a_reader_of_a_topic_are_connected_once(
-    board: Switchboard, lines: list[Line]
+    board: Switchboard, lines: list[CallerEnd]
 ) -> None:
     writer, reader, other = lines
     writer.tell(["/a", "/b"], [])
@@ -73,13 +73,13 @@ def test_a_writer_and_a_reader_of_a_topic_are_connected_once(
     far.close()
 
 
-def test_two_writers_of_a_topic_are_strangers(board: Switchboard, lines: list[Line]) -> None:
+def test_two_writers_of_a_topic_are_strangers(board: Switchboard, lines: list[CallerEnd]) -> None:
     for line in lines:
         line.tell(["/a"], [])
     assert all(has_none(board, line) for line in lines)
 
 
-def test_more_topics_than_fit_into_one_packet(lines: list[Line]) -> None:
+def test_more_topics_than_fit_into_one_packet(lines: list[CallerEnd]) -> None:
     names = [f"/{'x' * 250}/{index}" for index in range(2000)]
     lines[0].tell(names, [])
     lines[1].tell([], [names[-1]])
@@ -87,7 +87,7 @@ def test_more_topics_than_fit_into_one_packet(lines: list[Line]) -> None:
     connection(lines[1]).close()
 
 
-def test_the_end_of_one_side_is_the_end_of_the_connection(lines: list[Line]) -> None:
+def test_the_end_of_one_side_is_the_end_of_the_connection(lines: list[CallerEnd]) -> None:
     lines[0].tell(["/a"], [])
     lines[1].tell([], ["/a"])
     near, far = connection(lines[0]), connection(lines[1])
@@ -97,10 +97,12 @@ def test_the_end_of_one_side_is_the_end_of_the_connection(lines: list[Line]) -> 
     far.close()
 
 
-def test_one_that_comes_again_is_connected_again(board: Switchboard, lines: list[Line]) -> None:
+def test_one_that_comes_again_is_connected_again(
+    board: Switchboard, lines: list[CallerEnd]
+) -> None:
     lines[0].tell(["/a"], [])
     for _ in range(2):
-        again = Line(board.address, SECRET)
+        again = CallerEnd(board.address, SECRET)
         again.tell([], ["/a"])
         connection(again).close()
         connection(lines[0]).close()
@@ -119,7 +121,7 @@ def test_one_that_comes_again_is_connected_again(board: Switchboard, lines: list
     ],
 )
 def test_what_is_no_message_of_this_run_is_not_heard(
-    board: Switchboard, lines: list[Line], packet: bytes
+    board: Switchboard, lines: list[CallerEnd], packet: bytes
 ) -> None:
     lines[0].tell(["/a"], [])
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
@@ -133,7 +135,7 @@ def test_what_is_no_message_of_this_run_is_not_heard(
 def test_another_user_gets_nothing(board: Switchboard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switchboard, "_user_of", lambda link: os.getuid() + 1)
     with pytest.raises(PermissionError, match="another user"):
-        Line(board.address, SECRET)
+        CallerEnd(board.address, SECRET)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
         stranger.connect("\0" + board.address)
         stranger.settimeout(HANG_S)
@@ -142,9 +144,9 @@ def test_another_user_gets_nothing(board: Switchboard, monkeypatch: pytest.Monke
 
 def test_without_a_switchboard_there_is_no_line() -> None:
     with Switchboard(SECRET) as gone:
-        line = Line(gone.address, SECRET)
+        line = CallerEnd(gone.address, SECRET)
     with pytest.raises(ConnectionError, match="has gone"):
         list(line.connections())
     line.close()
     with pytest.raises(ConnectionRefusedError):
-        Line(gone.address, SECRET)
+        CallerEnd(gone.address, SECRET)

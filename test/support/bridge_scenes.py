@@ -12,7 +12,7 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
-from ros2_cosim.carla_bridge.scene import Scene, VehicleCommand
+from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
 from ros2_cosim.interfaces.simulator import MapChoice, Simulator
 
 HIGHWAY = Path(__file__).resolve().parents[2] / "config" / "highway.xodr"
@@ -37,11 +37,11 @@ def platoon(
     return SceneParameters(**(values | changes))
 
 
-def careless_commands(step: int) -> dict[str, VehicleCommand]:
+def careless_commands(step: int) -> dict[str, ActorCommand]:
     """Followers that accelerate: they run into the one ahead."""
     return {
-        "follower1": VehicleCommand(0.2 + 0.001 * (step % 100), 0.0),
-        "follower2": VehicleCommand(0.9, 0.0, 0.002 if 40 < step < 60 else None),
+        "follower1": ActorCommand(0.2 + 0.001 * (step % 100), 0.0),
+        "follower2": ActorCommand(0.9, 0.0, 0.002 if 40 < step < 60 else None),
     }
 
 

@@ -139,6 +139,11 @@ class Browser:
                 raise BrowserError(f"never true: {expression}; {found} {self.complaints}")
             time.sleep(0.05)
 
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        """Move, press or release the mouse: ``mouseMoved``, ``mousePressed``, ``mouseReleased``."""
+        pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+        self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
+
     def screenshot(self, path: Path) -> None:
         """Write a picture (PNG) of the whole page."""
         data = self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"]

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import (
+from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.slave.slave_model import (
     Input,
     Output,
     Parameter,
@@ -20,7 +21,6 @@ from ros2_cosim.dcp.slave.model import (
     StepInfo,
     StructuralParameter,
 )
-from ros2_cosim.dcp.slave.server import SlaveServer
 from ros2_cosim.dcp.wire.enums import OpMode
 
 SINE_UUID = "b5279485-720d-4542-9f29-bee4d9a75ef9"

@@ -10,8 +10,8 @@ import sys
 import time
 
 from ros2_cosim.dcp.slave.declare import describe
-from ros2_cosim.dcp.slave.model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.slave.server import serve
+from ros2_cosim.dcp.slave.slave_model import Input, Output, SlaveModel, StepInfo
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError
 
 

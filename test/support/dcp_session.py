@@ -8,9 +8,15 @@ from typing import Any
 
 from support.dcp_engine import Bench
 
-from ros2_cosim.dcp.description.model import LogCategory, LogTemplate, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import LogCategory, LogTemplate, SlaveDescription
 from ros2_cosim.dcp.slave.declare import SlaveAddress, describe
-from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StructuralParameter
+from ros2_cosim.dcp.slave.slave_model import (
+    Input,
+    Output,
+    Parameter,
+    SlaveModel,
+    StructuralParameter,
+)
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import Pdu, encode_address, make
 

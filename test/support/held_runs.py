@@ -12,10 +12,10 @@ from runs.cosim_process import user_environment
 
 from ros2_cosim.kernel.errors import RunError
 from ros2_cosim.record.summary import Summary, read_summary
-from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.dds import loopback_environment
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.run.processes import ProcessGroup
+from ros2_cosim.run.starter_channel import Progress
 from ros2_cosim.scenario.plan import RESOLVED_SCENARIO, RunOptions, make_plan
 from ros2_cosim.scenario.schema import make_scenario, save_scenario
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ros2_cosim.documents.installed import share_file
-from ros2_cosim.run.channel import Progress
 from ros2_cosim.run.launch_request import LaunchRequest, launch_arguments, prepare_launch
 from ros2_cosim.run.processes import command_of
+from ros2_cosim.run.starter_channel import Progress
 
 _LIMIT_S = 120
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model whose step takes until a file is there: a run that ends when the test wants it."""
+"""A model whose step takes until a file is there: a run that ends when the test wants it.
+
+Beside that file one with the suffix ``.waiting`` says that the step has begun.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,11 @@ from ros2_cosim.kernel.participant import ModelContext, Step
 MODEL = "support.waiting_models:make_waiting"
 
 
+def waiting_file(file: Path) -> Path:
+    """What is there once a model waits for a file."""
+    return file.with_suffix(".waiting")
+
+
 class Waiting(Counter):
     """Counts; its first step waits for the file."""
 
@@ -23,6 +31,7 @@ class Waiting(Counter):
         self._file = Path(context.parameters["file"])
 
     def activate(self, step: Step) -> Mapping[str, Any]:
+        waiting_file(self._file).touch()
         while not self._file.exists():
             time.sleep(0.02)
         return super().activate(step)

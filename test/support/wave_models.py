@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ros2_cosim.dcp.slave.model import Input, Output, Parameter, SlaveModel, StepInfo
+from ros2_cosim.dcp.slave.slave_model import Input, Output, Parameter, SlaveModel, StepInfo
 from ros2_cosim.interfaces.records import ControlCommand, Odometry
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ParticipantError

@@ -16,7 +16,7 @@ from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.vds.fleet import VehicleOutput
 from ros2_cosim.vds.fleet_settings import read_settings
 from ros2_cosim.vds.free_run import FreeRunMode, FreeRunSettings
-from ros2_cosim.vds.replay import Recorder, replay
+from ros2_cosim.vds.replay import VdsRecorder, replay
 from ros2_cosim.vds.vehicle_plant import VehicleCommand
 
 MS = 1_000_000
@@ -56,7 +56,7 @@ def test_a_replay_is_the_same_every_time(tmp_path: Path) -> None:
 def test_all_run_modes_give_the_same_states(tmp_path: Path) -> None:
     settings = read_settings({"vehicles": {"a": {"speed": 15.0}, "b": {"kind": "van"}}}, "f")
     stream = StringIO()
-    recorder = Recorder(stream, settings)
+    recorder = VdsRecorder(stream, settings)
     clock = HandClock(late=70_000)
     free = settings.fleet()
     ticks = 0

@@ -13,7 +13,7 @@ from support.headless_process import HIGHWAY
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import SEDAN, TRUCK, Vehicle, VehicleControl
+from ros2_cosim.models.vehicle import SEDAN, TRUCK, ActuatorCommand, Vehicle
 from ros2_cosim.vds.actuator import Actuator, ActuatorLimits, ActuatorSettings, DelayLine
 from ros2_cosim.vds.fleet import (
     Fleet,
@@ -133,7 +133,7 @@ def test_the_plant_is_the_vehicle_of_the_models() -> None:
     for k in range(200):
         steer = 0.1 if k % 80 < 40 else -0.05
         plant.step(VehicleCommand(steer, 0.4, 0.0), 5 * MS)
-        vehicle.step(0.005, VehicleControl(0.4, 0.0, steer / SEDAN.max_steer_angle))
+        vehicle.step(0.005, ActuatorCommand(0.4, 0.0, steer / SEDAN.max_steer_angle))
     s = plant.state()
     assert (s.x, s.y, s.yaw, s.vx, s.vy) == (
         *(vehicle.x, vehicle.y, vehicle.yaw, vehicle.vx, vehicle.vy),

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats, axes_of
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
-from ros2_cosim.carla_headless.sensing.light import Light
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
+from ros2_cosim.carla_headless.sensing.light import Illumination
 from ros2_cosim.carla_headless.sensing.mesh import Flags
 from ros2_cosim.carla_headless.sensing.raster import (
     NEAREST,
@@ -60,13 +60,13 @@ class Camera(Device):
         focal = width / (2.0 * tan(0.5 * radians(self._field)))
         self.lens = Lens(width, height, focal)
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """The picture."""
         head = _HEAD.pack(self.lens.width, self.lens.height, self._field)
         return [head + self.pixels(moment, moment.view(self.lens))]
 
     @abstractmethod
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """The pixels of a picture."""
 
 
@@ -91,10 +91,10 @@ class RgbCamera(Camera):
         self._exposure = pow(2.0, self.within("exposure_compensation", -20.0, 20.0))
         self._gamma = _USUAL_GAMMA / self.within("gamma", 0.1, 20.0)
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """What the eye sees."""
         eye = axes_of(moment.pose)
-        light = Light(moment.weather)
+        light = Illumination(moment.weather)
         palette = self._developed(light.lit(view.mesh, eye.origin))
         sky = self._developed(light.sky())
         image = np.append(palette, sky).astype("<u4")
@@ -127,7 +127,7 @@ class DepthCamera(Camera):
 
     sensor_type = 1
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Depths."""
         share = np.minimum(depths(view, self.lens), _FARTHEST) / _FARTHEST
         steps = (share * _DEPTH_STEPS + 0.5).astype(np.uint32)
@@ -142,7 +142,7 @@ class SemanticCamera(Camera):
 
     sensor_type = 14
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Labels."""
         tags = view.mesh.tags.astype(np.uint32)
         none = np.zeros_like(tags)
@@ -154,7 +154,7 @@ class InstanceCamera(Camera):
 
     sensor_type = 15
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Labels and actors."""
         tags, actors = view.mesh.tags.astype(np.uint32), view.mesh.actors
         low = np.uint32(0xFF)
@@ -167,7 +167,7 @@ class NormalsCamera(Camera):
 
     sensor_type = 2
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """Normals."""
         red, green, blue = ((view.mesh.normals + 1.0) * 127.5 + 0.5).astype(np.uint32).T
         return _painted(view, _packed(red, green, blue), 0x808080)
@@ -186,7 +186,7 @@ class FlowCamera(Camera):
         self._eye: Axes | None = None
         self._places: dict[int, Axes] = {}
 
-    def pixels(self, moment: Moment, view: View) -> bytes:
+    def pixels(self, moment: SensedFrame, view: View) -> bytes:
         """The motion in the image."""
         world, lens = moment.world, self.lens
         eye = axes_of(moment.pose)

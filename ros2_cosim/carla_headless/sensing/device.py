@@ -12,11 +12,11 @@ from ros2_cosim.carla_headless.wire_types import ActorRecord, Transform, Weather
 if TYPE_CHECKING:
     from ros2_cosim.carla_headless.actors import Actor
     from ros2_cosim.carla_headless.sensing.raster import Lens, View
-    from ros2_cosim.carla_headless.sensing.scene import Scene
+    from ros2_cosim.carla_headless.sensing.scene import TriangleScene
     from ros2_cosim.carla_headless.world import World
 
 
-class Moment(NamedTuple):
+class SensedFrame(NamedTuple):
     """What there is to measure in a frame.
 
     :ivar pose: where the sensor is
@@ -30,7 +30,7 @@ class Moment(NamedTuple):
     pose: Transform
     dt: float
     weather: Weather
-    scene: Callable[[], Scene]
+    scene: Callable[[], TriangleScene]
     view: Callable[[Lens], View]
     record: Callable[[Actor], ActorRecord]
 
@@ -51,7 +51,7 @@ class Device(ABC):
         self.sensor = sensor
 
     @abstractmethod
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """The payloads of the messages of this frame, without their headers."""
 
     def within(self, name: str, low: float, high: float) -> float:

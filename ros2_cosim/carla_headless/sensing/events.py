@@ -9,7 +9,7 @@ import msgpack
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, axes_of
 from ros2_cosim.carla_headless.sensing.boxes import box_of
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import sqrt
 
@@ -29,7 +29,7 @@ class Collision(Device):
 
     sensor_type = 0
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """Own actor, other actor, impulse [N s, world frame]."""
         world, payloads = moment.world, []
         for event in world.collisions:
@@ -57,7 +57,7 @@ class Obstacle(Device):
         self._radius = self.within("hit_radius", 0.0, _MAX_RADIUS)
         self._dynamic_only = sensor.attribute("only_dynamics") == "true"
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """Own actor, other actor, distance [m]; nothing where the way is free."""
         world = moment.world
         axes = axes_of(moment.pose)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats, axes_of
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.sensing.draws import Draws
 from ros2_cosim.carla_headless.sensing.exact_arrays import exp, sincos
 from ros2_cosim.carla_headless.sensing.mesh import Indices, dot
@@ -50,7 +50,7 @@ class Lidar(Device):
         self._slopes = np.array([tan(angle) for angle in reversed(angles)])
         self._angle = 0.0
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """One part of the turn."""
         per_channel = int(self._rate * moment.dt / self._channels + 0.5)
         per_channel = min(per_channel, _MOST_RAYS // self._channels)

@@ -20,7 +20,7 @@ _HORIZON_GREY, _ZENITH_GREY = (0.70, 0.72, 0.74), (0.54, 0.57, 0.61)
 _WET = 0.7  # brightness of wet roads
 
 
-class Light:
+class Illumination:
     """The light of a moment."""
 
     def __init__(self, weather: Weather) -> None:

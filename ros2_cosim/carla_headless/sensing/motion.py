@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.sensing.draws import Draws
 from ros2_cosim.kernel.exactmath import PI, TWO_PI, asin, atan2, exp, radians, sincos, wrap_angle
 from ros2_cosim.models import frames
@@ -68,7 +68,7 @@ class Gnss(Device):
             [sensor.number(f"noise_{axis}_stddev") for axis in axes],
         )
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """The place of the sensor on the globe."""
         x, y, z = moment.pose.location
         latitude, longitude = geolocation(moment.world.network, x, y)
@@ -97,7 +97,7 @@ class Imu(Device):
         )
         self._swing: tuple[float, float, float] | None = None
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """Accelerometer, gyroscope, compass."""
         world, pose = moment.world, moment.pose
         carrier = world.actors.get(self.sensor.parent, self.sensor)
@@ -116,7 +116,7 @@ class Imu(Device):
         return [msgpack.packb([felt_noisy, self._turn_noise.on(rates), compass])]
 
     def _swing_change(
-        self, moment: Moment, carrier: tuple[float, float, float], turn: frames.Vector
+        self, moment: SensedFrame, carrier: tuple[float, float, float], turn: frames.Vector
     ) -> frames.Vector:
         """Acceleration of the sensor relative to its carrier's origin, in ROS axes."""
         x, y, z = moment.pose.location

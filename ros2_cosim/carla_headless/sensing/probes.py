@@ -10,7 +10,7 @@ import numpy as np
 from ros2_cosim.carla_headless.sensing.axes import Axes
 from ros2_cosim.carla_headless.sensing.mesh import TERRAIN, Mesh, joined
 from ros2_cosim.carla_headless.sensing.rays import cast
-from ros2_cosim.carla_headless.sensing.scene import Scene
+from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 from ros2_cosim.carla_headless.wire_types import Vector
 from ros2_cosim.kernel.exactmath import sqrt
 
@@ -26,13 +26,15 @@ class Labelled(NamedTuple):
     label: int = 0
 
 
-def first_on(scene: Scene, start: Vector, direction: Vector, distance: float) -> Labelled | None:
+def first_on(
+    scene: TriangleScene, start: Vector, direction: Vector, distance: float
+) -> Labelled | None:
     """What a ray meets first, None if there is nothing within a distance [m]."""
     found = _along(scene, start, direction, distance, 1)
     return found[0] if found else None
 
 
-def all_between(scene: Scene, start: Vector, end: Vector) -> list[Labelled]:
+def all_between(scene: TriangleScene, start: Vector, end: Vector) -> list[Labelled]:
     """Everything on a straight way, in order; each actor once, the land ends it."""
     way = Vector(end.x - start.x, end.y - start.y, end.z - start.z)
     distance = sqrt(way.x * way.x + way.y * way.y + way.z * way.z)
@@ -40,7 +42,7 @@ def all_between(scene: Scene, start: Vector, end: Vector) -> list[Labelled]:
 
 
 def _along(
-    scene: Scene, start: Vector, direction: Vector, distance: float, most: int
+    scene: TriangleScene, start: Vector, direction: Vector, distance: float, most: int
 ) -> list[Labelled]:
     x, y, z = direction
     size = sqrt(x * x + y * y + z * z)

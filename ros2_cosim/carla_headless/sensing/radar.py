@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ros2_cosim.carla_headless.sensing.axes import Floats, axes_of
-from ros2_cosim.carla_headless.sensing.device import Device, Moment
+from ros2_cosim.carla_headless.sensing.device import Device, SensedFrame
 from ros2_cosim.carla_headless.sensing.draws import Draws
 from ros2_cosim.carla_headless.sensing.exact_arrays import sincos
 from ros2_cosim.carla_headless.sensing.mesh import Flags, Indices, Mesh, dot, length
@@ -38,7 +38,7 @@ class Radar(Device):
         self._draws = Draws(int(sensor.number("noise_seed")), sensor.blueprint.id)
         self._before: Vector | None = None
 
-    def measure(self, moment: Moment) -> list[bytes]:
+    def measure(self, moment: SensedFrame) -> list[bytes]:
         """The detections of a frame; a message comes also where there are none."""
         count = min(int(self._rate * moment.dt + 1.0e-9), _MOST_RAYS)
         radius = self._draws.uniform(count)

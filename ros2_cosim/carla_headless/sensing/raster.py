@@ -21,7 +21,7 @@ from ros2_cosim.carla_headless.sensing.mesh import (
     dot,
     joined,
 )
-from ros2_cosim.carla_headless.sensing.scene import Scene
+from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 
 NEAREST = 0.1  # m, depth at which a picture begins
 # Pixels (with those that lie behind others) that are compared at once: bounds the memory.
@@ -50,7 +50,7 @@ class View(NamedTuple):
     seen: Indices
 
 
-def render(scene: Scene, eye: Axes, lens: Lens) -> View:
+def render(scene: TriangleScene, eye: Axes, lens: Lens) -> View:
     """What a camera sees."""
     mesh = joined([part.take(_in_view(part, eye, lens)) for part in (scene.map, scene.actors)])
     points = eye.inside(mesh.points)

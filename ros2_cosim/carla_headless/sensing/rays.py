@@ -15,7 +15,7 @@ import numpy as np
 
 from ros2_cosim.carla_headless.sensing.axes import Axes, Floats
 from ros2_cosim.carla_headless.sensing.mesh import LEVEL_STEP, Indices, Mesh, cross, dot, joined
-from ros2_cosim.carla_headless.sensing.scene import Scene
+from ros2_cosim.carla_headless.sensing.scene import TriangleScene
 
 # Pairs of ray and triangle that are tested at once: bounds the memory, about 100 bytes each.
 _MOST_PAIRS = 1_000_000
@@ -44,7 +44,7 @@ class Grid(NamedTuple):
     slopes: Floats
 
 
-def nearby(scene: Scene, eye: Axes, reach: float) -> Mesh:
+def nearby(scene: TriangleScene, eye: Axes, reach: float) -> Mesh:
     """The triangles that a ray of a length [m] can meet."""
     parts = []
     for mesh in (scene.map, scene.actors):

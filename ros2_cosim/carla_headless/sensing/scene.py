@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ros2_cosim.models.road import RoadNetwork
 
 
-class Scene(NamedTuple):
+class TriangleScene(NamedTuple):
     """The triangles of one frame."""
 
     map: Mesh
@@ -34,9 +34,9 @@ class SceneBuilder:
         self._map: Mesh | None = None
         self._shapes: dict[tuple[int, int], Shape | None] = {}
         self._made: tuple[object, ...] = ()
-        self._scene: Scene | None = None
+        self._scene: TriangleScene | None = None
 
-    def scene(self, world: World) -> Scene:
+    def scene(self, world: World) -> TriangleScene:
         """The scene of the present moment."""
         if self._map is None or self._network is not world.network:
             self._map, self._network = ground_mesh(world.network), world.network
@@ -51,7 +51,7 @@ class SceneBuilder:
                 seen.append((actor, world.pose(actor), shape))
         made = self._network, *((actor.id, look_of(actor), pose) for actor, pose, _ in seen)
         if self._scene is None or made != self._made:
-            self._scene = Scene(self._map, _placed(seen))
+            self._scene = TriangleScene(self._map, _placed(seen))
             self._made = made
             if len(self._shapes) > 4 * len(world.actors) + 64:
                 self._shapes.clear()

@@ -17,7 +17,7 @@ from typing import Any
 
 from lxml import etree
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Resolution,
     SlaveDescription,

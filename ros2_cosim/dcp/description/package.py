@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.description.write import description_bytes
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.documents.archives import opened_archive

@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from ros2_cosim.dcp.description.check import check_description, check_schema
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     TCP_MAX_PDU_SIZE,
     UDP_MAX_PDU_SIZE,
     Bluetooth,

@@ -14,7 +14,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription, Variable
+from ros2_cosim.dcp.description.slave_description import SlaveDescription, Variable
 from ros2_cosim.dcp.wire.values import SIZED, Value
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.package import MAX_FILE_BYTES, read_package
 from ros2_cosim.dcp.description.parse import parse_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.documents.files import read_bounded
 

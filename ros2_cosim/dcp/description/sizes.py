@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     SlaveDescription,
     Variable,

@@ -8,7 +8,8 @@ from typing import Any
 
 from lxml import etree
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     DataPorts,
     Dependency,
@@ -19,7 +20,6 @@ from ros2_cosim.dcp.description.model import (
     Unit,
     Variable,
 )
-from ros2_cosim.dcp.description.parse import BASE_UNITS, ELEMENT_OF, parse_description
 from ros2_cosim.dcp.wire.enums import DataType
 from ros2_cosim.documents.files import write_atomically
 

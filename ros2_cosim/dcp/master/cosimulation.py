@@ -36,16 +36,16 @@ from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.properties import Check
 from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.master import Master
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
 from ros2_cosim.dcp.slave.loading import load_slave, parse_step
-from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.server import SlaveServer
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp.wire.errors import DescriptionError, WiringError
@@ -108,7 +108,7 @@ class SlaveSettings(_Section):
         return self
 
 
-class Connection(_Section):
+class VariableConnection(_Section):
     """A wire from an output to an input; as a text it is ``from -> to``."""
 
     source: str = Field(alias="from")
@@ -125,7 +125,7 @@ def _connection(value: Any) -> Any:
     return {"from": source.strip(), "to": target.strip()}
 
 
-Connections = tuple[Annotated[Connection, BeforeValidator(_connection)], ...]
+Connections = tuple[Annotated[VariableConnection, BeforeValidator(_connection)], ...]
 """Wires as texts ``slave.output -> slave.input``, or as mappings."""
 
 

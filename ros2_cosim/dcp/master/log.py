@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ros2_cosim.dcp.description.model import LogTemplate
+from ros2_cosim.dcp.description.slave_description import LogTemplate
 from ros2_cosim.dcp.wire.errors import PduError
 from ros2_cosim.dcp.wire.pdu import decode_log_arguments
 from ros2_cosim.dcp.wire.values import Value

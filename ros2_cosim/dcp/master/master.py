@@ -26,15 +26,15 @@ from types import TracebackType
 from typing import Any
 
 from ros2_cosim.dcp.description.data_report import data_figures
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.master.heartbeat import HeartbeatThread
 from ros2_cosim.dcp.master.log import LogEntry
 from ros2_cosim.dcp.master.order import Stepping
 from ros2_cosim.dcp.master.plan import CouplingPlan, make_plan
 from ros2_cosim.dcp.master.remote import RemoteSlave, SlaveUse
 from ros2_cosim.dcp.master.requests import Requests
-from ros2_cosim.dcp.master.run import MasterRun, RunOptions
+from ros2_cosim.dcp.master.run import MasterRun, MasterRunOptions
 from ros2_cosim.dcp.master.setup import Setup
 from ros2_cosim.dcp.master.wiring import Wire
 from ros2_cosim.dcp.wire.data_path import Missing
@@ -101,7 +101,7 @@ class Master:
         self._setup = Setup(self._requests, op_mode)
         self._run = MasterRun(
             self._requests,
-            RunOptions(op_mode, data_synchronisation, missing, data_wait_s, acceptable_loss),
+            MasterRunOptions(op_mode, data_synchronisation, missing, data_wait_s, acceptable_loss),
         )
         self._step = Fraction(0)
         self._lock = threading.RLock()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, read_arguments
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     Resolution,
     SlaveDescription,

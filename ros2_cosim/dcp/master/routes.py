@@ -26,7 +26,7 @@ def common_protocol(source: RemoteSlave, target: RemoteSlave) -> TransportProtoc
     return None
 
 
-class DataPorts:
+class ReceivePorts:
     """The ports on which slaves receive data, each chosen once per protocol."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.data_report import tells_data
-from ros2_cosim.dcp.description.model import Causality
+from ros2_cosim.dcp.description.slave_description import Causality
 from ros2_cosim.dcp.master.plan import CouplingPlan, resize_data_path, tunable_names
 from ros2_cosim.dcp.master.relay import Relays
 from ros2_cosim.dcp.master.remote import RemoteSlave
@@ -27,7 +27,7 @@ _ALL_ENTRIES = 255
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class MasterRunOptions:
     """Choices about the run; :class:`~ros2_cosim.dcp.master.master.Master` explains them."""
 
     op_mode: OpMode = OpMode.NRT
@@ -44,7 +44,7 @@ class MasterRun:
     :ivar steps_done: master steps since :meth:`start`
     """
 
-    def __init__(self, requests: Requests, options: RunOptions) -> None:
+    def __init__(self, requests: Requests, options: MasterRunOptions) -> None:
         self.plan = TickPlan()
         self.steps_done = 0
         self._requests = requests

@@ -19,7 +19,7 @@ from ros2_cosim.dcp.master.plan import (
 )
 from ros2_cosim.dcp.master.remote import RemoteSlave, codec_for
 from ros2_cosim.dcp.master.requests import Requests
-from ros2_cosim.dcp.master.routes import DataPorts
+from ros2_cosim.dcp.master.routes import ReceivePorts
 from ros2_cosim.dcp.wire.data_path import OutputPdu
 from ros2_cosim.dcp.wire.enums import (
     ErrorCode,
@@ -119,7 +119,7 @@ class Setup:
         self._sockets.flush(slave)
 
     def _send_configuration(self, plan: CouplingPlan) -> None:
-        ports = DataPorts()
+        ports = ReceivePorts()
         for slave in self._all():
             self._configure_slave(slave, plan, ports)
         self._requests.wait(
@@ -132,7 +132,7 @@ class Setup:
             self._open_inputs(slave, ports.of(slave, slave.protocol))
         self._requests.all_to(PduType.STC_configure, State.CONFIGURED)
 
-    def _configure_slave(self, slave: RemoteSlave, plan: CouplingPlan, ports: DataPorts) -> None:
+    def _configure_slave(self, slave: RemoteSlave, plan: CouplingPlan, ports: ReceivePorts) -> None:
         resolution = slave.resolution
 
         def address_of(receiver: RemoteSlave | None, protocol: TransportProtocol) -> bytes:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.properties import PropertyChecks
+from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, largest_received
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     SlaveDescription,
     Variable,
     element_count,
 )
-from ros2_cosim.dcp.description.properties import PropertyChecks
-from ros2_cosim.dcp.description.sizes import MAX_PDU_BYTES, largest_received
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.wire.data_path import HEADER, InputPdu, OutputPdu
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, LogLevel, LogMode, OpMode, Scope

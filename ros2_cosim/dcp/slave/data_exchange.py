@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from ros2_cosim.dcp.description.data_report import TEMPLATE, log_arguments, tells_data
-from ros2_cosim.dcp.description.model import Causality, Variable
 from ros2_cosim.dcp.description.properties import DataWatch, PropertyChecks
+from ros2_cosim.dcp.description.slave_description import Causality, Variable
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.interfaces import SlaveContext
-from ros2_cosim.dcp.slave.model import StepInfo
+from ros2_cosim.dcp.slave.slave_model import StepInfo
 from ros2_cosim.dcp.slave.state_machine import StateMachine
 from ros2_cosim.dcp.wire.data_path import DataCounters, InputPdu, Missing, OutputPdu
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, Scope, TransportProtocol

@@ -11,7 +11,7 @@ from typing import Any
 
 from ros2_cosim.dcp.description.data_report import CATEGORY as DATA_CATEGORY
 from ros2_cosim.dcp.description.data_report import TEMPLATE as DATA_TEMPLATE
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     TCP_MAX_PDU_SIZE,
     UDP_MAX_PDU_SIZE,
     ZEROS,
@@ -31,7 +31,7 @@ from ros2_cosim.dcp.description.model import (
     Variable,
 )
 from ros2_cosim.dcp.description.write import description_bytes
-from ros2_cosim.dcp.slave.model import Declaration, SlaveModel
+from ros2_cosim.dcp.slave.slave_model import Declaration, SlaveModel
 from ros2_cosim.dcp.wire.enums import LogLevel, OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 

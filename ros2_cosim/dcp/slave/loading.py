@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.declare import DEFAULT_MODES, describe
-from ros2_cosim.dcp.slave.model import SlaveModel
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.wire.enums import OpMode
 from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.kernel.errors import ConfigurationError

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.wire.enums import LogMode
 from ros2_cosim.dcp.wire.errors import PduError
 from ros2_cosim.dcp.wire.pdu import encode_log_arguments

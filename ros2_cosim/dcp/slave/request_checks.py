@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ros2_cosim.dcp.description.model import Capabilities
+from ros2_cosim.dcp.description.slave_description import Capabilities
 from ros2_cosim.dcp.slave.configuration import Configuration, address_length
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State
 from ros2_cosim.dcp.wire.pdu import LAYOUTS

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.read import read_description
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import SlaveOptions
-from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.slave import Slave
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.sockets import SlaveSockets
 from ros2_cosim.dcp.wire.enums import ErrorCode, State
 from ros2_cosim.dcp.wire.errors import DcpPeerLostError

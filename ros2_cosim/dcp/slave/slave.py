@@ -12,8 +12,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription
 from ros2_cosim.dcp.description.properties import PropertyChecks
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.slave.configuration import Configuration
 from ros2_cosim.dcp.slave.data_exchange import DataExchange
 from ros2_cosim.dcp.slave.interfaces import (
@@ -23,10 +23,10 @@ from ros2_cosim.dcp.slave.interfaces import (
     SlaveTransport,
 )
 from ros2_cosim.dcp.slave.log import SlaveLog
-from ros2_cosim.dcp.slave.model import SlaveModel
 from ros2_cosim.dcp.slave.registration import ACK_BYTES, Registration
 from ros2_cosim.dcp.slave.request_checks import length_fits, state_code, supported
 from ros2_cosim.dcp.slave.run import SlaveRun
+from ros2_cosim.dcp.slave.slave_model import SlaveModel
 from ros2_cosim.dcp.slave.state_machine import StateMachine
 from ros2_cosim.dcp.wire.data_path import DataCounters
 from ros2_cosim.dcp.wire.enums import ErrorCode, OpMode, PduType, State

@@ -10,8 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
-from ros2_cosim.dcp.description.model import SlaveDescription
 from ros2_cosim.dcp.description.sizes import largest_received
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.slave.interfaces import Endpoint
 from ros2_cosim.dcp.wire.accepted import MAX_CONNECTIONS, AcceptedLinks
 from ros2_cosim.dcp.wire.enums import ErrorCode, PduType, TransportProtocol

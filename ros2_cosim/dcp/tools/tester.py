@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from ros2_cosim.dcp.description.model import SlaveDescription
+from ros2_cosim.dcp.description.slave_description import SlaveDescription
 from ros2_cosim.dcp.tools.tester_session import TesterSession
 from ros2_cosim.dcp.tools.tester_steps import PROCEDURES, Procedure
 from ros2_cosim.dcp.wire.enums import TransportProtocol
@@ -36,7 +36,7 @@ class Outcome:
 
 
 @dataclass
-class Report:
+class TesterReport:
     """Results of all procedures."""
 
     slave: str
@@ -85,7 +85,7 @@ def verify_slave(
     hostile: bool = False,
     timeout_s: float = 5.0,
     progress: Callable[[Outcome], None] = lambda outcome: None,
-) -> Report:
+) -> TesterReport:
     """Run all procedures that apply to a slave.
 
     :param host, port: control address, by default that of the description
@@ -109,7 +109,7 @@ def verify_slave(
     if not chosen:
         known = ", ".join(p.name for p in PROCEDURES)
         raise WiringError(f"no procedure {', '.join(only)}; there are {known}")
-    report = Report(description.name, description.uuid, f"{host}:{port}", transport.name)
+    report = TesterReport(description.name, description.uuid, f"{host}:{port}", transport.name)
     for number, procedure in enumerate(chosen):
         reason = procedure.needs(description)
         if procedure.hostile and not hostile and not only:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ros2_cosim.dcp.description.model import Causality, SlaveDescription
+from ros2_cosim.dcp.description.slave_description import Causality, SlaveDescription
 from ros2_cosim.dcp.tools.tester_dialogue import Deviation
 from ros2_cosim.dcp.tools.tester_session import INPUTS, OUTPUTS, SLAVE_ID, TesterSession
 from ros2_cosim.dcp.wire.enums import DataType, ErrorCode, OpMode, PduType, State

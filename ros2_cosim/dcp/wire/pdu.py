@@ -79,7 +79,7 @@ _TABLE: dict[PduType, tuple[str, str | None]] = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class PduLayout:
     """How one PDU type lies in memory.
 
     :ivar tail: name of the variable part behind the fixed fields, or None
@@ -100,13 +100,13 @@ class Layout:
         return length == self.size if self.tail is None else length >= self.size
 
 
-def _layout(kind: PduType, text: str, tail: str | None) -> Layout:
+def _layout(kind: PduType, text: str, tail: str | None) -> PduLayout:
     pairs = [item.split(":") for item in text.split()]
     codes = "".join(_CODES[code] for _, code in pairs)
-    return Layout(kind, tuple(name for name, _ in pairs), struct.Struct("<B" + codes), tail)
+    return PduLayout(kind, tuple(name for name, _ in pairs), struct.Struct("<B" + codes), tail)
 
 
-LAYOUTS: dict[int, Layout] = {int(k): _layout(k, *row) for k, row in _TABLE.items()}
+LAYOUTS: dict[int, PduLayout] = {int(k): _layout(k, *row) for k, row in _TABLE.items()}
 
 REQUEST_HEAD, STATE_CHANGE_HEAD = 4, 5
 """Bytes of a request up to the receiver, and of a change of state up to its state_id."""

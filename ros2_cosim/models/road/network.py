@@ -423,6 +423,11 @@ class RoadNetwork:
             return road, linked, start if forward else _just_below(lanes.sections[j].end)
         return self._routes.lane_onward(road, lane_id)
 
+    def lanes_onward(self, road_id: int, lane_id: int) -> list[tuple[int, int, float]]:
+        """(road, lane, s) of all lanes that a lane leads to behind the end of its road."""
+        found = self._routes.lanes_onward(self.road(road_id), lane_id)
+        return [(road.id, lane, s) for road, lane, s in found]
+
     def lane_before(self, road_id: int, lane_id: int) -> tuple[int, int, float] | None:
         """(road, lane, s) of the end of the lane that leads onto a lane of a road.
 

@@ -17,7 +17,7 @@ from ros2_cosim.models.vehicle.pedals import (
     max_deceleration,
     pedals_for,
 )
-from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
+from ros2_cosim.models.vehicle.vehicle import ActuatorCommand, Vehicle
 
 __all__ = [
     "PARAMETER_SETS",
@@ -28,7 +28,7 @@ __all__ = [
     "PedalMap",
     "RoadVehicle",
     "Vehicle",
-    "VehicleControl",
+    "ActuatorCommand",
     "VehicleParameters",
     "coasting_acceleration",
     "max_acceleration",

@@ -8,7 +8,7 @@ from ros2_cosim.kernel.exactmath import PI, atan, sincos
 from ros2_cosim.models.frames import Quaternion, quaternion_from_rpy
 from ros2_cosim.models.road import RoadNetwork, RoadPosition
 from ros2_cosim.models.vehicle.parameters import VehicleParameters
-from ros2_cosim.models.vehicle.vehicle import Vehicle, VehicleControl
+from ros2_cosim.models.vehicle.vehicle import ActuatorCommand, Vehicle
 
 
 class RoadVehicle:
@@ -54,7 +54,7 @@ class RoadVehicle:
         vehicle.yaw_rate = speed * (curvature if lane_id < 0 else 0.0 - curvature)
         return cls(network, vehicle)
 
-    def step(self, dt: float, control: VehicleControl) -> None:
+    def step(self, dt: float, control: ActuatorCommand) -> None:
         """Move by ``dt`` seconds; see ``Vehicle.step``."""
         vehicle = self.vehicle
         vehicle.step(dt, control, self._slope)

@@ -33,7 +33,7 @@ _LATERAL_RESERVE: Final = 0.2
 _LEAST_LATERAL_SHARE = _LATERAL_RESERVE * _LATERAL_RESERVE
 
 
-class VehicleControl(NamedTuple):
+class ActuatorCommand(NamedTuple):
     """Command to a vehicle: pedals 0..1, steer -1..1 positive to the left (REP-103)."""
 
     throttle: float = 0.0
@@ -104,7 +104,7 @@ class Vehicle:
         self._step_size = 0.0
         self._lags = _Lags(0.0, 0.0, 0.0)
 
-    def step(self, dt: float, control: VehicleControl, slope: float = 0.0) -> None:
+    def step(self, dt: float, control: ActuatorCommand, slope: float = 0.0) -> None:
         """Move by ``dt`` seconds under a constant control.
 
         :param dt: step [s], 0 < dt <= 1; divided into equal substeps of at most 10 ms
@@ -131,7 +131,7 @@ class Vehicle:
             self._actuate(h, control)
             self._move(h, control, slope)
 
-    def _actuate(self, h: float, control: VehicleControl) -> None:
+    def _actuate(self, h: float, control: ActuatorCommand) -> None:
         p = self.parameters
         throttle_share, brake_share, steer_share = self._lags
         throttle, brake, steer, _, _ = control
@@ -144,7 +144,7 @@ class Vehicle:
         change = steer_share * (steer * p.max_steer_angle - self.steer_angle)
         self.steer_angle += -limit if change < -limit else limit if change > limit else change
 
-    def _move(self, h: float, control: VehicleControl, slope: float) -> None:
+    def _move(self, h: float, control: ActuatorCommand, slope: float) -> None:
         p = self.parameters
         mass = p.mass
         vx, vy, yaw_rate = self.vx, self.vy, self.yaw_rate
@@ -211,7 +211,9 @@ class Vehicle:
         self.ay = (new_vy - vy) / h + 0.5 * (yaw_rate * vx + new_rate * new_vx)
         self.vx, self.vy, self.yaw_rate = new_vx, new_vy, new_rate
 
-    def _tyre_forces(self, control: VehicleControl, vx: float, speed: float) -> tuple[float, float]:
+    def _tyre_forces(
+        self, control: ActuatorCommand, vx: float, speed: float
+    ) -> tuple[float, float]:
         """(drive force, resisting force of engine and brakes) [N]."""
         p = self.parameters
         throttle = self.throttle

@@ -156,7 +156,7 @@ class _Connection:
         return self.process or f"process {self.pid}"
 
 
-class Channel:
+class StarterChannel:
     """The starter's end; use as a context manager.
 
     What arrives is handled in a thread of its own.
@@ -179,7 +179,7 @@ class Channel:
         self._asked = 0
         self._heard_out = 0
 
-    def __enter__(self) -> Channel:
+    def __enter__(self) -> StarterChannel:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.setblocking(False)
         self._listener.bind("\0" + self.address)

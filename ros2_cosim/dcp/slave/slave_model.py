@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ros2_cosim.dcp.description.model import (
+from ros2_cosim.dcp.description.slave_description import (
     Causality,
     SlaveDescription,
     element_count,

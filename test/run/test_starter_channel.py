@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from ros2_cosim.run.channel import (
+from ros2_cosim.run.output_directory import OutputDirectory
+from ros2_cosim.run.starter_channel import (
     CHANNEL,
     LINE_LIMIT,
     AnyMessage,
-    Channel,
     Failed,
     Hello,
     Progress,
     Ready,
     Starter,
+    StarterChannel,
 )
-from ros2_cosim.run.output_directory import OutputDirectory
 
 HANG_S = 30.0
 
@@ -33,7 +33,7 @@ HANG_S = 30.0
 class Heard:
     """What a channel hands on."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: StarterChannel) -> None:
         self.messages: list[tuple[str, AnyMessage]] = []
         self.refused: list[tuple[str, str]] = []
         channel.listen(
@@ -49,13 +49,13 @@ class Heard:
 
 
 @pytest.fixture
-def channel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Channel]:
-    with Channel() as opened:
+def channel(monkeypatch: pytest.MonkeyPatch) -> Iterator[StarterChannel]:
+    with StarterChannel() as opened:
         monkeypatch.setenv(CHANNEL, opened.address)
         yield opened
 
 
-def raw(channel: Channel) -> socket.socket:
+def raw(channel: StarterChannel) -> socket.socket:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(HANG_S)
     link.connect("\0" + channel.address)
@@ -63,7 +63,7 @@ def raw(channel: Channel) -> socket.socket:
 
 
 def test_messages_arrive_with_the_name_of_the_process(
-    channel: Channel, capsys: pytest.CaptureFixture[str]
+    channel: StarterChannel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     heard = Heard(channel)
     starter = Starter("a")
@@ -80,7 +80,7 @@ def test_messages_arrive_with_the_name_of_the_process(
     assert capsys.readouterr() == ("", "")
 
 
-def test_losses_reach_all_also_those_that_come_later(channel: Channel) -> None:
+def test_losses_reach_all_also_those_that_come_later(channel: StarterChannel) -> None:
     Heard(channel)
     early, host = Starter("clock"), Starter("host")
     host.leave_early("x", "fell over")
@@ -95,7 +95,9 @@ def test_losses_reach_all_also_those_that_come_later(channel: Channel) -> None:
     assert channel.early_leaves == expected
 
 
-def test_what_is_required_is_known_everywhere_when_the_request_returns(channel: Channel) -> None:
+def test_what_is_required_is_known_everywhere_when_the_request_returns(
+    channel: StarterChannel,
+) -> None:
     others = [Starter(f"other {n}") for n in range(20)]
     clock = Starter("clock")
     assert clock.required is None and channel.required is None
@@ -106,7 +108,7 @@ def test_what_is_required_is_known_everywhere_when_the_request_returns(channel: 
     assert Starter("late")._link is not None
 
 
-def test_progress_is_one_message_a_second(channel: Channel) -> None:
+def test_progress_is_one_message_a_second(channel: StarterChannel) -> None:
     heard = Heard(channel)
     starter = Starter("clock")
     for step in range(3001):
@@ -142,7 +144,7 @@ def test_a_process_started_by_hand_finds_the_channel_in_the_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(CHANNEL, raising=False)
-    with OutputDirectory(tmp_path, "run 'x'") as directory, Channel(directory) as channel:
+    with OutputDirectory(tmp_path, "run 'x'") as directory, StarterChannel(directory) as channel:
         heard = Heard(channel)
         starter = Starter("a", tmp_path)
         starter.failed("a: fell over")
@@ -167,7 +169,9 @@ def test_a_process_started_by_hand_finds_the_channel_in_the_directory(
     ],
     ids=range(9),
 )
-def test_garbage_closes_the_connection_with_one_line(channel: Channel, garbage: bytes) -> None:
+def test_garbage_closes_the_connection_with_one_line(
+    channel: StarterChannel, garbage: bytes
+) -> None:
     heard = Heard(channel)
     with raw(channel) as link:
         link.sendall(b'{"kind": "hello", "process": "bad"}\n' + garbage)
@@ -181,7 +185,7 @@ def test_garbage_closes_the_connection_with_one_line(channel: Channel, garbage: 
     heard.until(lambda: ("good", Failed(reason="good: x")) in heard.messages)
 
 
-def test_messages_may_arrive_in_any_pieces(channel: Channel) -> None:
+def test_messages_may_arrive_in_any_pieces(channel: StarterChannel) -> None:
     heard = Heard(channel)
     with raw(channel) as link:
         for byte in b'{"kind": "hello", "process": "a"}\n{"kind": "ready"}\n':
@@ -190,7 +194,7 @@ def test_messages_may_arrive_in_any_pieces(channel: Channel) -> None:
     assert heard.messages[1] == ("a", Ready())
 
 
-def test_a_process_that_does_not_read_holds_up_nothing(channel: Channel) -> None:
+def test_a_process_that_does_not_read_holds_up_nothing(channel: StarterChannel) -> None:
     heard = Heard(channel)
     with raw(channel) as deaf:
         deaf.sendall(b'{"kind": "hello", "process": "deaf"}\n')
@@ -202,10 +206,10 @@ def test_a_process_that_does_not_read_holds_up_nothing(channel: Channel) -> None
         assert clock.early_leaves == channel.early_leaves
 
 
-def test_what_a_process_sent_before_its_end_is_heard_out(channel: Channel) -> None:
+def test_what_a_process_sent_before_its_end_is_heard_out(channel: StarterChannel) -> None:
     heard = Heard(channel)
     script = (
-        "from ros2_cosim.run.channel import Starter\n"
+        "from ros2_cosim.run.starter_channel import Starter\n"
         "import os\n"
         "Starter('a').failed('a: fell over')\n"
         "os._exit(1)\n"
@@ -217,7 +221,7 @@ def test_what_a_process_sent_before_its_end_is_heard_out(channel: Channel) -> No
 
 
 def test_the_end_of_the_starter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Channel() as channel:
+    with StarterChannel() as channel:
         monkeypatch.setenv(CHANNEL, channel.address)
         starter = Starter("a")
     assert starter.early_leaves == {}
@@ -227,9 +231,9 @@ def test_the_end_of_the_starter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_is_left_when_the_starter_is_killed(tmp_path: Path) -> None:
     script = (
-        "from ros2_cosim.run.channel import Channel\n"
+        "from ros2_cosim.run.starter_channel import StarterChannel\n"
         "import sys\n"
-        "with Channel() as channel:\n"
+        "with StarterChannel() as channel:\n"
         "    print(channel.address, flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -248,7 +252,7 @@ def test_nothing_is_left_when_the_starter_is_killed(tmp_path: Path) -> None:
     assert address not in Path("/proc/net/unix").read_text()
 
 
-def test_many_threads_may_use_one_connection(channel: Channel) -> None:
+def test_many_threads_may_use_one_connection(channel: StarterChannel) -> None:
     heard = Heard(channel)
     starter = Starter("host")
 

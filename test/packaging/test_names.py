@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One name, one thing: no two public classes of the package have the same name.
+
+Names of a standard belong to the room that implements it: DCP's states, OpenSCENARIO's actions,
+OpenDRIVE's lanes, CARLA's actors and MCAP's channels are called what their standards call them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "ros2_cosim"
+#: Rooms, and modules, that speak a standard's language.
+OF_A_STANDARD = (
+    "carla_headless",
+    "dcp",
+    "models/road",
+    "openscenario",
+    "record/mcap.py",
+)
+
+
+def is_of_a_standard(module: str) -> bool:
+    return any(module == place or module.startswith(f"{place}/") for place in OF_A_STANDARD)
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE).as_posix()
+        if is_of_a_standard(module):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_rooms_of_standards_are_there() -> None:
+    assert [place for place in OF_A_STANDARD if not (PACKAGE / place).exists()] == []
