@@ -22,6 +22,10 @@ def full_name(name: str) -> str:
     return _SHORT_PREFIX + name
 
 
+#: Ends the names of CARLA's towns whose objects are in layers.
+_LAYERED = "_Opt"
+
+
 def own_maps() -> list[Path]:
     """The files of the maps that come with this package.
 
@@ -62,11 +66,15 @@ class MapLibrary:
     def find(self, name: str) -> tuple[str, str]:
         """Short name and OpenDRIVE text of a map given by any of its names.
 
+        CARLA's towns with layers have the same roads: ``Town01_Opt`` is ``Town01`` by another name,
+        unless there is a map of that name.
+
         :raises ConfigurationError: naming the maps there are
         """
         short = name.rsplit("/", 1)[-1]
-        if short not in self._texts:
+        known = short if short in self._texts else short.removesuffix(_LAYERED)
+        if known not in self._texts:
             raise ConfigurationError(
                 f"map '{name}' not found; available maps: " + ", ".join(self.listed())
             )
-        return short, self._texts[short]
+        return short, self._texts[known]

@@ -75,7 +75,7 @@ _FORMER = {
     "time": "builtin_interfaces/Time",
     "duration": "builtin_interfaces/Duration",
 }
-_FORMER_TYPE = re.compile(rf"^([ \t]*)({'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
+_FORMER_TYPE = re.compile(rf"^(?:{'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
 
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 
@@ -191,7 +191,7 @@ def _present_text(package: MessagePackage, path: Path) -> str:
     own = {name.rpartition("/")[2] for name in package.messages}
 
     def present(match: re.Match[str]) -> str:
-        return match[0] if match[2] in own else match[1] + _FORMER[match[2]]
+        return match[0] if match[0] in own else _FORMER[match[0]]
 
     return _FORMER_TYPE.sub(present, definition_text(path))
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_built_is_named_before_anything_is(tmp_path: Path) -> Non
 
 def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled names the types as ROS 2 does; the checkout stays as it is."""
-    text = "Header header\n  time stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
+    text = "Header header\ntime stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
     directory = write(tmp_path, "old_msgs", {"msg/A.msg": text, "srv/S.srv": "time t\n---\nA a\n"})
     compiled: dict[str, str] = {}
 
@@ -108,7 +108,7 @@ def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.Monk
     (built,) = build_packages([directory], tmp_path / "prefix")
     assert built.types == ("old_msgs/msg/A", "old_msgs/srv/S")
     assert compiled == {
-        "A.msg": "std_msgs/Header header\n  builtin_interfaces/Time stamp\n"
+        "A.msg": "std_msgs/Header header\nbuiltin_interfaces/Time stamp\n"
         "builtin_interfaces/Duration[2] spans\nstring time_of_day\n# Header\n",
         "S.srv": "builtin_interfaces/Time t\n---\nA a\n",
     }
