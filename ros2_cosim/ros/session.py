@@ -25,7 +25,7 @@ from rclpy.timer import Timer
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.interfaces.cdr import WireCodec
-from ros2_cosim.interfaces.namespaces import inside
+from ros2_cosim.interfaces.namespaces import inside, process_name_of
 from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ProtocolError
@@ -344,7 +344,8 @@ class Session:
             return
         publishers = {name or _UNNAMED for name in self.publishing_nodes(topic)}
         print(
-            f"{self.node.get_name()}: {topic}: refused a message ({count} so far): {fault}; "
+            f"{process_name_of(self.node.get_name())}: {topic}: refused a message "
+            f"({count} so far): {fault}; "
             f"publishers there: {', '.join(sorted(publishers)) or 'none that is still known'}",
             flush=True,
         )
