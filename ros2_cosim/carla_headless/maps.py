@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.installed import share_file
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.errors import ConfigurationError
 
 # The maps that come with this package; the first one is loaded at the start.
@@ -45,8 +47,10 @@ class MapLibrary:
             if path.stem in self._texts:
                 raise ConfigurationError(f"two maps are called '{path.stem}' (second: {path})")
             try:
-                self._texts[path.stem] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
+                self._texts[path.stem] = read_bounded(path, MAX_BYTES).decode("utf-8")
+            except OSError as error:
+                raise ConfigurationError(f"map {path}: {cause_of(error)}") from None
+            except UnicodeDecodeError as error:
                 raise ConfigurationError(f"map {path}: cannot be read ({error})") from None
         if not self._texts:
             raise ConfigurationError("the server needs at least one map")
