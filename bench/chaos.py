@@ -44,6 +44,7 @@ sys.path[:0] = [str(_HERE), str(_HERE.parent)]
 
 from chaos_system import ring  # noqa: E402
 
+from ros2_cosim.interfaces.namespaces import process_name_of  # noqa: E402
 from ros2_cosim.run.dds import USER_CHOICES  # noqa: E402
 from ros2_cosim.run.domain_lock import claim, listened_to  # noqa: E402
 from ros2_cosim.run.inproc import run_inproc  # noqa: E402
@@ -244,7 +245,11 @@ def children_of(parent: int) -> dict[str, int]:
             words = (directory / "cmdline").read_text().replace("\0", " ").split()
         except (OSError, IndexError):
             continue
-        names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
+        names = [
+            process_name_of(word.removeprefix("__node:="))
+            for word in words
+            if word.startswith("__node:=")
+        ]
         if names:
             found[names[0]] = int(directory.name)
     return found

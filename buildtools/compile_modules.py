@@ -51,10 +51,17 @@ HOT = {
     ),
     "study": "free_running",  # a subclass of the runtime
     "carla_bridge": ("inprocess_world observation plant scene scene_vehicle traffic"),
+    # What every step of a run in several processes passes through.
+    "ros": "blocking courses lane participant_node progress short_forms",
+    "sockets": "frames",
 }
 
 # Speed differs little from -O3, which takes half as long again to compile.
 OPTIMISATION = "-O2"
+#: Of rooms whose time is rather that of calls into Python and its libraries: the same within 2 %,
+#: compiled in 60 % of the time.
+LIGHT = "-O1"
+LIGHT_ROOMS = frozenset({"carla_bridge", "carla_headless", "study"})
 FLAGS = "-fPIC -g0 -DNDEBUG -ffp-contract=off -fno-fast-math -fwrapv -fvisibility=hidden -w"
 
 #: Types of the last three do not matter to hot modules, and to analyse them takes three times as
@@ -175,9 +182,9 @@ def ninja_text(c_files: Iterable[Path], build: Path, target: str) -> str:
     includes = " ".join(f"-I{shlex.quote(str(path))}" for path in include)
     compiler = os.environ.get("CC", "cc")
     lines = [
-        f"cflags = {OPTIMISATION} {FLAGS} {includes}",
+        f"cflags = {FLAGS} {includes}",
         "rule cc",
-        f"  command = {compiler} $cflags -MMD -MF $out.d -c $in -o $out",
+        f"  command = {compiler} $level $cflags -MMD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
@@ -189,8 +196,15 @@ def ninja_text(c_files: Iterable[Path], build: Path, target: str) -> str:
     for path in c_files:
         objects.append(f"{path.stem}.o")
         lines.append(f"build {objects[-1]}: cc {_escaped(path)}")
+        lines.append(f"  level = {LIGHT if _room(path) in LIGHT_ROOMS else OPTIMISATION}")
     lines.append(f"build {target}: link {' '.join(objects)}")
     return "\n".join(lines) + "\n"
+
+
+def _room(path: Path) -> str:
+    """The room of the module that a C file was made of; empty for a file of mypyc's own."""
+    _, is_module, names = path.stem.partition("__native_ros2_cosim___")
+    return names.split("___")[0] if is_module else ""
 
 
 def _escaped(path: Path) -> str:
@@ -239,14 +253,18 @@ def install(built: Path, place: Path, facts: dict[str, object]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile, with the argument as scratch directory; ``--check`` only says if that is due."""
-    if len(arguments) != 1:
-        print("usage: compile_modules.py BUILD_DIRECTORY | --check", file=sys.stderr)
+    """Compile, in a scratch directory, for the environment or into the place named second.
+
+    ``--check`` only says whether that is due.
+    """
+    if len(arguments) not in (1, 2):
+        print("usage: compile_modules.py BUILD_DIRECTORY [PLACE] | --check", file=sys.stderr)
         return 2
     if arguments == ["--check"]:
         return 0 if is_current(directory()) else 1
+    place = Path(arguments[1]).resolve() if len(arguments) > 1 else directory()
     try:
-        compile_all(Path(arguments[0]).resolve(), directory())
+        compile_all(Path(arguments[0]).resolve(), place)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1

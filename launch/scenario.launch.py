@@ -95,7 +95,7 @@ def start_action(process: Process, request: LaunchRequest) -> ExecuteProcess:
     else:
         program = {"executable": sys.executable, "arguments": [process.executable]}
     return Node(
-        name=process.name,
+        name=process.node,
         namespace=process.namespace,
         ros_arguments=list(process.ros_arguments) or None,
         exec_name=process.name,

@@ -36,9 +36,9 @@ STARTER_MODULE = "ros2_cosim_starter"
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def directory() -> Path:
-    """Where the environment of this interpreter keeps the library and its manifest."""
-    return Path(sys.prefix) / "lib" / "ros2_cosim_compiled"
+def directory(prefix: Path | None = None) -> Path:
+    """Where an environment, this interpreter's if none is named, has library and manifest."""
+    return (Path(sys.prefix) if prefix is None else prefix) / "lib" / "ros2_cosim_compiled"
 
 
 def digest_of(path: Path) -> str:

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
-from bench.fuzz import dcp_targets, file_targets, wire_targets
+from bench.fuzz import dcp_targets, file_targets, state_targets, wire_targets
 from bench.fuzz.target import Target
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (*dcp_targets.TARGETS, *wire_targets.TARGETS, *file_targets.TARGETS)
+    for target in (
+        *dcp_targets.TARGETS,
+        *wire_targets.TARGETS,
+        *file_targets.TARGETS,
+        *state_targets.TARGETS,
+    )
 }

@@ -10,17 +10,24 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
+from ros2_cosim.carla_bridge.crossings import Crossings, Reservations
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.scene import Scene
 from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle
+from ros2_cosim.carla_bridge.sensor_messages import SensorMessages
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
 from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
-from ros2_cosim.carla_headless.sensing.hub import SensorHub
+from ros2_cosim.carla_headless.flight import FreeBody
+from ros2_cosim.carla_headless.sensing.draws import Draws, Words
+from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
+from ros2_cosim.carla_headless.sensing.motion import Noise
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
 from ros2_cosim.carla_headless.traffic_lights import Light, LightController, LightGroup
 from ros2_cosim.carla_headless.world import World
@@ -40,6 +47,7 @@ SCENE_STATE = SavedAttributes(
         Scene,
         SceneVehicle,
         Traffic,
+        Reservations,
         LaneKeeper,
         LeaderDriver,
         ManoeuvreRun,
@@ -55,6 +63,11 @@ SCENE_STATE = SavedAttributes(
         LightGroup,
         LightController,
         VehicleBody,
+        FreeBody,
+        SensorHub,
+        Draws,
+        Noise,
+        *DEVICES.values(),
         RoadVehicle,
         Vehicle,
     ),
@@ -63,11 +76,15 @@ SCENE_STATE = SavedAttributes(
         VehicleSpec,
         VehicleParameters,
         RoadNetwork,
+        Crossings,
         Blueprint,
         Signals,
-        # Empty: a scene with sensors saves no state.
-        SensorHub,
+        # Mounted with the scene: its numbers of the sensors are those of any run.
         SensorRig,
+        SensorMessages,
+        Sight,
+        Words,
+        np.ndarray,
         Counter,
         Section,
     ),

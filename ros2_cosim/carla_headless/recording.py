@@ -12,8 +12,9 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.signals import LightActor, SignActor
@@ -26,12 +27,17 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
 )
 from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.documents.files import cause_of, read_bounded
 
 MAGIC: Final = "CARLA_RECORDER"
 _VERSION: Final = 1
 _CM: Final = 100.0
 # A larger packet is a broken file [bytes].
 _MAX_PACKET: Final = 64 * 1024 * 1024
+# It is read as a whole: some hours of a full town [bytes].
+_MAX_FILE: Final = 1 << 30
+# Dates behind it cannot be written [s since 1970]: the end of the year 9999, less a day for zones.
+_LAST_DATE: Final = 253_402_214_400
 
 # Kinds of packets.
 _FRAME_START, _FRAME_END, _ADD, _DELETE, _PARENT, _COLLISION = 0, 1, 2, 3, 4, 5
@@ -42,6 +48,7 @@ OTHER, VEHICLE, WALKER, LIGHT, SIGN, SENSOR = range(6)
 
 _HEAD = struct.Struct("<BI")
 _COUNT = struct.Struct("<H")
+_TYPE = struct.Struct("<B")
 _FRAME = struct.Struct("<Qdd")
 _ACTOR = struct.Struct("<IB6fI")
 _ID = struct.Struct("<I")
@@ -221,17 +228,17 @@ class Recording:
         """
         self.path = recording_path(name)
         try:
-            self._data = memoryview(self.path.read_bytes())
+            self._data = memoryview(read_bounded(self.path, _MAX_FILE))
         except OSError as error:
-            raise CallError(f"File {self.path} not found on server ({error.strerror})") from None
+            raise CallError(f"File {self.path} not found on server ({cause_of(error)})") from None
         try:
             (self.version,) = struct.unpack_from("<H", self._data)
-            magic, at = self._string(2)
+            magic, at = _text_at(self._data, 2)
             (self.date,) = struct.unpack_from("<q", self._data, at)
-            self.map_name, self._start = self._string(at + 8)
+            self.map_name, self._start = _text_at(self._data, at + 8)
         except (struct.error, UnicodeDecodeError):
             magic = ""
-        if magic != MAGIC:
+        if magic != MAGIC or not 0 <= self.date <= _LAST_DATE:
             raise CallError(f"File {self.path} is not a CARLA recorder")
 
     def frames(self) -> Iterator[RecordedFrame]:
@@ -242,67 +249,84 @@ class Recording:
             at += _HEAD.size
             if size > _MAX_PACKET or at + size > len(self._data):
                 break
+            content = self._data[at : at + size]
             try:
                 if kind == _FRAME_START:
-                    number, _, elapsed = _FRAME.unpack_from(self._data, at)
+                    number, _, elapsed = _row(_FRAME, content, 0)
                     frame = RecordedFrame(number, elapsed)
                 elif kind == _FRAME_END and frame is not None:
                     yield frame
                     frame = None
-                elif frame is not None:
-                    self._take(frame, kind, at)
+                elif frame is not None and kind in _READ:
+                    _take(frame, kind, content)
             except (struct.error, UnicodeDecodeError):
                 raise CallError(f"File {self.path} is broken at byte {at}") from None
             at += size
 
-    def _take(self, frame: RecordedFrame, kind: int, at: int) -> None:
-        if kind not in _READ:
-            return
-        (count,) = _COUNT.unpack_from(self._data, at)
-        at += _COUNT.size
-        if kind == _ADD:
-            for _ in range(count):
-                added, at = self._read_added(at)
-                frame.added.append(added)
-            return
-        form = _READ[kind]
-        for number in range(count):
-            row = form.unpack_from(self._data, at + number * form.size)
-            if kind == _DELETE:
-                frame.deleted.append(row[0])
-            elif kind == _PARENT:
-                frame.parents.append((row[0], row[1]))
-            elif kind == _COLLISION:
-                frame.hits.append(Hit(*row))
-            elif kind == _POSITION:
-                frame.places[row[0]] = _transform(row[1:])
-            elif kind == _LIGHT:
-                frame.lamps.append(Lamp(*row))
-            elif kind == _VEHICLE:
-                frame.drives.append(Drive(*row))
-            else:
-                frame.paces.append((row[0], row[1]))
 
-    def _read_added(self, at: int) -> tuple[Added, int]:
-        number, kind, *pose, uid = _ACTOR.unpack_from(self._data, at)
-        name, at = self._string(at + _ACTOR.size)
-        (count,) = _COUNT.unpack_from(self._data, at)
-        at += _COUNT.size
-        attributes = []
+def _take(frame: RecordedFrame, kind: int, content: memoryview) -> None:
+    """Take what a packet tells of a frame.
+
+    :raises struct.error: it does not hold what it says
+    """
+    (count,) = _COUNT.unpack_from(content)
+    at = _COUNT.size
+    if kind == _ADD:
         for _ in range(count):
-            type_ = self._data[at]
-            key, at = self._string(at + 1)
-            value, at = self._string(at)
-            attributes.append(AttributeValue(key, type_, value))
-        description = ActorDescription(uid, name, tuple(attributes))
-        return Added(number, kind, _transform(tuple(pose)), description), at
+            added, at = _added_at(content, at)
+            frame.added.append(added)
+        return
+    form = _READ[kind]
+    for number in range(count):
+        row = _row(form, content, at + number * form.size)
+        if kind == _DELETE:
+            frame.deleted.append(row[0])
+        elif kind == _PARENT:
+            frame.parents.append((row[0], row[1]))
+        elif kind == _COLLISION:
+            frame.hits.append(Hit(*row))
+        elif kind == _POSITION:
+            frame.places[row[0]] = _transform(row[1:])
+        elif kind == _LIGHT:
+            frame.lamps.append(Lamp(*row))
+        elif kind == _VEHICLE:
+            frame.drives.append(Drive(*row))
+        else:
+            frame.paces.append((row[0], row[1]))
 
-    def _string(self, at: int) -> tuple[str, int]:
-        (size,) = _COUNT.unpack_from(self._data, at)
-        end = at + _COUNT.size + size
-        if end > len(self._data):
-            raise struct.error("text beyond the end")
-        return bytes(self._data[at + _COUNT.size : end]).decode(), end
+
+def _row(form: struct.Struct, content: memoryview, at: int) -> tuple[Any, ...]:
+    """Numbers of a packet; all are finite, as those of a call are.
+
+    :raises struct.error: they are not there, or not finite
+    """
+    row = form.unpack_from(content, at)
+    if not all(map(isfinite, row)):
+        raise struct.error("a number that is not finite")
+    return row
+
+
+def _added_at(content: memoryview, at: int) -> tuple[Added, int]:
+    number, kind, *pose, uid = _row(_ACTOR, content, at)
+    name, at = _text_at(content, at + _ACTOR.size)
+    (count,) = _COUNT.unpack_from(content, at)
+    at += _COUNT.size
+    attributes = []
+    for _ in range(count):
+        (type_,) = _TYPE.unpack_from(content, at)
+        key, at = _text_at(content, at + _TYPE.size)
+        value, at = _text_at(content, at)
+        attributes.append(AttributeValue(key, type_, value))
+    description = ActorDescription(uid, name, tuple(attributes))
+    return Added(number, kind, _transform(tuple(pose)), description), at
+
+
+def _text_at(content: memoryview, at: int) -> tuple[str, int]:
+    (size,) = _COUNT.unpack_from(content, at)
+    end = at + _COUNT.size + size
+    if end > len(content):
+        raise struct.error("text beyond the end")
+    return bytes(content[at + _COUNT.size : end]).decode(), end
 
 
 _READ: Final = {
@@ -320,6 +344,8 @@ _READ: Final = {
 def is_recording(path: Path) -> bool:
     """Whether a file begins as a recording does."""
     start = struct.pack("<H", _VERSION) + _text(MAGIC)
+    if not path.is_file():
+        return False  # a pipe would keep its reader waiting
     with path.open("rb") as file:
         return file.read(len(start)) == start
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from ros2_cosim.scenario.plan import Process
 
 app = typer.Typer(
+    # The units in help texts, as [s], are no marks of another language.
+    rich_markup_mode="markdown",
     name="cosim",
     help="Deterministic ROS 2 co-simulation for automated driving.",
     no_args_is_help=True,
@@ -315,7 +317,7 @@ def plan(
     processes: Processes = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Print the processes that shape ros would start, who is in them, and their command lines."""
+    """Print the processes that shape ros would start, what is in them, and their command lines."""
     from ros2_cosim.run.bringup import RunRequest, adjusted_scenario
     from ros2_cosim.run.processes import command_of
     from ros2_cosim.scenario.check import check_scenario

@@ -24,6 +24,7 @@ from ros2_cosim.dcp.description.slave_description import (
 from ros2_cosim.dcp.slave.fmu import FmuSlave
 from ros2_cosim.dcp.slave.fmu_description import (
     FmuVariable,
+    can_save_state,
     fmu_slave_description,
     fmu_variables,
     read_fmu,
@@ -172,6 +173,33 @@ class FmuLaw(FileLaw):
         if bound.factor == 1.0 and bound.offset == 0.0:
             return float(found)
         return bound.factor * float(found) + bound.offset
+
+    @property
+    def unsaved(self) -> str:
+        """Why its state cannot be saved: the FMU does not state that it can."""
+        if self._bound is not None and can_save_state(self._bound.model):
+            return ""
+        return (
+            f"control law {self.file}: its description does not state canGetAndSetFMUstate and "
+            "canSerializeFMUstate"
+        )
+
+    def save_state(self) -> Any:
+        """The state of the FMU by its own means, and what it was told last."""
+        assert self._slave is not None, "open() comes before"
+        return [self._time, self._step, self._slave.save_state()]
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave.
+
+        :raises ConfigurationError: the FMU refuses it
+        """
+        assert self._slave is not None, "open() comes before"
+        self._time, self._step, saved = state
+        try:
+            self._slave.restore_state(saved)
+        except Exception as error:  # FMPy raises plain exceptions
+            raise ConfigurationError(f"{self.file}: {one_line(error)}") from None
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
+import ros2_cosim
 from ros2_cosim.kernel.errors import ConfigurationError
 
 
@@ -19,6 +21,12 @@ def need_extra(extra: str, modules: tuple[str, ...], what: str) -> None:
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         raise ConfigurationError(
-            f"{what} needs {', '.join(missing)}, which is not installed; run 'make setup "
-            f"EXTRAS={extra}'"
+            f"{what} needs {', '.join(missing)}, which is not installed; run '{command_for(extra)}'"
         )
+
+
+def command_for(extra: str) -> str:
+    """The command that brings an extra: a checkout has locked versions, a wheel has none."""
+    if (Path(ros2_cosim.__file__).parent.parent / "Makefile").is_file():
+        return f"make setup EXTRAS={extra}"
+    return f'pip install "ros2_cosim[{extra}]"'

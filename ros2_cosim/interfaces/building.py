@@ -19,14 +19,21 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from ros2_cosim.documents.extras import command_for
 from ros2_cosim.documents.one_line import one_line
 from ros2_cosim.interfaces.compilation import (
     PYTHON_DIRECTORY,
     build_interface_package,
     wheel_prefix,
 )
-from ros2_cosim.interfaces.definitions import used_packages
-from ros2_cosim.interfaces.packages import MessagePackage, find_packages
+from ros2_cosim.interfaces.definitions import used_types
+from ros2_cosim.interfaces.packages import (
+    EXTRA,
+    STANDARD_PACKAGES,
+    MessagePackage,
+    definition_text,
+    find_packages,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 
 _CMAKE = """\
@@ -58,6 +65,17 @@ _DESCRIPTION = """\
   <export><build_type>ament_cmake</build_type></export>
 </package>
 """
+
+#: Packages of ROS that a build begins with.
+_GENERATORS = ("ament_cmake", "rosidl_default_generators")
+
+#: Types that definitions of ROS 1 name without a package, at the beginning of a field.
+_FORMER = {
+    "Header": "std_msgs/Header",
+    "time": "builtin_interfaces/Time",
+    "duration": "builtin_interfaces/Duration",
+}
+_FORMER_TYPE = re.compile(rf"^(?:{'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
 
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 
@@ -96,6 +114,7 @@ def build_packages(directories: Sequence[Path], prefix: Path) -> list[BuiltPacka
     :raises InterfaceBuildError: a tool is missing, or a step of the build fails
     """
     prefix = prefix.absolute()
+    _check_generators()
     packages: dict[str, MessagePackage] = {}
     for directory in directories:
         for package in find_packages(directory, str(directory)):
@@ -128,23 +147,53 @@ def build_packages(directories: Sequence[Path], prefix: Path) -> list[BuiltPacka
     return [_described(packages[name]) for name in order]
 
 
+def _check_generators() -> None:
+    """:raises ConfigurationError: what builds messages is not installed."""
+    share = wheel_prefix() / "share"
+    missing = [name for name in _GENERATORS if not (share / name).is_dir()]
+    if missing:
+        raise ConfigurationError(
+            f"cosim messages build needs {', '.join(missing)}, which is not installed; run "
+            f"'{command_for(EXTRA)}'"
+        )
+
+
 def needed_packages(package: MessagePackage) -> set[str]:
     """Names of the other packages whose types the definitions of a package name.
 
     :raises ConfigurationError: a definition is not understood
     """
+    own = package.messages.keys()
     needed: set[str] = set()
     for path in package.files:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
-        for part in re.split(r"^---\s*$", text, flags=re.MULTILINE):
+        for part in re.split(r"^---\s*$", _present_text(package, path), flags=re.MULTILINE):
             try:
-                needed |= used_packages(f"{package.name}/msg/{path.stem}", part)
+                used = used_types(f"{package.name}/msg/{path.stem}", part)
             except ConfigurationError as error:
                 raise ConfigurationError(f"{path}: {error}") from None
+            packages = {kind: kind.partition("/")[0] for kind in used}
+            missing = sorted(k for k in used - own if packages[k] == package.name)
+            if missing:
+                raise ConfigurationError(
+                    f"{path}: found a field of type {missing[0]}, of which the package has no "
+                    "definition; allowed are built-in types, messages of the package, and "
+                    "PACKAGE/TYPE"
+                )
+            needed |= set(packages.values())
     return needed - {package.name}
+
+
+def _present_text(package: MessagePackage, path: Path) -> str:
+    """A definition with the names that ROS 1 has for three types replaced by those of ROS 2.
+
+    :raises ConfigurationError: it cannot be read, or is no text
+    """
+    own = {name.rpartition("/")[2] for name in package.messages}
+
+    def present(match: re.Match[str]) -> str:
+        return match[0] if match[0] in own else _FORMER[match[0]]
+
+    return _FORMER_TYPE.sub(present, definition_text(path))
 
 
 def _check_definitions(package: MessagePackage) -> None:
@@ -152,13 +201,13 @@ def _check_definitions(package: MessagePackage) -> None:
     from rosidl_adapter import parser
 
     readers = {
-        ".msg": parser.parse_message_file,
-        ".srv": parser.parse_service_file,
-        ".action": parser.parse_action_file,
+        ".msg": parser.parse_message_string,
+        ".srv": parser.parse_service_string,
+        ".action": parser.parse_action_string,
     }
     for path in package.files:
         try:
-            readers[path.suffix](package.name, str(path))
+            readers[path.suffix](package.name, path.stem, _present_text(package, path))
         except Exception as error:
             raise ConfigurationError(f"{path}: {one_line(error)}") from None
 
@@ -167,10 +216,14 @@ def _check_needs(needs: dict[str, set[str]], prefixes: Sequence[Path]) -> None:
     for name, needed in needs.items():
         for other in sorted(needed - needs.keys()):
             if not any((p / "share" / other / "package.xml").is_file() for p in prefixes):
-                raise ConfigurationError(
-                    f"package {name} needs package {other}, which is not installed; name the "
-                    f"directory of its definitions, too: cosim messages build ... "
+                bring = (
+                    f"run '{command_for(EXTRA)}'"
+                    if other in STANDARD_PACKAGES
+                    else "name the directory of its definitions, too: cosim messages build ... "
                     f"DIRECTORY_OF_{other.upper()}"
+                )
+                raise ConfigurationError(
+                    f"package {name} needs package {other}, which is not installed; {bring}"
                 )
 
 
@@ -184,7 +237,7 @@ def _write_sources(package: MessagePackage, needs: Sequence[str], source: Path) 
     for path in package.files:
         copy = source / path.parent.name / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        copy.write_text(_present_text(package, path), encoding="utf-8")
     files = [f"{path.parent.name}/{path.name}" for path in package.files]
     cmake = _CMAKE.format(
         name=package.name,

@@ -135,8 +135,8 @@ def parse_definition(type_name: str, text: str) -> tuple[Field, ...]:
     return fields
 
 
-def used_packages(type_name: str, text: str) -> set[str]:
-    """Names of the packages whose types a definition names, possibly its own.
+def used_types(type_name: str, text: str) -> set[str]:
+    """Full names of the types that a definition names, those of its own package included.
 
     :raises ConfigurationError: a line is not understood (names type and line number)
     """
@@ -145,8 +145,8 @@ def used_packages(type_name: str, text: str) -> set[str]:
         _, described = get_types_from_msg(text, type_name)[type_name]
     except TypesysError:
         raise ConfigurationError(f"{type_name}, {_wrong_line(text, type_name)}") from None
-    kinds = [read_field(name, description).type for name, description in described]
-    return {kind.partition("/")[0] for kind in kinds if "/" in kind}
+    kinds = {read_field(name, description).type for name, description in described}
+    return {kind for kind in kinds if "/" in kind}
 
 
 def parse_constants(type_name: str, text: str) -> dict[str, bool | int | float | str]:

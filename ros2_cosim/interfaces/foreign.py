@@ -120,6 +120,11 @@ class ForeignSettings(Section):
     allow_topics: tuple[str, ...] = Field(
         (), description="topics that the node may read beside its inputs"
     )
+    allow_services: tuple[str, ...] = Field(
+        (),
+        description="services and actions of other nodes whose answers to the node change no "
+        "result",
+    )
     patience_s: float | None = Field(
         default=None,
         gt=0,

@@ -15,6 +15,11 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 #: The namespace of a run that asked for none.
 ROOT = "/"
+#: Processes of a run beside its participants whose nodes have this in front of their names: beside
+#: nodes of other programs, ``clock`` would not say whose it is.
+OWN_PROCESSES = frozenset({"clock", "composed", "recorder", "visualisation"})
+_OWN = "cosim_"
+OWN_NODES = frozenset(_OWN + name for name in OWN_PROCESSES)
 _NAMESPACE = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 #: Full names in ROS have at most 255 characters; topics of scenarios need some of them.
 LONGEST_NAMESPACE = 127
@@ -25,6 +30,25 @@ class PlacedNode(Protocol):
 
     def get_namespace(self) -> str:
         """Its namespace: ``/``, or without a slash at the end."""
+
+
+def node_name_of(process: str) -> str:
+    """The name of the node of a process of a run; that of a participant is its own."""
+    return _OWN + process if process in OWN_PROCESSES else process
+
+
+def process_name_of(node: str) -> str:
+    """The process that a node of a run belongs to."""
+    return node.removeprefix(_OWN) if node in OWN_NODES else node
+
+
+def renamed_argument(argument: str) -> str:
+    """A ROS argument for one node, ``NODE:FROM:=TO``, with the present name of that node.
+
+    Up to version 0.1.0 the nodes had the names of their processes.
+    """
+    node, colon, rest = argument.partition(":")
+    return node_name_of(node) + colon + rest if colon and rest[:1] != "=" else argument
 
 
 def parse_namespace(text: str, where: str = "namespace") -> str:

@@ -110,7 +110,8 @@ class Coordinator:
 
     def slowest(self) -> str:
         """The participant that holds back the clock."""
-        return min(self._bounds, key=lambda name: (self._bounds[name], name))
+        least = min(self._bounds.values())
+        return min([name for name, bound in self._bounds.items() if bound == least])
 
     def awaited(self) -> list[str]:
         """Participants that should enter now and are not there: the horizon stands for them."""

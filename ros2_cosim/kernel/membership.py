@@ -337,6 +337,8 @@ class MembershipView:
                 self._leave(name, writer)
             elif not writer.entered:
                 self._enter(name, writer, enter)
+        if not self._awaited:
+            return
         silent = entry_step(horizon, self._entry_step_ns) if horizon > 0 else horizon
         for writer in self._awaited:
             if not writer.entered:

@@ -129,6 +129,7 @@ class Traits:
         that declares it computes and returns, without waiting for other participants: it may share
         a thread with them
     :param saves: whether ``save_state`` and ``restore_state`` keep its state
+    :param unsaved: what of it they do not keep, for the message that refuses a checkpoint
     """
 
     repeatable: Repeatability = Repeatability.EVERYWHERE
@@ -139,6 +140,7 @@ class Traits:
     law: str | None = None
     cost_ns: int | None = None
     saves: bool = False
+    unsaved: str = ""
 
 
 @dataclass(frozen=True)

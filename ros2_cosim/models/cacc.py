@@ -234,8 +234,11 @@ class CaccController(Model):
         self._fallback = adapted(
             fallback or make_law(without_v2v, base_directory=directory), context.name
         )
-        if not (self._law.saves and self._fallback.saves):
-            self.traits = replace(self.traits, saves=False)  # type: ignore[misc]
+        unsaved = self._law.unsaved or self._fallback.unsaved
+        if unsaved:
+            self.traits = replace(  # type: ignore[misc]
+                self.traits, saves=False, unsaved=unsaved
+            )
         self._cruise = parameters.cruise
         self._limits = parameters.limits
         self._emergency = parameters.emergency

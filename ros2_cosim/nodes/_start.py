@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.files import cause_of
-from ros2_cosim.interfaces.namespaces import namespace_of
+from ros2_cosim.interfaces.namespaces import namespace_of, node_name_of, process_name_of
 from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.interfaces.seal import RUN_SECRET, secret_of
 from ros2_cosim.interfaces.spans import Spans
@@ -116,7 +116,7 @@ def _run_once(
     """
     try:
         _take_secret()
-        with Session(default_name, sys.argv) as session:
+        with Session(node_name_of(default_name), sys.argv) as session:
             session.repetition = repetition
             code = _outcome(session, body, starters, awaits)
             if code is not None:
@@ -138,7 +138,7 @@ def _outcome(
     awaits: bool,
 ) -> int | None:
     """Run ``body``, tell the starter of a failure, and give the exit code; see above."""
-    name = session.node.get_name()
+    name = process_name_of(session.node.get_name())
     try:
         path = session.parameter("scenario_file", "")
         if not path:
@@ -242,7 +242,9 @@ def profiled(
     if session.repetition or not directory:
         yield None
         return
-    spans = Spans(session.node.get_name(), participants, session.timer, works=works)
+    spans = Spans(
+        process_name_of(session.node.get_name()), participants, session.timer, works=works
+    )
     session.watch(spans)
     try:
         yield spans

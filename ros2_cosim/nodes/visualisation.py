@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+from ros2_cosim.interfaces.namespaces import node_name_of
 from ros2_cosim.interfaces.processes import ignore_interrupts
 from ros2_cosim.kernel.errors import Cancelled, CosimError
 from ros2_cosim.models.road import RoadNetwork
@@ -17,7 +18,7 @@ _WAIT_S = 0.5
 def main() -> int:
     """Run until interrupted; 0, or 2 and one line when a parameter is wrong."""
     try:
-        with Session("visualisation", sys.argv) as session:
+        with Session(node_name_of("visualisation"), sys.argv) as session:
             try:
                 Visualisation(session.node, RoadNetwork.from_file)
                 while True:

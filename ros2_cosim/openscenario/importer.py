@@ -5,18 +5,26 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from ros2_cosim.documents.one_line import printable
 from ros2_cosim.interfaces.importing import Imported, ImportRequest
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.road import RoadError, RoadNetwork
 from ros2_cosim.openscenario.catalogues import Catalogues
 from ros2_cosim.openscenario.document import Element, Findings, declared, read_document
 from ros2_cosim.openscenario.places import OFF_CENTRE, Places, Spot
 from ros2_cosim.openscenario.translate import Translator, is_constant
-from ros2_cosim.openscenario.vehicles import Vehicle, read_vehicle
+from ros2_cosim.openscenario.vehicles import (
+    STANDING,
+    Standing,
+    Vehicle,
+    read_standing,
+    read_vehicle,
+)
 
 #: Entities of one scenario.
 MAX_ENTITIES: Final = 200
@@ -57,15 +65,18 @@ class _Import:
             network = RoadNetwork.from_file(self._map)
         except (RoadError, ValueError) as error:
             raise ConfigurationError(printable(str(error))) from None
-        self._places = Places(network, self._findings)
+        self._places = Places(network, self._findings, self._catalogues.entry)
         #: Entity -> vehicle of the scene.
         self._names: dict[str, str] = {}
         self._vehicles: dict[str, Vehicle] = {}
-        self._objects: dict[str, _Plain] = {}
+        #: Entity that stands still -> object of the scene.
+        self._objects: dict[str, str] = {}
+        self._standing: dict[str, Standing] = {}
         self._speeds: dict[str, float] = {}
         self._init: list[_Plain] = []
-        self._translator = Translator(self._places, self._names, self._findings)
-        self._translator.with_catalogues(self._catalogues.entry)
+        self._translator = Translator(
+            self._places, self._names, self._objects, self._findings, self._catalogues.entry
+        )
 
     def scenario(self) -> Imported:
         """The scenario, with what is wrong."""
@@ -76,6 +87,7 @@ class _Import:
         for element in storyboard.each("Story"):
             with self._findings.collected():
                 stories.append(self._translator.story(element))
+        self._place_others(stories)
         stop = self._translator.trigger(storyboard.find("StopTrigger")) or []
         external = [self._names[name] for name in self._settings.external if name in self._names]
         for name in self._settings.external:
@@ -89,6 +101,7 @@ class _Import:
             return Imported({}, list(dict.fromkeys(faults)), notes)
         story: _Plain = {
             "boxes": {name: vehicle.box() for name, vehicle in self._vehicles.items()},
+            "standing": {},
             "external": external,
             "init": self._init,
             "stories": stories,
@@ -123,7 +136,9 @@ class _Import:
     def _entity(self, entity: Element) -> None:
         content = [c for c in entity.children() if c.tag != "ObjectController"]
         if len(content) != 1:
-            raise entity.error("allowed is one of Vehicle, MiscObject and CatalogReference")
+            raise entity.error(
+                "allowed is one of Vehicle, MiscObject, Pedestrian and CatalogReference"
+            )
         kind = content[0]
         if kind.tag == "CatalogReference":
             kind = self._catalogues.entry(kind)
@@ -132,14 +147,15 @@ class _Import:
         name = entity.text("name")
         if name in self._names or name in self._objects:
             raise entity.error(f"name: found '{name}' twice")
-        if kind.tag == "MiscObject":
-            self._objects[name] = {}
-        elif kind.tag == "Vehicle":
-            scene_name = _scene_name(name, set(self._names.values()))
+        scene_name = _scene_name(name, {*self._names.values(), *self._objects.values()})
+        if kind.tag == "Vehicle":
             self._names[name] = scene_name
             self._vehicles[scene_name] = read_vehicle(kind)
+        elif kind.tag in STANDING:
+            self._objects[name] = scene_name
+            self._standing[scene_name] = read_standing(kind)
         else:
-            raise kind.error("not supported; supported are Vehicle and MiscObject")
+            raise kind.error(f"not supported; supported are Vehicle, {', '.join(STANDING)}")
 
     # Init --------------------------------------------------------------------------------
 
@@ -154,13 +170,32 @@ class _Import:
         for private in waiting:
             with self._findings.collected():
                 self._private(private)
-        known = [*self._places.starts]
-        for name in (*self._names, *self._objects):
-            if name not in known and not self._findings.faults:
+
+    def _place_others(self, stories: list[_Plain]) -> None:
+        """Vehicles without a place begin where their first trajectory does; others are refused."""
+        first: dict[str, _Plain] = {}
+        for action in (*self._init, *_actions(stories)):
+            if "trajectory" in action:
+                for name in action["actors"]:
+                    first.setdefault(name, action["trajectory"])
+        storyboard = self._root.one("Storyboard")
+        for entity, name in (*self._names.items(), *self._objects.items()):
+            if entity in self._places.starts or self._findings.faults:
+                continue
+            begin = _begin(first[name]) if name in first else None
+            if begin is None:
                 self._findings.faults.append(
-                    str(actions.error(f"'{name}' has no TeleportAction; entities that are added "
-                                      "later are not supported"))
+                    str(storyboard.error(f"'{entity}' has no TeleportAction, nor a trajectory that "
+                                         "begins in a place; entities that are added later are not "
+                                         "supported"))
                 )  # fmt: skip
+                return
+            with self._findings.collected():
+                self._places.starts[entity] = self._places.near(storyboard, *begin)
+                self._findings.note(
+                    storyboard,
+                    f"'{entity}' starts where its trajectory begins, along the lane there",
+                )
 
     def _placed(self, private: Element) -> bool:
         """Take in the actions of an entity unless its place is relative to an unknown one."""
@@ -191,7 +226,9 @@ class _Import:
             self._places.starts[name] = self._places.find(position)
             return
         if name in self._objects:
-            raise action.choice().error(f"found for '{name}', which is no vehicle")
+            raise action.choice().error(
+                f"found for '{name}'; supported are actions of vehicles, others stand still"
+            )
         plain = self._translator.action(action)
         speed = plain.get("speed")
         vehicle = self._names[name]
@@ -229,15 +266,19 @@ class _Import:
                 offset = {"offset": round(spot.offset, 6), "shape": "step"}
                 story["init"].append({"actors": [name], "lane_offset": offset})
         objects: _Plain = {}
-        for name in self._objects:
-            spot = self._places.starts[name]
+        for entity, name in self._objects.items():
+            spot, standing = self._places.starts[entity], self._standing[name]
             aside = spot.offset if spot.lane < 0 else -spot.offset
-            objects[_scene_name(name, set(objects) | set(vehicles))] = {
+            objects[name] = {
                 "road": spot.road,
                 "lane": spot.lane,
                 "s": round(spot.s, 6),
                 "offset": round(aside, 6),
+                "blueprint": standing.blueprint,
             }
+            x, y = self._places.point(spot)
+            heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
+            story["standing"][name] = {"x": x, "y": y, "heading": heading, "box": standing.box()}
         scene: _Plain = {
             "map": os.path.relpath(self._map, self._base_directory),
             "vehicles": vehicles,
@@ -266,29 +307,6 @@ class _Import:
 
     def _world(self, vehicles: list[str], driven: list[str]) -> _Plain:
         world = self._settings.world
-        outputs: _Plain = {}
-        for name in vehicles:
-            frame = f"{name}/base_link"
-            outputs[f"odometry/{name}"] = {
-                "type": "nav_msgs/msg/Odometry",
-                "topic": f"/{name}/odometry",
-                "child_frame_id": frame,
-            }
-            outputs[f"acceleration/{name}"] = {
-                "type": "geometry_msgs/msg/AccelStamped",
-                "topic": f"/{name}/acceleration",
-                "frame_id": frame,
-            }
-        outputs["static_objects"] = {
-            "type": "ros2_cosim/msg/StaticObjects",
-            "topic": "/static_objects",
-            "schedule": "once",
-        }
-        outputs["collision"] = {
-            "type": "ros2_cosim/msg/CollisionEvent",
-            "topic": "/collisions",
-            "schedule": "sparse",
-        }
         return {
             "model": world["model"],
             "period": world["period"],
@@ -297,7 +315,7 @@ class _Import:
                 f"control/{name}": {"from": f"storyboard.control/{name}", "delayed": True}
                 for name in driven
             },
-            "outputs": outputs,
+            "outputs": world_outputs(vehicles),
         }
 
     def _player(self, vehicles: list[str], driven: list[str], story: _Plain) -> _Plain:
@@ -311,11 +329,30 @@ class _Import:
                 f"control/{name}": {
                     "type": "ros2_cosim/msg/ControlCommand",
                     "topic": f"/{name}/control",
-                    "frame_id": f"{name}/base_link",
+                    "frame_id": base_link(name),
                 }
                 for name in driven
             },
         }
+
+
+def _actions(stories: list[_Plain]) -> Iterator[_Plain]:
+    """All actions, in the order of the file, each with the actors of its group."""
+    for group in (group for story in stories for act in story["acts"] for group in act["groups"]):
+        for event in (event for maneuver in group["maneuvers"] for event in maneuver["events"]):
+            for action in event["actions"]:
+                yield {**action, "actors": group["actors"]}
+
+
+def _begin(trajectory: _Plain) -> tuple[float, float] | None:
+    """Where a trajectory begins; None: that depends on something else."""
+    if "polyline" in trajectory:
+        where = trajectory["polyline"][0]["at"]
+    elif "spline" in trajectory:
+        where = trajectory["spline"][0].get("at", {"to": ""})
+    else:
+        where = trajectory["nurbs"]["points"][0]["at"]
+    return None if "to" in where else (where["x"], where["y"])
 
 
 def _checked_speed(action: Element, speed: float) -> float:

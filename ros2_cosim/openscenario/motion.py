@@ -13,8 +13,10 @@ from ros2_cosim.kernel.exactmath import PI, cos, sin
 from ros2_cosim.models.lane_keeping import LOOKAHEAD_TIME, MIN_LOOKAHEAD, LaneKeeper
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.road import RoadError, RoadNetwork, RoadPosition, driving_direction
+from ros2_cosim.models.road.lane_routes import Stretch, lane_route, roads_of
 from ros2_cosim.models.speed_profiles import Chain, SpeedCourse, SpeedPoint, Straight
 from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.openscenario.arrival import Arriving
 from ros2_cosim.openscenario.places import neighbour
 from ros2_cosim.openscenario.story import (
     Dynamics,
@@ -22,10 +24,14 @@ from ros2_cosim.openscenario.story import (
     LaneChange,
     LaneOffset,
     RelativeSpeed,
+    Route,
     SpeedAction,
     SpeedProfile,
+    Synchronize,
+    Trajectory,
 )
 from ros2_cosim.openscenario.traffic import Seen, Traffic
+from ros2_cosim.openscenario.trajectories import TrajectoryRun
 
 _NS: Final = 1e9
 _MAX_SPEED: Final = 100.0
@@ -216,7 +222,7 @@ class Lateral(NamedTuple):
 
     until: int
 
-    def done(self, now: int) -> bool:
+    def done(self, now: int, traffic: Traffic) -> bool:
         """Whether the time is over."""
         return now >= self.until
 
@@ -258,6 +264,10 @@ class Actor:
         )
         self._longitudinal: Longitudinal = Profiled(Straight(speed, speed, 0.0), 0)
         self._speed = speed
+        self._parameters = parameters
+        #: What it follows instead of a lane.
+        self._trajectory: TrajectoryRun | None = None
+        self._odometry: Odometry | None = None
 
     def set_speed(self, action: SpeedAction, traffic: Traffic) -> Longitudinal:
         """Begin a SpeedAction."""
@@ -285,15 +295,70 @@ class Actor:
         """Begin a LongitudinalDistanceAction."""
         return self._drive(Following(action, self.name, self._speed, traffic.time))
 
+    def synchronize(self, action: Synchronize, traffic: Traffic) -> Longitudinal:
+        """Begin a SynchronizeAction."""
+        return self._drive(Arriving(action, self.name, self._speed, traffic))
+
     def _drive(self, longitudinal: Longitudinal) -> Longitudinal:
         self._longitudinal = longitudinal
         return longitudinal
+
+    def take_route(self, action: Route, traffic: Traffic) -> None:
+        """Turn in junctions as a route does from now on.
+
+        :raises ConfigurationError: the vehicle's lane does not lead to its begin
+        """
+        here, roads = traffic.seen[self.name].position, list(action.roads)
+        if here.road_id not in roads:
+            network = traffic.network
+            own = Stretch(here.road_id, self._keeper.lane_id, here.s)
+            way = lane_route(network, own, Stretch(action.road, action.lane, action.s))
+            if way is None:
+                raise ConfigurationError(
+                    f"vehicle '{self.name}': route: found road {own.road}, lane {own.lane}, "
+                    f"s={own.s:.1f} m; allowed is a place whose lane leads to road {action.road}, "
+                    f"s={action.s:g} m, without a change"
+                )
+            joined = roads_of(network, way)
+            roads = joined + [road for road in roads if road not in joined[-1:]]
+        self._network = self._keeper.network = traffic.network.along(roads)
+        traffic.routed[self.name] = self._network
+
+    def follow(self, action: Trajectory, traffic: Traffic) -> TrajectoryRun:
+        """Begin a FollowTrajectoryAction.
+
+        :raises ConfigurationError: it has no length, or its times do not grow
+        """
+        found = TrajectoryRun(action, self.name, traffic)
+        self._trajectory = found
+        if found.is_timed:
+            self._drive(found)
+        return found
+
+    def _leave_trajectory(self, traffic: Traffic) -> bool:
+        """Keep the nearest lane that leads the same way from now on, if there is one."""
+        seen = traffic.seen[self.name]
+        here = seen.position
+        lanes = [
+            lane
+            for lane in self._network.lane_ids(here.road_id, here.s, "driving")
+            if driving_direction(lane) * seen.along > 0.0
+        ]
+        if not lanes or self._odometry is None:
+            return False
+        centre = {i: self._network.lane_centre(here.road_id, i, here.s) for i in lanes}
+        lane = min(lanes, key=lambda i: abs(centre[i] - here.t))
+        self._trajectory = None
+        self._keeper = LaneKeeper(self._network, self._parameters, lane)
+        self._keeper.steer(self._odometry, here)
+        return True
 
     def change_lane(self, action: LaneChange, traffic: Traffic) -> Lateral:
         """Begin a LaneChangeAction.
 
         :raises ConfigurationError: the road has no such lane here
         """
+        self._require_lane("lane change", traffic)
         lane, own = action.lane, traffic.seen[self.name]
         if action.relative_to is not None:
             other = traffic.seen[action.relative_to]
@@ -315,7 +380,11 @@ class Actor:
         return self._aside(lane, offset, shape, way, duration, _LATERAL_LIMIT, traffic)
 
     def change_offset(self, action: LaneOffset, traffic: Traffic) -> Lateral:
-        """Begin a LaneOffsetAction."""
+        """Begin a LaneOffsetAction.
+
+        :raises ConfigurationError: the vehicle is in no lane
+        """
+        self._require_lane("lane offset", traffic)
         lane, offset, own = self._keeper.lane_id, action.offset, traffic.seen[self.name]
         if action.relative_to is not None:
             here = own.position
@@ -324,6 +393,14 @@ class Actor:
         way = self._way_aside(own, lane, offset)
         limit = min(action.max_acceleration, _LATERAL_LIMIT)
         return self._aside(lane, offset, action.shape, way, 0.0, limit, traffic)
+
+    def _require_lane(self, what: str, traffic: Traffic) -> None:
+        """Leave a trajectory: what is done in lanes takes its place."""
+        if self._trajectory is not None and not self._leave_trajectory(traffic):
+            raise ConfigurationError(
+                f"vehicle '{self.name}': {what}: found a vehicle on a trajectory beside all lanes; "
+                "allowed is one in a lane"
+            )
 
     def _opposite(self, own: Seen, lane: int, offset: float) -> tuple[int, float]:
         """A lane of the other direction, as the own lane with an offset."""
@@ -366,7 +443,8 @@ class Actor:
         return Lateral(traffic.time + round(complete * _NS))
 
     def locate(self, odometry: Odometry, traffic: Traffic) -> None:
-        """Tell lane keeping where the vehicle is before its first action."""
+        """Tell where the vehicle is, before it acts."""
+        self._odometry = odometry
         if self._keeper.position is None:
             self._keeper.steer(odometry, traffic.seen[self.name].position)
 
@@ -375,15 +453,33 @@ class Actor:
 
         :raises RoadError: its lane is not there any more
         """
+        if self._trajectory is not None:
+            self._trajectory.look(traffic)
+            if self._trajectory.over:
+                self._leave_trajectory(traffic)  # or go straight on
         position = traffic.seen[self.name].position
         motion = self._longitudinal.motion(traffic.time, traffic)
         self._speed = motion.speed
-        direction = driving_direction(self._keeper.lane_id)
+        if self._trajectory is None:
+            direction = float(driving_direction(self._keeper.lane_id))
+            steer = self._keeper.steer(odometry, position)
+            room = self._room(odometry.vx)
+        else:
+            direction = traffic.seen[self.name].along
+            steer = self._steer_along(self._trajectory, odometry, traffic)
+            room = None
         slope = direction * self._network.slope(position.road_id, position.s)
-        steer = self._keeper.steer(odometry, position)
-        room = self._room(odometry.vx)
         demand = self._driver.follow(odometry.vx, motion.speed, motion.acceleration, room, slope)
         return ControlCommand(demand.acceleration, demand.throttle, demand.brake, steer)
+
+    def _steer_along(
+        self, trajectory: TrajectoryRun, odometry: Odometry, traffic: Traffic
+    ) -> float:
+        """Steering to the point of a trajectory that is ahead of the vehicle's middle."""
+        ahead = max(MIN_LOOKAHEAD, LOOKAHEAD_TIME * odometry.vx)
+        centre = traffic.seen[self.name].box.centre
+        x, y = trajectory.path.at(trajectory.path.way + centre + ahead)
+        return self._keeper.steer_to(odometry, x, y)
 
     def _room(self, speed: float) -> float | None:
         """Way from the front to the end of the lane [m]; None: it goes on for long enough."""

@@ -17,7 +17,7 @@ from ros2_cosim.models.scene import scene_road
 from ros2_cosim.models.vehicle import VEHICLES
 from ros2_cosim.openscenario.motion import Actor
 from ros2_cosim.openscenario.stage import Cast, Stage
-from ros2_cosim.openscenario.story import Action, Condition, Storyboard
+from ros2_cosim.openscenario.story import Action, Condition, Storyboard, Trajectory
 from ros2_cosim.openscenario.traffic import Traffic
 
 #: Events that the summary names.
@@ -59,6 +59,8 @@ class StoryboardPlayer(Model):
         """See whether the scene has the vehicles and a road."""
         scene = scene_settings(context)
         for name in (*parameters.boxes, *_named(parameters)):
+            if name in parameters.standing:
+                continue
             scene.require_vehicle(name, context.where)
             if name not in parameters.boxes:
                 raise ConfigurationError(f"{context.where}.boxes.{name}: missing")
@@ -69,7 +71,7 @@ class StoryboardPlayer(Model):
         scene = scene_settings(context)
         network = scene_road(context)
         self._name = context.name
-        self._traffic = Traffic(network, parameters.boxes)
+        self._traffic = Traffic(network, parameters.boxes, parameters.standing)
         self._ports = {name: f"odometry/{name}" for name in parameters.boxes}
         period = context.period_ns or 20_000_000
         actors = {}
@@ -183,7 +185,20 @@ def _of_action(action: Action) -> list[str]:
         names.append(action.speed.relative.to)
     if action.keep_distance is not None:
         names.append(action.keep_distance.to)
+    if action.synchronize is not None:
+        names.append(action.synchronize.master)
+    if action.trajectory is not None:
+        names += _of_trajectory(action.trajectory)
     for aside in (action.lane_change, action.lane_offset):
         if aside is not None and aside.relative_to is not None:
             names.append(aside.relative_to)
     return names
+
+
+def _of_trajectory(trajectory: Trajectory) -> list[str]:
+    points = [*(trajectory.polyline or ())]
+    if trajectory.nurbs is not None:
+        points += trajectory.nurbs.points
+    places = [point.at for point in points]
+    places += [segment.at for segment in trajectory.spline or () if segment.at is not None]
+    return [place.to for place in places if place.to is not None]

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
 from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.exactmath import cos, sin, wrap_angle
 from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition, driving_direction
-from ros2_cosim.openscenario.document import Element, Findings
+from ros2_cosim.models.road.lane_routes import Stretch, lane_route, place_on
+from ros2_cosim.openscenario.document import Element, Findings, declared
 
 #: A heading further from that of the lane than this is one against it [rad].
 _ACROSS: Final = 0.5 * pi
@@ -30,9 +32,13 @@ class Spot(NamedTuple):
 class Places:
     """Positions on one map."""
 
-    def __init__(self, network: RoadNetwork, findings: Findings) -> None:
+    def __init__(
+        self, network: RoadNetwork, findings: Findings, catalogues: Callable[[Element], Element]
+    ) -> None:
+        """:param catalogues: from a CatalogReference to the entry"""
         self.network = network
         self._findings = findings
+        self._catalogues = catalogues
         #: Where the vehicles start, as far as known.
         self.starts: dict[str, Spot] = {}
 
@@ -110,6 +116,42 @@ class Places:
             lane = min(lanes, key=lambda i: abs(network.lane_centre(road, i, s) - t))
         return Spot(road, lane, s, t - network.lane_centre(road, lane, s))
 
+    def near(self, element: Element, x: float, y: float) -> Spot:
+        """The place at a point.
+
+        :raises ConfigurationError: it is in no lane
+        """
+        found = self.network.project(x, y)
+        if found.lane_id == OFF_ROAD:
+            raise element.error(f"found ({x:g}, {y:g}), which is in no lane of the map")
+        return self.on_road(found.road_id, found.s, found.t)
+
+    def way(self, holder: Element) -> list[Stretch]:
+        """The way of a Route, or of one that a CatalogReference names.
+
+        :raises ConfigurationError: a place of it is not on a road, or does not lead to the next
+        """
+        route = holder.find("Route")
+        if route is None:
+            route = self._catalogues(holder.one("CatalogReference"))
+        else:
+            route = route.within(declared(route, {}))
+        points = route.each("Waypoint")
+        if len(points) < 2:
+            raise route.error(f"found {len(points)} Waypoint; allowed are 2 and more")
+        spots = [self.find(point.one("Position")) for point in points]
+        found: list[Stretch] = []
+        for point, here, there in zip(points[1:], spots, spots[1:], strict=False):
+            start = Stretch(here.road, here.lane, here.s)
+            part = lane_route(self.network, start, Stretch(there.road, there.lane, there.s))
+            if part is None:
+                raise point.error(
+                    f"found road {there.road}, lane {there.lane}, s={there.s:g}; no lane leads "
+                    f"there from road {here.road}, lane {here.lane}, s={here.s:g} without a change"
+                )
+            found += part if not found else part[1:]
+        return found
+
     # Kinds of positions ------------------------------------------------------------------
 
     def _world(self, kind: Element) -> Spot:
@@ -169,6 +211,23 @@ class Places:
         found = self.network.project(x + dx, y + dy, hint)
         return self.on_road(found.road_id, found.s, found.t)
 
+    def _on_route(self, kind: Element) -> Spot:
+        way = self.way(kind.one("RouteRef"))
+        place = kind.one("InRoutePosition").choice()
+        if place.tag == "FromCurrentEntity":
+            return self._start_of(place)
+        found = place_on(self.network, way, place.number("pathS"))
+        if found is None:
+            raise place.error(f"pathS: found {place.number('pathS'):g}, behind the route's end")
+        if place.tag == "FromLaneCoordinates":
+            lane = place.whole("laneId")
+            # Files count the lanes of a road by its own direction, or by that of the route.
+            lane = lane if (lane < 0) == (found.lane < 0) else -lane
+            return Spot(found.road, lane, found.s, place.number("laneOffset", 0.0))
+        # Positive to the left of the way.
+        t = driving_direction(found.lane) * place.number("pathT")
+        return self.on_road(found.road, found.s, t)
+
 
 _MAKERS: Final = {
     "WorldPosition": Places._world,
@@ -178,6 +237,7 @@ _MAKERS: Final = {
     "RelativeRoadPosition": Places._relative_road,
     "RelativeWorldPosition": Places._relative_object,
     "RelativeObjectPosition": Places._relative_object,
+    "RoutePosition": Places._on_route,
 }
 
 

@@ -8,7 +8,7 @@ the order of a file does not decide what a condition sees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ros2_cosim.openscenario.conditions import Instant, TriggerRun
 from ros2_cosim.openscenario.motion import Actor, Lateral, Longitudinal
@@ -22,6 +22,7 @@ from ros2_cosim.openscenario.story import (
     Storyboard,
 )
 from ros2_cosim.openscenario.traffic import Traffic
+from ros2_cosim.openscenario.trajectories import TrajectoryRun
 
 STANDBY: Final = "standbyState"
 RUNNING: Final = "runningState"
@@ -30,6 +31,9 @@ _START: Final = "startTransition"
 _END: Final = "endTransition"
 _STOP: Final = "stopTransition"
 _SKIP: Final = "skipTransition"
+#: Directions in which an action moves a vehicle.
+_ALONG: Final = "along"
+_ASIDE: Final = "aside"
 
 
 class Element:
@@ -57,24 +61,14 @@ class Element:
         self.state = state
 
 
-class _Play(Protocol):
-    """One action on one vehicle."""
-
-    def done(self) -> bool:
-        """Whether it is complete."""
-
-    def replaced(self) -> bool:
-        """Whether another one has taken its place."""
-
-
 class Cast:
     """The vehicles of a storyboard, and which action each of them obeys."""
 
     def __init__(self, actors: Mapping[str, Actor], traffic: Traffic) -> None:
         self.actors = dict(actors)
         self.traffic = traffic
-        self._longitudinal: dict[str, Longitudinal] = {}
-        self._lateral: dict[str, Lateral] = {}
+        #: Vehicle and direction -> what it obeys.
+        self._obeyed: dict[tuple[str, str], Longitudinal | Lateral | TrajectoryRun] = {}
 
     def begin(self, action: Action, name: str) -> _Play | None:
         """Begin an action on a vehicle; None: it is complete at once.
@@ -85,53 +79,60 @@ class Cast:
         if actor is None or action.nothing is not None:
             return None
         traffic = self.traffic
-        aside = None
+        if action.route is not None:
+            actor.take_route(action.route, traffic)
+            return None
+        if action.trajectory is not None:
+            line = actor.follow(action.trajectory, traffic)
+            return self._obey(line, name, (_ASIDE, _ALONG) if line.is_timed else (_ASIDE,))
         if action.lane_change is not None:
-            aside = actor.change_lane(action.lane_change, traffic)
-        elif action.lane_offset is not None:
-            aside = actor.change_offset(action.lane_offset, traffic)
-        if aside is not None:
-            self._lateral[name] = aside
-            return _Aside(aside, name, self)
+            return self._obey(actor.change_lane(action.lane_change, traffic), name, (_ASIDE,))
+        if action.lane_offset is not None:
+            return self._obey(actor.change_offset(action.lane_offset, traffic), name, (_ASIDE,))
+        along: Longitudinal
         if action.speed is not None:
             along = actor.set_speed(action.speed, traffic)
+        elif action.synchronize is not None:
+            along = actor.synchronize(action.synchronize, traffic)
         elif action.speed_profile is not None:
             along = actor.set_profile(action.speed_profile, traffic)
         else:
             assert action.keep_distance is not None
             along = actor.keep_distance(action.keep_distance, traffic)
-        self._longitudinal[name] = along
-        return _Along(along, name, self)
+        return self._obey(along, name, (_ALONG,))
 
-    def obeys(self, name: str, action: Longitudinal | Lateral) -> bool:
-        """Whether a vehicle still obeys an action."""
-        return action is self._longitudinal.get(name) or action is self._lateral.get(name)
+    def _obey(
+        self, action: Longitudinal | Lateral | TrajectoryRun, name: str, directions: Sequence[str]
+    ) -> _Play:
+        places = [(name, direction) for direction in directions]
+        self._obeyed.update(dict.fromkeys(places, action))
+        return _Play(action, places, self)
+
+    def obeys(
+        self, places: Sequence[tuple[str, str]], action: Longitudinal | Lateral | TrajectoryRun
+    ) -> bool:
+        """Whether a vehicle still obeys an action, in all directions that it is about."""
+        return all(self._obeyed[place] is action for place in places)
 
 
-class _Along:
-    """An action on the speed of a vehicle."""
+class _Play:
+    """One action on one vehicle."""
 
-    def __init__(self, action: Longitudinal, name: str, cast: Cast) -> None:
-        self._action, self._name, self._cast = action, name, cast
+    def __init__(
+        self,
+        action: Longitudinal | Lateral | TrajectoryRun,
+        places: Sequence[tuple[str, str]],
+        cast: Cast,
+    ) -> None:
+        self._action, self._places, self._cast = action, places, cast
 
     def done(self) -> bool:
+        """Whether it is complete."""
         return self._action.done(self._cast.traffic.time, self._cast.traffic)
 
     def replaced(self) -> bool:
-        return not self._cast.obeys(self._name, self._action)
-
-
-class _Aside:
-    """An action on the place of a vehicle across the road."""
-
-    def __init__(self, action: Lateral, name: str, cast: Cast) -> None:
-        self._action, self._name, self._cast = action, name, cast
-
-    def done(self) -> bool:
-        return self._action.done(self._cast.traffic.time)
-
-    def replaced(self) -> bool:
-        return not self._cast.obeys(self._name, self._action)
+        """Whether another one has taken its place."""
+        return not self._cast.obeys(self._places, self._action)
 
 
 class Stage:

@@ -27,22 +27,17 @@ Rule = Literal[
 class _OneOf(Section):
     """A mapping of which exactly one of the keys is there that say what it is."""
 
-    @property
-    def kind(self) -> str:
-        """The key that says what it is."""
-        return next(name for name in self._kinds() if getattr(self, name) is not None)
-
     @classmethod
     def _kinds(cls) -> list[str]:
         return [name for name, field in cls.model_fields.items() if field.default is None]
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        given = [name for name in self._kinds() if getattr(self, name) is not None]
+        kinds = self._kinds()
+        given = [name for name, value in self if name in kinds and value is not None]
         if len(given) != 1:
             raise ValueError(
-                f"found {' and '.join(given) or 'none'}; allowed is one of "
-                + ", ".join(self._kinds())
+                f"found {' and '.join(given) or 'none'}; allowed is one of " + ", ".join(kinds)
             )
         return self
 
@@ -135,6 +130,127 @@ class LaneOffset(Section):
     max_acceleration: _Positive = 1.0
 
 
+class Where(Section):
+    """A pose of the map, or one relative to ``to`` when the action begins; headings in rad.
+
+    ``frame`` says what ``x`` and ``y`` are: along the axes of the map (``axes``), ahead of and to
+    the left of the vehicle, along and across the road, or ahead in the lane that is so many
+    ``lanes`` to the left, and aside from its centre.
+    """
+
+    x: Number
+    y: Number
+    heading: Number = 0.0
+    to: str | None = None
+    frame: Literal["axes", "vehicle", "road", "lane"] = "axes"
+    lanes: Whole = 0
+
+
+class Vertex(Section):
+    """A corner of a line, or a control point; ``time`` is that of the trajectory."""
+
+    at: Where
+    time: Number | None = None
+    weight: _Positive = 1.0
+
+
+class SplineSegment(Section):
+    """A clothoid: begins ``at``, or where the one before ends, turned; curvatures in 1/m.
+
+    The first one begins where the vehicle is, if it does not say where.
+    """
+
+    at: Where | None = None
+    turn: Number = 0.0
+    curvature: Number
+    curvature_end: Number
+    length: Annotated[Number, Field(gt=0, le=100_000)]
+    time: Number | None = None
+
+
+class Nurbs(Section):
+    """A NURBS curve."""
+
+    order: Annotated[Whole, Field(ge=2, le=10)]
+    points: tuple[Vertex, ...] = Field(min_length=2, max_length=MAX_PARTS)
+    knots: tuple[Number, ...] = Field(max_length=2 * MAX_PARTS)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        wanted = len(self.points) + self.order
+        if len(self.points) < self.order or len(self.knots) != wanted:
+            raise ValueError(
+                f"found {len(self.knots)} knots of {len(self.points)} points; allowed are "
+                f"{wanted}, and at least {self.order} points"
+            )
+        growing = all(a <= b for a, b in zip(self.knots, self.knots[1:], strict=False))
+        if not growing or self.knots[self.order - 1] >= self.knots[len(self.points)]:
+            raise ValueError("found knots that do not grow")
+        return self
+
+
+class Timing(Section):
+    """When to be at a time of the trajectory: offset + scale * time, from the action's begin on."""
+
+    absolute: bool = False
+    scale: _Positive = 1.0
+    offset: Number = 0.0
+
+
+class Trajectory(Section):
+    """A line to be followed, from ``start`` [m] on; with ``timing`` also when to be where."""
+
+    polyline: tuple[Vertex, ...] | None = Field(default=None, min_length=2, max_length=MAX_PARTS)
+    spline: tuple[SplineSegment, ...] | None = Field(
+        default=None, min_length=1, max_length=MAX_PARTS
+    )
+    nurbs: Nurbs | None = None
+    closed: bool = False
+    end_time: Number | None = None
+    timing: Timing | None = None
+    start: _NotNegative = 0.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if [self.polyline, self.spline, self.nurbs].count(None) != 2:
+            raise ValueError("allowed is one of polyline, spline and nurbs")
+        return self
+
+
+class Route(Section):
+    """The way to a place, and from there on over ``roads`` (without those in junctions)."""
+
+    road: Whole
+    lane: Whole
+    s: _NotNegative
+    roads: tuple[Whole, ...] = Field(default=(), max_length=MAX_PARTS)
+
+
+class Place(Section):
+    """A point of the map."""
+
+    x: Number
+    y: Number
+
+
+class Synchronize(Section):
+    """To be at ``place`` when ``master`` is at its own; with a final speed [m/s] there.
+
+    ``relative``: to that of the master. The final speed is held over the last ``steady_distance``
+    and ``steady_time``.
+    """
+
+    master: str
+    master_place: Place
+    place: Place
+    tolerance: _NotNegative = 0.0
+    master_tolerance: _NotNegative = 0.0
+    final_speed: Number | None = None
+    relative: bool = False
+    steady_distance: _NotNegative = 0.0
+    steady_time: _NotNegative = 0.0
+
+
 class Action(_OneOf):
     """What an event does, to each actor of its group."""
 
@@ -145,6 +261,9 @@ class Action(_OneOf):
     keep_distance: KeepDistance | None = None
     lane_change: LaneChange | None = None
     lane_offset: LaneOffset | None = None
+    trajectory: Trajectory | None = None
+    route: Route | None = None
+    synchronize: Synchronize | None = None
     nothing: str | None = None
 
 
@@ -164,13 +283,6 @@ class ElementState(Section):
         "startTransition", "endTransition", "stopTransition", "skipTransition",
         "standbyState", "runningState", "completeState",
     ]  # fmt: skip
-
-
-class Place(Section):
-    """A point of the map."""
-
-    x: Number
-    y: Number
 
 
 class DistanceTo(Compared):
@@ -282,10 +394,22 @@ class Box(Section):
     centre: Number = 0.0
 
 
+class Standing(Section):
+    """Something that stands still: the point that places mean, and its heading [rad]."""
+
+    x: Number
+    y: Number
+    heading: Number
+    box: Box
+
+
 class Storyboard(Section):
     """What the vehicles do: all of it, in the order of the file."""
 
     boxes: dict[str, Box] = Field(min_length=1, description="vehicle of the scene: its size")
+    standing: dict[str, Standing] = Field(
+        default_factory=dict, description="what conditions know beside the vehicles"
+    )
     external: tuple[str, ...] = Field(
         default=(), description="vehicles that other participants drive"
     )

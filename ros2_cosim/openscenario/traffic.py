@@ -13,7 +13,7 @@ from ros2_cosim.kernel.exactmath import hypot
 from ros2_cosim.kernel.exactmath import sin as _sin
 from ros2_cosim.models.lane_frame import heading_of
 from ros2_cosim.models.road import OFF_ROAD, RoadError, RoadNetwork, RoadPosition
-from ros2_cosim.openscenario.story import Box
+from ros2_cosim.openscenario.story import Box, Standing
 
 Measure = Literal["longitudinal", "lateral", "euclidian"]
 
@@ -45,10 +45,14 @@ class Seen(NamedTuple):
 class Traffic:
     """All vehicles of a scene on their roads."""
 
-    def __init__(self, network: RoadNetwork, boxes: Mapping[str, Box]) -> None:
+    def __init__(
+        self, network: RoadNetwork, boxes: Mapping[str, Box], standing: Mapping[str, Standing]
+    ) -> None:
         self.network = network
+        #: The same roads for vehicles that have a route: where roads overlap, they are on theirs.
+        self.routed: dict[str, RoadNetwork] = {}
         self._boxes = dict(boxes)
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, Seen] = {name: self._stands(found) for name, found in standing.items()}
         self.travelled = dict.fromkeys(boxes, 0.0)
         self.acceleration = dict.fromkeys(boxes, 0.0)
         #: Since when each vehicle stands, is at the end of its road, is in no lane [ns]; the others
@@ -58,6 +62,11 @@ class Traffic:
         self.off_road: dict[str, int] = {}
         #: Time of the newest look [ns].
         self.time = 0
+
+    def _stands(self, found: Standing) -> Seen:
+        cos, sin = _cos(found.heading), _sin(found.heading)
+        x, y = found.x + found.box.centre * cos, found.y + found.box.centre * sin
+        return Seen(found.box, x, y, cos, sin, 0.0, self.network.project(x, y), 1.0)
 
     def look(self, time: int, odometry: Mapping[str, Odometry]) -> None:
         """Take in where all vehicles are.
@@ -70,7 +79,8 @@ class Traffic:
             before = self.seen.get(name)
             cos, sin = heading_of(found)
             hint = before.position if before is not None else None
-            position = self.network.project(found.x, found.y, hint)
+            network = self.routed.get(name, self.network)
+            position = network.project(found.x, found.y, hint)
             speed = found.vx
             line = self.network.pose(position.road_id, position.s, 0.0)[3]
             # +1 or -1 as the vehicle heads along or against the road.

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ros2_cosim.models.road.lane_routes import Stretch, roads_of
 from ros2_cosim.openscenario.document import Element, Findings, declared
+from ros2_cosim.openscenario.lines import Lines
 from ros2_cosim.openscenario.places import Places
 from ros2_cosim.openscenario.story import compare
 
@@ -67,17 +69,24 @@ class Translator:
     """Translates the elements of one storyboard.
 
     :param names: entity -> vehicle of the scene
+    :param objects: entity that stands still -> object of the scene
+    :param catalogues: from a CatalogReference to the entry
     """
 
-    def __init__(self, places: Places, names: Mapping[str, str], findings: Findings) -> None:
+    def __init__(
+        self,
+        places: Places,
+        names: Mapping[str, str],
+        objects: Mapping[str, str],
+        findings: Findings,
+        catalogues: Callable[[Element], Element],
+    ) -> None:
         self._places = places
         self._names = names
+        self._objects = objects
         self._findings = findings
-        self._catalogues: Callable[[Element], Element] | None = None
-
-    def with_catalogues(self, look_up: Callable[[Element], Element]) -> None:
-        """Resolve references to catalogues by a function from CatalogReference to entry."""
-        self._catalogues = look_up
+        self._catalogues = catalogues
+        self._lines = Lines(places, self.entity, catalogues)
 
     def story(self, element: Element) -> _Plain:
         """A Story."""
@@ -123,7 +132,6 @@ class Translator:
                 maneuvers.append(self._maneuver(child.within(declared(child, {}))))
             elif child.tag == "CatalogReference":
                 with self._findings.collected():
-                    assert self._catalogues is not None
                     maneuvers.append(self._maneuver(self._catalogues(child)))
         group = {"name": element.label(), "actors": names, "maneuvers": maneuvers}
         return {**group, **self._times(element), **_triggering(actors)}
@@ -164,6 +172,14 @@ class Translator:
             )
         return self._names[name]
 
+    def entity(self, element: Element) -> str:
+        """The vehicle or object of the scene that ``entityRef`` names.
+
+        :raises ConfigurationError: there is none
+        """
+        name = element.text("entityRef")
+        return self._objects[name] if name in self._objects else self.vehicle(element)
+
     # Actions -----------------------------------------------------------------------------
 
     def action(self, element: Element) -> _Plain:
@@ -179,6 +195,10 @@ class Translator:
             "LongitudinalDistanceAction": self._keep_distance,
             "LaneChangeAction": self._lane_change,
             "LaneOffsetAction": self._lane_offset,
+            "FollowTrajectoryAction": self._follow,
+            "AssignRouteAction": self._assign_route,
+            "AcquirePositionAction": self._acquire,
+            "SynchronizeAction": self._synchronize,
         }
         if element.tag in makers:
             return makers[element.tag](element)
@@ -218,7 +238,7 @@ class Translator:
 
     def _keep_distance(self, element: Element) -> _Plain:
         action: _Plain = {
-            "to": self.vehicle(element),
+            "to": self.entity(element),
             "freespace": element.flag("freespace"),
             "continuous": element.flag("continuous"),
         }
@@ -247,7 +267,7 @@ class Translator:
             "offset": element.number("targetLaneOffset", 0.0),
         }
         if target.tag == "RelativeTargetLane":
-            action["relative_to"] = self.vehicle(target)
+            action["relative_to"] = self.entity(target)
         return {"lane_change": action}
 
     def _lane_offset(self, element: Element) -> _Plain:
@@ -258,10 +278,43 @@ class Translator:
             "shape": dynamics.one_of("dynamicsShape", _SHAPES),
         }
         if target.tag == "RelativeTargetLaneOffset":
-            action["relative_to"] = self.vehicle(target)
+            action["relative_to"] = self.entity(target)
         if dynamics.number("maxLateralAcc", 0.0) > 0.0:
             action["max_acceleration"] = dynamics.number("maxLateralAcc")
         return {"lane_offset": action}
+
+    def _follow(self, element: Element) -> _Plain:
+        return {"trajectory": self._lines.follow(element)}
+
+    def _assign_route(self, element: Element) -> _Plain:
+        way = self._places.way(element)
+        return {"route": _route(way[0], roads_of(self._places.network, way))}
+
+    def _acquire(self, element: Element) -> _Plain:
+        spot = self._places.find(element.one("Position"))
+        return {"route": _route(Stretch(spot.road, spot.lane, spot.s), [])}
+
+    def _synchronize(self, element: Element) -> _Plain:
+        action: _Plain = {
+            "master": self.vehicle(element, "masterEntityRef"),
+            "master_place": self._place(element.one("TargetPositionMaster")),
+            "place": self._place(element.one("TargetPosition")),
+            "tolerance": element.number("targetTolerance", 0.0),
+            "master_tolerance": element.number("targetToleranceMaster", 0.0),
+        }
+        final = element.find("FinalSpeed")
+        if final is not None:
+            kind = final.choice()
+            action["final_speed"] = kind.number("value")
+            action["relative"] = kind.tag == "RelativeSpeedToMaster"
+            for state in kind.children():
+                steady = {"TargetDistanceSteadyState": ("distance", "steady_distance"),
+                          "TargetTimeSteadyState": ("time", "steady_time")}  # fmt: skip
+                if state.tag not in steady:
+                    raise state.error(f"not supported; supported are {', '.join(steady)}")
+                name, key = steady[state.tag]
+                action[key] = state.number(name)
+        return {"synchronize": action}
 
     # Conditions --------------------------------------------------------------------------
 
@@ -343,7 +396,7 @@ class Translator:
 
     def _relative_speed(self, kind: Element) -> _Plain:
         _require_longitudinal(kind)
-        return {"relative_speed": {**_compared(kind), "to": self.vehicle(kind)}}
+        return {"relative_speed": {**_compared(kind), "to": self.entity(kind)}}
 
     def _stand_still(self, kind: Element) -> _Plain:
         return {"stand_still": kind.number("duration")}
@@ -352,7 +405,7 @@ class Translator:
         target = kind.choice()
         if target.tag != "EntityRef":
             raise target.error("not supported; supported is EntityRef")
-        return {"collision": self.vehicle(target)}
+        return {"collision": self.entity(target)}
 
     def _end_of_road(self, kind: Element) -> _Plain:
         return {"end_of_road": kind.number("duration")}
@@ -368,7 +421,7 @@ class Translator:
         return {"reach": {"place": place, "tolerance": kind.number("tolerance")}}
 
     def _headway(self, kind: Element) -> _Plain:
-        return {"headway": {**self._distance_to(kind), "to": self.vehicle(kind)}}
+        return {"headway": {**self._distance_to(kind), "to": self.entity(kind)}}
 
     def _relative_distance(self, kind: Element) -> _Plain:
         measures = {
@@ -376,7 +429,7 @@ class Translator:
             "euclidianDistance": "euclidian", "cartesianDistance": "euclidian",
         }  # fmt: skip
         measure = kind.one_of("relativeDistanceType", measures)
-        found = {**self._distance_to(kind), "to": self.vehicle(kind), "measure": measure}
+        found = {**self._distance_to(kind), "to": self.entity(kind), "measure": measure}
         return {"distance": found}
 
     def _distance(self, kind: Element) -> _Plain:
@@ -389,7 +442,7 @@ class Translator:
         if target.tag == "Position":
             found["place"] = self._place(target)
         else:
-            found["to"] = self.vehicle(target)
+            found["to"] = self.entity(target)
         return {"time_to_collision": found}
 
     def _distance_to(self, kind: Element) -> _Plain:
@@ -422,6 +475,10 @@ class Translator:
 def is_constant(trigger: list[list[_Plain]]) -> bool:
     """Whether a trigger can never fire."""
     return all(any(c.get("constant") is False for c in group) for group in trigger)
+
+
+def _route(first: Stretch, roads: list[int]) -> _Plain:
+    return {"road": first.road, "lane": first.lane, "s": first.s, "roads": roads}
 
 
 def _compared(kind: Element) -> _Plain:

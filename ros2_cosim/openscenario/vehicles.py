@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from ros2_cosim.carla_headless.blueprints import LIBRARY
 from ros2_cosim.carla_headless.vehicle_catalogue import VEHICLES
 from ros2_cosim.openscenario.document import Element
 
@@ -39,16 +40,40 @@ class Vehicle(NamedTuple):
         return {"length": self.length, "width": self.width, "centre": self.centre}
 
 
-def read_vehicle(element: Element) -> Vehicle:
-    """An element ``Vehicle``.
+class Standing(NamedTuple):
+    """What stands still: size [m], and the simulator's kind of it."""
 
-    :raises ConfigurationError: its category is not supported, or it has no size
+    length: float
+    width: float
+    centre: float
+    blueprint: str
+
+    def box(self) -> dict[str, Any]:
+        """Its size as plain data."""
+        return {"length": self.length, "width": self.width, "centre": self.centre}
+
+
+#: Entities that stay where they start -> the simulator's kind of them.
+STANDING: Final = {
+    "MiscObject": "static.prop.streetbarrier",
+    "Pedestrian": "walker.pedestrian.0001",
+}
+
+
+def read_standing(element: Element) -> Standing:
+    """An element ``MiscObject`` or ``Pedestrian``; its size is that of the kind, if it has none.
+
+    :raises ConfigurationError: its size is out of bounds
     """
-    category = element.text("vehicleCategory")
-    if category not in _KINDS:
-        raise element.error(
-            f"vehicleCategory: found '{category}'; supported are {', '.join(_KINDS)}"
-        )
+    blueprint = STANDING[element.tag]
+    if element.find("BoundingBox") is None:
+        extent = LIBRARY[blueprint].extent
+        return Standing(2.0 * extent.x, 2.0 * extent.y, 0.0, blueprint)
+    return Standing(*_size(element), blueprint)
+
+
+def _size(element: Element) -> tuple[float, float, float]:
+    """Length, width, and how far the centre is ahead of the point that places mean [m]."""
     size = element.one("BoundingBox", "Dimensions")
     length, width = size.number("length"), size.number("width")
     for name, value in (("length", length), ("width", width)):
@@ -59,6 +84,20 @@ def read_vehicle(element: Element) -> Vehicle:
         raise element.one("BoundingBox", "Center").error(
             f"x: found {centre:g}; allowed is at most the length, {length:g} m"
         )
+    return length, width, centre
+
+
+def read_vehicle(element: Element) -> Vehicle:
+    """An element ``Vehicle``.
+
+    :raises ConfigurationError: its category is not supported, or it has no size
+    """
+    category = element.text("vehicleCategory")
+    if category not in _KINDS:
+        raise element.error(
+            f"vehicleCategory: found '{category}'; supported are {', '.join(_KINDS)}"
+        )
+    length, width, centre = _size(element)
     kinds, dynamics = _KINDS[category]
     name = element.label().removeprefix("vehicle.")
     if name not in _BLUEPRINTS:

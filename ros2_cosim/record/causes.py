@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What led to a message of a run: who sent it, and what that activation had read.
+"""What led to a message of a run: what sent it, and what that activation had read.
 
 A bag holds messages, not activations. Which of them an activation read follows from the wiring
 of the scenario and from its time, as ``docs/clock.md`` states: an input holds the newest message

@@ -125,8 +125,8 @@ class _Going:
             if self._has_begun:
                 try:
                     session.raise_pending()
-                except Exception as error:  # noqa: BLE001 - it is raised again, in the course
-                    pending = error
+                except Exception as raised:  # noqa: BLE001 - it is raised again, in the course
+                    pending = raised
             self._has_begun = True
             seconds = next(self._course) if pending is None else self._course.throw(pending)
         except StopIteration as end:

@@ -114,6 +114,8 @@ class ForeignNodeAdapter:
             self._topics.wait_until,
         )
         self._watch: ThreadWatch | None = None
+        #: Services and actions of other nodes that the node calls.
+        self._called: list[str] = []
         #: When it was seen, and at which port, that the barrier does not hold.
         self._late: tuple[int, str] | None = None
         self._process: ForeignProcess | None = None
@@ -162,7 +164,7 @@ class ForeignNodeAdapter:
         time.sleep(_DISCOVERY_S)
         if self._lifecycle.found and not self._lifecycle.state:
             self._appear()
-        self._refuse_undeclared()
+        self._look_around()
         for name, tied in settings.inputs.items():
             if topics.best_effort(name) and not tied.best_effort:
                 patience.fail(
@@ -236,15 +238,20 @@ class ForeignNodeAdapter:
 
         :raises ParticipantError: it did
         """
-        self._refuse_undeclared()
+        self._look_around()
         if self._settings.attach:
             self._lifecycle.bring_down()
 
     def not_repeatable(self) -> tuple[int, str] | None:
         """Since when [ns of simulated time] and why another run may differ; None: it does not."""
+        node = f"the node {self._node_name}"
+        if self._called:
+            return 0, (
+                f"{node} is a client of {', '.join(self._called)}, whose answers come at any wall "
+                "time; name them in allow_services if they never change a result"
+            )
         if self._settings.threads == "accept" or self._watch is None:
             return None
-        node = f"the node {self._node_name}"
         since = self._watch.several_since()
         if since is not None:
             return since, f"{node} runs callbacks in several threads"
@@ -258,7 +265,9 @@ class ForeignNodeAdapter:
             return 0, f"the threads of {node} cannot be watched from this machine"
         return None
 
-    def _refuse_undeclared(self) -> None:
+    def _look_around(self) -> None:
+        """See with what else than its adapter the node exchanges messages."""
+        self._called = self._topics.called(self._settings.allow_services)
         undeclared = self._topics.undeclared(self._settings.allow_topics)
         if undeclared:
             self._patience.fail(

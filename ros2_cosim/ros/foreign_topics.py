@@ -29,6 +29,8 @@ _REPEAT_S = 0.5
 _LARGE = 32_768
 #: Topics that every node reads or writes.
 _COMMON = ("/parameter_events", "/rosout")
+#: Topics and services of an action have this behind its name.
+_ACTION = "/_action/"
 
 
 class ForeignMessage(NamedTuple):
@@ -183,16 +185,34 @@ class ForeignTopics:
         return any(r.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for r in readers)
 
     def undeclared(self, allowed: Iterable[str]) -> list[str]:
-        """Topics that the foreign node reads beside its inputs and its clock."""
-        name, _, base = self.node_name.rpartition("/")
-        try:
-            found = self.node.get_subscriber_names_and_types_by_node(base, name or "/")
-        except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
-            return []
-        known = {*_COMMON, *allowed, self.clock_topic}
+        """Topics that the foreign node reads beside its inputs, its clock and actions."""
+        found = self._names_of_node(self.node.get_subscriber_names_and_types_by_node)
+        known = {*_COMMON, *self._within(allowed), self.clock_topic}
         own = self.input_topic("")
-        known |= {topic for topic, _ in found if topic.startswith(own)}
-        return sorted(topic for topic, _ in found if topic not in known)
+        return sorted(
+            topic for topic in found - known if not topic.startswith(own) and _ACTION not in topic
+        )
+
+    def called(self, allowed: Iterable[str]) -> list[str]:
+        """Services and actions of other nodes of which the foreign node is a client."""
+        found = self._names_of_node(self.node.get_client_names_and_types_by_node)
+        found -= self._names_of_node(self.node.get_service_names_and_types_by_node)
+        return sorted({name.partition(_ACTION)[0] for name in found} - self._within(allowed))
+
+    def _names_of_node(
+        self, by_node: Callable[[str, str], Iterable[tuple[str, list[str]]]]
+    ) -> set[str]:
+        """Full names of what the foreign node has of one kind; none while it is not known."""
+        space, _, name = self.node_name.rpartition("/")
+        try:
+            return {full_name for full_name, _ in by_node(name, space or "/")}
+        except Exception:  # noqa: BLE001 - rclpy has no common class for "node not found yet"
+            return set()
+
+    def _within(self, names: Iterable[str]) -> set[str]:
+        """Full names, also as they are in the namespace of the run."""
+        names = set(names)
+        return names | {inside(self.node, name) for name in names if name.startswith("/")}
 
     def publish(self, port: str, data: bytes, *, acknowledge: bool = False) -> None:
         """Hand one message over."""

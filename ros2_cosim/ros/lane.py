@@ -20,17 +20,13 @@ from collections import deque
 from collections.abc import Callable, Collection
 from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter_ns
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
+from ros2_cosim.ros.lane_interface import NodeServer, Receive, Take, Watch
 from ros2_cosim.sockets.frames import FrameLink, head_of
 from ros2_cosim.sockets.reactor import Waker
 from ros2_cosim.sockets.switchboard import CallerEnd
-
-#: Takes a message: its bytes, stamp and sequence number.
-Receive = Callable[[bytes, int, int], None]
-#: Takes the value of a message as its writer has it, stamp and sequence number.
-Take = Callable[[Any, int, int], None]
 
 #: Frames of this number hold no message: what an end writes and reads.
 _NEWS = 0
@@ -56,104 +52,6 @@ _FINE_S = 0.01
 _SELECTABLE = 1024
 _READ = select.EPOLLIN
 _BOTH = select.EPOLLIN | select.EPOLLOUT
-
-
-class TopicWriter(Protocol):
-    """The writing end of one topic on a lane."""
-
-    @property
-    def readers(self) -> int:
-        """Readers that have been found."""
-
-    @property
-    def reader_nodes(self) -> list[str]:
-        """The full name of the node of each of them."""
-
-    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
-        """Send a message to all of them.
-
-        :param value: what was encoded; readers in the same process take it as it is
-        """
-
-    def flush(self) -> bool:
-        """Wait until all have been given what was sent; whether they have."""
-
-
-class Watch(Protocol):
-    """Takes what a lane spends its time on; times on its clock [ns]."""
-
-    def spun(self, began: int, slept: int, woke: int, ended: int) -> None:
-        """A wait: first it sends, then it sleeps, then it hands over what has arrived."""
-
-    def sent(self, at: int, node: str) -> None:
-        """Something leaves for the process of a node."""
-
-
-class Lane(Protocol):
-    """What sessions of one thread ask of their lane; besides it waits, as an executor.
-
-    What one session sends another session of the same lane gets at once, by a call, unless it is
-    to be handled alone.
-    """
-
-    def writer(self, topic: str, *, latched: bool, owner: str) -> TopicWriter:
-        """Write a topic.
-
-        :param latched: readers that come later, and ask for it, get what was sent before
-        :param owner: full name of the node that writes it
-        """
-
-    def reader(
-        self,
-        topic: str,
-        receive: Receive,
-        *,
-        latched: bool,
-        lazy: bool,
-        alone: bool,
-        owner: str,
-        take: Take | None = None,
-    ) -> None:
-        """Call ``receive`` with each message of a topic.
-
-        :param latched: also with those that were sent before
-        :param lazy: no hurry
-        :param alone: a wait ends after such a message, so that what follows from it is done before
-            the next one
-        :param owner: full name of the node that reads it
-        :param take: is called instead where the value need not be decoded
-        """
-
-    def writers(self, topic: str) -> int:
-        """Writers of a topic that are known to be there."""
-
-    def writer_nodes(self, topic: str) -> set[str]:
-        """The full names of the nodes of these writers."""
-
-    @property
-    def departures(self) -> int:
-        """Connections that have ended."""
-
-    #: Takes what the time is spent on; None: nothing does.
-    watch: Watch | None
-
-    def prefer(self, topic: str) -> None:
-        """Nothing can be done before the writer of a topic has sent something.
-
-        The next wait lets messages of others wait for it, for a moment: one wake-up for all.
-        """
-
-    def urge(self) -> None:
-        """Lazy readers, too, get what there is at the next wait."""
-
-    def sent(self, now_ns: int) -> None:
-        """An activation has sent what it sends: it leaves, unless others follow at once.
-
-        :param now_ns: the time on the clock of the session
-        """
-
-    def flush(self) -> None:
-        """What was sent leaves, but for lazy readers."""
 
 
 class _Reads(NamedTuple):
@@ -231,7 +129,7 @@ class _Writer:
         if self.kept is not None:
             self.kept.append((head, data, stamp, seq))
         lane = self._lane
-        # Who is waited for may go meanwhile.
+        # What is waited for may go meanwhile.
         for peer, lazy in tuple(self.peers.items()):
             peer.link.put(head, data)
             (lane.lazy if lazy else lane.urgent).add(peer)
@@ -260,7 +158,9 @@ class _Writer:
 
 
 class SocketLane:
-    """The lane of one session; see :class:`Lane`. Use it in one thread, but for :meth:`wake`.
+    """The lane of one session; see :class:`~.lane_interface.Lane`.
+
+    Use it in one thread, but for :meth:`wake` and :meth:`create_task`.
 
     :param line: to the switchboard of the run
     :param node: full name of the node that writes and reads where no other is given
@@ -309,11 +209,13 @@ class SocketLane:
         self._polls: dict[str, select.poll] = {}
         #: Why no further connections come; empty: they do.
         self.cut_off = ""
+        #: Serves nodes, which may wait for more than this lane; None: there are none.
+        self.nodes: NodeServer | None = None
 
     # --- topics -----------------------------------------------------------------------------
 
     def writer(self, topic: str, *, latched: bool, owner: str = "") -> _Writer:
-        """Write a topic; see :class:`Lane`."""
+        """Write a topic; see :class:`~.lane_interface.Lane`."""
         number = len(self._writers) + 1
         writer = _Writer(self, topic, number, owner or self._node, latched=latched)
         self._writers.append(writer)
@@ -336,7 +238,7 @@ class SocketLane:
         owner: str = "",
         take: Take | None = None,
     ) -> None:
-        """Read a topic; see :class:`Lane`.
+        """Read a topic; see :class:`~.lane_interface.Lane`.
 
         A latched reader that comes later makes those before it get again what was kept.
         """
@@ -389,7 +291,7 @@ class SocketLane:
         self._own.append((receive, data, stamp, seq))
 
     def prefer(self, topic: str) -> None:
-        """See :class:`Lane`."""
+        """See :class:`~.lane_interface.Lane`."""
         self._preferred = topic
 
     # --- sending ----------------------------------------------------------------------------
@@ -527,6 +429,17 @@ class SocketLane:
     def wake(self) -> None:
         """End a wait that is going on; any thread and any signal handler may call this."""
         self._waker.wake()
+
+    def add_node(self, node: Any) -> None:
+        """Serve a further node, by :attr:`nodes`."""
+        assert self.nodes is not None
+        self.nodes.add_node(node)
+
+    def shutdown(self, timeout_sec: float | None = None) -> None:
+        """Serve no node any more, and close all connections."""
+        if self.nodes is not None:
+            self.nodes.close()
+        self.close()
 
     def close(self) -> None:
         """Give all readers what was sent, and close all connections."""

@@ -20,7 +20,8 @@ from rclpy.signals import SignalHandlerOptions
 
 from ros2_cosim.interfaces.processes import ExitTimer
 from ros2_cosim.kernel.errors import RunError
-from ros2_cosim.ros.lane import Lane, SocketLane
+from ros2_cosim.ros.lane import SocketLane
+from ros2_cosim.ros.lane_interface import Lane
 from ros2_cosim.ros.ros_events import RosEvents
 from ros2_cosim.sockets.switchboard import CallerEnd
 
@@ -157,7 +158,9 @@ class Ros:
                 f"the lane of the run cannot be reached: {error.strerror or error}; a run with "
                 "--transport dds does without"
             ) from None
-        lane = _RosLane(line, node, interrupted)
+        lane = SocketLane(line, node.get_fully_qualified_name(), interrupted)
+        # Services and onlookers, too.
+        lane.nodes = RosEvents(lane.create_task)
         lane.add_node(node)
         return lane
 
@@ -168,23 +171,6 @@ class Ros:
     def end(self) -> None:
         """Give ROS up."""
         rclpy.try_shutdown()
-
-
-class _RosLane(SocketLane):
-    """The lane of a session that has services and onlookers in ROS, too."""
-
-    def __init__(self, line: CallerEnd, node: Node, interrupted: Callable[[], None]) -> None:
-        super().__init__(line, node.get_fully_qualified_name(), interrupted)
-        self._ros = RosEvents(self.create_task)
-
-    def add_node(self, node: Node) -> None:
-        """Serve a further node."""
-        self._ros.add_node(node)
-
-    def shutdown(self, timeout_sec: float | None = None) -> None:
-        """Serve no node any more, and close all connections."""
-        self._ros.close()
-        self.close()
 
 
 #: The middleware of a process.

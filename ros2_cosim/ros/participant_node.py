@@ -205,8 +205,8 @@ class ParticipantNode:
             if self._system.run_has_ended():
                 # Others in the process, if there are any, end with the run as well.
                 self._session.ends_with(0)
-        except NotNeeded as error:
-            life.leave_unused(str(error))
+        except NotNeeded as unused:
+            life.leave_unused(str(unused))
         except Cancelled:
             # The process that asked this one to end knows why; the clock must not take it for
             # the cause. But if the run can spare the participant, it goes on without it.
@@ -216,9 +216,9 @@ class ParticipantNode:
             if not self._states.silent:
                 self._states.flush()  # the process ends in order: nothing else reports it
             raise
-        except Aborted as error:
-            life.abort(str(error))
-            if not begun_elsewhere(error):
+        except Aborted as abort:
+            life.abort(str(abort))
+            if not begun_elsewhere(abort):
                 self._states.flush()
             raise
         except RunError as error:

@@ -30,7 +30,7 @@ from ros2_cosim.interfaces.protocol import ForeignMessageError
 from ros2_cosim.interfaces.seal import SealCheck, Sealer, secret_of
 from ros2_cosim.kernel.errors import Cancelled, ProtocolError
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import Receive, Take, Watch
+from ros2_cosim.ros.lane_interface import Receive, Take, Watch
 from ros2_cosim.ros.middleware import ROS, Executor, LaneExecutor, Middleware
 from ros2_cosim.ros.node_parameters import DESCRIPTIONS
 from ros2_cosim.ros.short_forms import ShortForm
@@ -218,7 +218,15 @@ class Session:
         """
         kind = message_class(type_name)
         name = inside(self.node, topic)
-        self.node.create_subscription(kind, name, self._guarded(receive), qos, raw=True)
+
+        def guarded(data: bytes) -> None:
+            self.handled += 1
+            try:
+                receive(data)
+            except Exception as error:  # noqa: BLE001 - see _guarded
+                self._failure = self._failure or error
+
+        self.node.create_subscription(kind, name, guarded, qos, raw=True)
 
     def reader(
         self,
@@ -256,13 +264,13 @@ class Session:
             take=None if take is None else self._guarded(take),
         )
 
-    def _guarded(self, receive: Callable[_P, None]) -> Callable[_P, None]:
-        """A receiver whose errors come out of :meth:`wait`: an executor must not see them."""
+    def _guarded(self, receive: Callable[[Any, int, int], None]) -> Callable[[Any, int, int], None]:
+        """A receiver whose errors come out of :meth:`wait`: a lane must not see them."""
 
-        def guarded(*message: _P.args, **nothing: _P.kwargs) -> None:
+        def guarded(message: Any, stamp: int, seq: int) -> None:
             self.handled += 1
             try:
-                receive(*message, **nothing)
+                receive(message, stamp, seq)
             except Exception as error:  # noqa: BLE001 - see above
                 self._failure = self._failure or error
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from rclpy.node import Node
 
-from ros2_cosim.interfaces.namespaces import inside
+from ros2_cosim.interfaces.namespaces import inside, node_name_of
 from ros2_cosim.kernel.lifecycle import State, known_state
 from ros2_cosim.ros import topics
 from ros2_cosim.ros.session import wall_timer
@@ -117,7 +117,7 @@ class SystemMonitor:
             there.update(name for name, place in nodes if place == space)
         for name in sorted(self._present):
             looks = self._present[name]
-            if name in there:
+            if node_name_of(name) in there:
                 self._present[name] = -1
             elif 0 <= looks < _UNFOUND and self._statuses[name].state is not State.SHUT_DOWN:
                 self._present[name] = looks + 1

@@ -36,6 +36,11 @@ def is_progress(topic: str) -> bool:
     return topic == HEARTBEAT or topic.startswith(completion(""))
 
 
+def is_superseded(topic: str) -> bool:
+    """Whether each message of a topic says all that those before it said."""
+    return topic == HORIZON
+
+
 def completion(participant: str) -> str:
     """Progress and promises of one participant."""
     return f"/cosim/completion/{participant}"

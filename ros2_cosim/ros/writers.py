@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import importlib
 import struct
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from rclpy.duration import Duration, Infinite
@@ -29,7 +31,7 @@ from ros2_cosim.interfaces.seal import Sealer
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import split_stamp
 from ros2_cosim.ros import topics
-from ros2_cosim.ros.lane import TopicWriter
+from ros2_cosim.ros.lane_interface import TopicWriter
 from ros2_cosim.ros.qos_overrides import Overridable, make_publisher
 from ros2_cosim.ros.short_forms import ShortForm
 
@@ -72,6 +74,8 @@ class _Publisher:
     :param to_all: what is sent is always published; else if there is a subscription, or
         later ones get it
     :param overridable: which quality of service users may override
+    :param newest: a later subscription gets the newest message only, and nothing is published
+        before there is one; what is sent goes to :meth:`publish_newest`
     """
 
     def __init__(
@@ -83,8 +87,13 @@ class _Publisher:
         *,
         to_all: bool,
         overridable: Overridable,
+        newest: bool = False,
     ) -> None:
-        self._always = to_all or qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        later = qos.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        self._always = to_all or (later and not newest)
+        #: Makes the message that a subscription will get; another thread tells that there is one.
+        self._held: Callable[[], bytes] | None = None
+        self._holding = Lock()
         #: Whether there are subscriptions; kept up to date only where it matters.
         self._heard = False
         self._publisher = make_publisher(
@@ -99,7 +108,11 @@ class _Publisher:
         )
 
     def _matched(self, status: Any) -> None:
-        self._heard = status.current_count > 0
+        with self._holding:
+            self._heard = status.current_count > 0
+            if self._heard and self._held is not None:
+                held, self._held = self._held, None
+                self.publish(held())
 
     @property
     def topic_name(self) -> str:
@@ -120,6 +133,19 @@ class _Publisher:
         """Publish a message."""
         self._publisher.publish(data)
 
+    def publish_newest(self, make: Callable[[], bytes]) -> None:
+        """Publish a message that says all that those before it said.
+
+        Without a subscription the next one gets it, unless there is a newer one by then.
+
+        :param make: gives the message, once, in any thread
+        """
+        with self._holding:
+            if self._heard:
+                self.publish(make())
+            else:
+                self._held = make
+
     def flush(self, limit: Duration = FLUSH) -> bool:
         """Wait until every subscription has what was published; whether they have."""
         return bool(self._publisher.wait_for_all_acked(limit))
@@ -133,6 +159,9 @@ class Writer:
 
     Messages that travel in a carrier are published twice: in it for participants, and as they
     are, on ``topic`` itself, for all other readers.
+
+    Of a latched topic whose messages each say all that those before said, only the newest is kept
+    for later onlookers: most runs have none, and to publish is what takes most of the time.
 
     :param sealer: seals what is published; None: nothing does
     :param lane: the writing end on the lane; None: there is none
@@ -164,8 +193,15 @@ class Writer:
         overridable = Overridable.UPWARDS if to_all else Overridable.FREELY
         if topics.is_coordination(topic):
             overridable = Overridable.NOT
+        self._newest = lane is not None and topics.is_superseded(topic)
         self._publisher = _Publisher(
-            node, codec.type_name, edge, qos, to_all=to_all, overridable=overridable
+            node,
+            codec.type_name,
+            edge,
+            qos,
+            to_all=to_all,
+            overridable=overridable,
+            newest=self._newest,
         )
         self._codec = codec
         self._plain_publisher = None
@@ -181,7 +217,11 @@ class Writer:
             numbers = self._short.pack(record)
             if numbers is not None:
                 self._lane.send(b"", *numbers)
-                if self._publisher.is_wanted:
+                if self._newest:
+                    self._publisher.publish_newest(
+                        lambda: self._sealed(self._codec.encode(stamp_ns, seq, record))
+                    )
+                elif self._publisher.is_wanted:
                     self._publish(self._codec.encode(stamp_ns, seq, record))
                 return
         self.send_bytes(self._codec.encode(stamp_ns, seq, record), stamp_ns, seq)
@@ -197,11 +237,15 @@ class Writer:
 
     def _publish(self, data: bytes) -> None:
         """Publish in DDS, if there is a reason to."""
-        if self._publisher.is_wanted:
-            sealed = data if self._sealer is None else self._sealer.sealed(data)
-            self._publisher.publish(sealed)
+        if self._newest:
+            self._publisher.publish_newest(lambda: self._sealed(data))
+        elif self._publisher.is_wanted:
+            self._publisher.publish(self._sealed(data))
         if self._plain_publisher is not None and self._plain_publisher.is_wanted:
             self._plain_publisher.publish(self._codec.plain(data))
+
+    def _sealed(self, data: bytes) -> bytes:
+        return data if self._sealer is None else self._sealer.sealed(data)
 
     def plain(self, data: bytes) -> bytes:
         """The message as observers see it."""

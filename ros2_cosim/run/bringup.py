@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ros2_cosim.interfaces.named_simulator import find_simulator
-from ros2_cosim.interfaces.namespaces import ROOT
+from ros2_cosim.interfaces.namespaces import ROOT, renamed_argument
 from ros2_cosim.interfaces.seal import RUN_SECRET, new_secret, secret_of
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.live.foxglove_view import check_address
@@ -212,7 +212,7 @@ def checked(request: RunRequest, planner: Planner = make_plan) -> tuple[Scenario
         by_hand=request.by_hand,
         profile=request.profile,
         namespace=request.namespace,
-        ros_arguments=request.ros_args,
+        ros_arguments=tuple(map(renamed_argument, request.ros_args)),
         checkpoints=request.checkpoints,
         branch=None if request.branch is None else request.branch.absolute(),
     )

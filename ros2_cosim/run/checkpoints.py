@@ -65,10 +65,12 @@ def check_savable(scenario: Scenario) -> None:
             model = build_model(scenario, name, "inproc")
             stack.callback(model.close)
             if not model.traits.saves:
+                unsaved = model.traits.unsaved
                 raise ConfigurationError(
                     f"--checkpoint: participants.{name}: found the model '{settings.model}', which "
-                    "cannot save its state in this scenario; allowed are models (and control laws) "
-                    "with save_state and restore_state, without coupling, overrun and estimates"
+                    f"cannot save its state in this scenario{unsaved and f' ({unsaved})'}; allowed "
+                    "are models (and control laws) with save_state and restore_state, without "
+                    "coupling, overrun and estimates"
                 )
 
 

@@ -5,7 +5,7 @@ Three things are held, and both end with the process that holds them:
 
 - a *claim* keeps a whole domain for one process and for those that it starts: a study with many
   runs, or a session of tests. It is a socket with an abstract name, which leaves no file behind.
-- a *place* is the same for one run: its domain and namespace. Who takes one of the two looks for
+- a *place* is the same for one run: its domain and namespace. What takes one of the two looks for
   the other kind afterwards, so that of two that come at the same time at least one gives way.
 - the *lock* of a place belongs to one run. Its file says what others need to talk to the run; it
   lies where only this user can make and read files (:mod:`ros2_cosim.run.private_directory`).

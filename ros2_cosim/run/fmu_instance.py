@@ -56,8 +56,12 @@ class Instance(ABC):
         """Take the time at which the run begins [s]."""
 
     @abstractmethod
-    def begin(self) -> None:
-        """The initialisation is complete."""
+    def begin(self) -> str:
+        """The initialisation is complete.
+
+        :returns: the directory that the instance has made for itself and removes when it is closed;
+            the library does so if this process is killed. Empty: there is none
+        """
 
     @abstractmethod
     def step(self, time: float, size: float) -> None:
@@ -110,15 +114,16 @@ class FmuInstance(Instance):
         if start != 0.0:
             raise ConfigurationError(f"startTime: found {start:g}; allowed is 0")
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Make all participants, and let the activations at time 0 happen."""
         out = self._values[self._place[OUTPUT_DIRECTORY]]
-        keep = bool(out)
-        if not keep:
-            out = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="cosim_fmu_"))
-        self._stepped = SteppedScenario(self._scenario, Path(out), record=keep)
+        scratch = ""
+        if not out:
+            scratch = self._opened.enter_context(tempfile.TemporaryDirectory(prefix="cosim_fmu_"))
+        self._stepped = SteppedScenario(self._scenario, Path(out or scratch), record=not scratch)
         self._stepped.begin()
         self._go_to(0)
+        return scratch
 
     def step(self, time: float, size: float) -> None:
         """All activations up to ``time + size`` [s]."""
@@ -264,7 +269,7 @@ class Conversation:
         elif operation == b"S":
             instance.setup(*_REAL.unpack(data))
         elif operation == b"X":
-            instance.begin()
+            return instance.begin().encode()
         elif operation == b"D":
             instance.step(*_STEP.unpack(data))
         elif operation == b"T":

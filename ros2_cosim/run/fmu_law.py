@@ -143,7 +143,7 @@ class LawInstance(Instance):
     def setup(self, start: float) -> None:
         """The law does not look at the time."""
 
-    def begin(self) -> None:
+    def begin(self) -> str:
         """Make the law."""
         parameters = {
             variable.name: value
@@ -151,6 +151,7 @@ class LawInstance(Instance):
             if variable.causality == "parameter"
         }
         self._law = adapted(make_law(self._spec, parameters), self._spec)
+        return ""
 
     def step(self, time: float, size: float) -> None:
         """Ask the law once; ``size`` [s] is the time since the previous call."""

@@ -7,6 +7,7 @@
 // fmi2FreeInstance, and when the importing process ends for whatever reason.
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -42,12 +43,15 @@ constexpr int kSocketOfProcess = 3;
 // The process has written its results when it is told to go: what is left takes a moment.
 constexpr int kPatienceMs = 10000;
 constexpr int kLookMs = 5;
+constexpr int kOpenDirectories = 8;
 
 struct Instance {
   std::string name;
   Callbacks callbacks{};
   int socket = -1;
   pid_t process = -1;
+  // Directory that the process made for itself and removes, unless it is killed; or empty.
+  std::string scratch;
   // What fmi2GetString has given; valid until the next call.
   std::vector<std::string> texts;
 
@@ -238,11 +242,19 @@ bool has_ended(pid_t process, int patience_ms) {
   }
 }
 
+int remove_one(const char *path, const struct stat *, int, struct FTW *) {
+  std::remove(path);
+  return 0;
+}
+
 void end(Instance *instance) {
   if (instance->socket >= 0) close(instance->socket);
   if (instance->process > 0 && !has_ended(instance->process, kPatienceMs)) {
     kill(instance->process, SIGKILL);
     waitpid(instance->process, nullptr, 0);
+  }
+  if (!instance->scratch.empty()) {
+    nftw(instance->scratch.c_str(), remove_one, kOpenDirectories, FTW_DEPTH | FTW_PHYS);
   }
   delete instance;
 }
@@ -294,7 +306,13 @@ FMI int fmi2SetupExperiment(void *c, int, double, double start_time, int, double
 }
 
 FMI int fmi2EnterInitializationMode(void *c) { return tell(c, 'N'); }
-FMI int fmi2ExitInitializationMode(void *c) { return tell(c, 'X'); }
+FMI int fmi2ExitInitializationMode(void *c) {
+  Instance *instance = static_cast<Instance *>(c);
+  std::string data;
+  const int status = ask(instance, 'X', data);
+  if (status == kOk) instance->scratch = data;
+  return status;
+}
 FMI int fmi2Terminate(void *c) { return tell(c, 'T'); }
 FMI int fmi2Reset(void *c) { return tell(c, 'R'); }
 

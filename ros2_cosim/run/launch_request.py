@@ -159,7 +159,7 @@ def prepare_launch(values: Mapping[str, str]) -> LaunchRequest:
 def _parameters(plan: list[Process]) -> dict[str, Any]:
     """The content of a ROS parameter file for all nodes of a plan."""
     return {
-        qualified(process.namespace, f"/{process.name}"): {
+        qualified(process.namespace, f"/{process.node}"): {
             "ros__parameters": dict(process.parameters)
         }
         for process in plan

@@ -276,7 +276,7 @@ def command_of(process: Process) -> list[str]:
 def _arguments(process: Process) -> list[str]:
     arguments = list(process.arguments)
     if process.is_ros:
-        arguments += ["--ros-args", "-r", f"__node:={process.name}"]
+        arguments += ["--ros-args", "-r", f"__node:={process.node}"]
         arguments += [*remapping(process.namespace), *process.ros_arguments]
         for name, value in process.parameters.items():
             # ROS reads parameter values as YAML, of which JSON is a part.

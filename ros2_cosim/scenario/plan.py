@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ros2_cosim.documents.installed import PACKAGE
-from ros2_cosim.interfaces.namespaces import ROOT, qualified
+from ros2_cosim.interfaces.namespaces import ROOT, node_name_of, qualified
 from ros2_cosim.interfaces.protocol import HISTORY_DEPTH
 from ros2_cosim.interfaces.spans import SPANS_DIRECTORY
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -69,6 +69,11 @@ class Process:
     inherits: bool = False
     namespace: str = ROOT
     ros_arguments: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str:
+        """The name of its node, if it is one."""
+        return node_name_of(self.name)
 
     @property
     def participants(self) -> tuple[str, ...]:

@@ -22,10 +22,13 @@ from ros2_cosim.documents.settings import (
     Whole,
     read_section,
 )
+from ros2_cosim.interfaces.world_outputs import base_link, world_outputs
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
+#: Most background vehicles, as of the world participant.
+MAX_TRAFFIC: Final = 500
 #: Size of the blueprint that vehicles have by default [m].
 _LENGTH: Final = 4.792
 _WIDTH: Final = 2.163
@@ -140,6 +143,11 @@ class PlatoonTemplate(Section):
         description="whether each controller tells its mode, time-gap error and age of V2V, on "
         "NAME/controller_status",
     )
+    traffic: Annotated[Whole, Field(ge=0, le=MAX_TRAFFIC)] | None = Field(
+        default=None,
+        description="background vehicles, which the object sensors see; 0: only those that other "
+        "clients bring into the simulator; default: sensors see the scene's vehicles alone",
+    )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
@@ -200,6 +208,7 @@ def _participants(
     followers = platoon[1:]
     links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
+    traffic = {} if template.traffic is None else {"traffic": "world.traffic"}
     participants: _Mapping = {"world": _world(template, platoon, others)}
     for number, name in enumerate(followers, start=1):
         for sensor, parameters in _sensors(template.sensor).items():
@@ -207,10 +216,12 @@ def _participants(
                 "model": "object_sensor",
                 "period": template.sensor.period,
                 "parameters": {"ego": name, **parameters},
-                "inputs": {**seen, "static_objects": "world.static_objects"},
+                "inputs": {**seen, "static_objects": "world.static_objects", **traffic},
                 "outputs": {
                     "objects": _output(
-                        "ObjectList", f"/{name}/{_named('objects', sensor)}", frame_id=_frame(name)
+                        "ObjectList",
+                        f"/{name}/{_named('objects', sensor)}",
+                        frame_id=base_link(name),
                     )
                 },
             }
@@ -236,25 +247,15 @@ def _participants(
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
-    outputs: _Mapping = {}
-    for name in (*platoon, *others):
-        outputs[f"odometry/{name}"] = {
-            "type": "nav_msgs/msg/Odometry",
-            "topic": f"/{name}/odometry",
-            "child_frame_id": _frame(name),
-        }
-    for name in (*platoon, *others):
-        outputs[f"acceleration/{name}"] = {
-            "type": "geometry_msgs/msg/AccelStamped",
-            "topic": f"/{name}/acceleration",
-            "frame_id": _frame(name),
-        }
-    outputs["static_objects"] = _output("StaticObjects", "/static_objects", schedule="once")
-    outputs["collision"] = _output("CollisionEvent", "/collisions", schedule="sparse")
+    parameters = dict(template.world.parameters)
+    outputs = world_outputs((*platoon, *others))
+    if template.traffic is not None:
+        outputs["traffic"] = _output("RoadUsers", "/traffic")
+        parameters.setdefault("traffic", template.traffic)
     return {
         "model": template.world.model,
         "period": template.world.period,
-        "parameters": dict(template.world.parameters),
+        "parameters": parameters,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
@@ -329,11 +330,11 @@ def _controller(
         ),
         "inputs": inputs,
         "outputs": {
-            "control": _output("ControlCommand", f"/{name}/control", frame_id=_frame(name)),
+            "control": _output("ControlCommand", f"/{name}/control", frame_id=base_link(name)),
             **(
                 {
                     "status": _output(
-                        "ControllerStatus", f"/{name}/controller_status", frame_id=_frame(name)
+                        "ControllerStatus", f"/{name}/controller_status", frame_id=base_link(name)
                     )
                 }
                 if template.status
@@ -380,7 +381,7 @@ def _tracker(
             "odometry": f"world.odometry/{name}",
             **{f"v2v/{sender}": f"v2v.{sender}_to_{name}" for sender in heard},
         },
-        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=_frame(name))},
+        "outputs": {"objects": _output("ObjectList", f"/{name}/tracks", frame_id=base_link(name))},
     }
 
 
@@ -396,10 +397,6 @@ def _heard(template: PlatoonTemplate, platoon: Sequence[str], name: str) -> list
 
 def _output(message: str, topic: str, **more: Any) -> _Mapping:
     return {"type": f"ros2_cosim/msg/{message}", "topic": topic, **more}
-
-
-def _frame(vehicle: str) -> str:
-    return f"{vehicle}/base_link"
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from ros2_cosim.documents.settings import (
     read_section,
 )
 from ros2_cosim.faults.settings import FaultSettings
+from ros2_cosim.interfaces.namespaces import OWN_NODES, OWN_PROCESSES
 from ros2_cosim.kernel.errors import ConfigurationError, OutdatedWarning
 from ros2_cosim.kernel.time import format_ns
 from ros2_cosim.kernel.unsynchronised import received_port
@@ -314,10 +315,10 @@ class Scenario(Section):
         }
 
 
-#: Names that processes of a run have beside the participants.
 #: As a process: one that is shared with no other.
 OWN_PROCESS = "own"
-RESERVED_NAMES = frozenset({"clock", "composed", "recorder", "rviz", "simulator", "visualisation"})
+#: Names that processes of a run, and their nodes, have beside the participants.
+RESERVED_NAMES = OWN_PROCESSES | OWN_NODES | {"rviz", "simulator"}
 
 
 def _check(scenario: Scenario, origin: str) -> None:

@@ -86,7 +86,8 @@ class Substituted(Model):
         self._from = from_ns
         self._current = first
         saves = first.traits.saves and second.traits.saves
-        self.traits = replace(first.traits, saves=saves)  # type: ignore[misc]
+        unsaved = first.traits.unsaved or second.traits.unsaved
+        self.traits = replace(first.traits, saves=saves, unsaved=unsaved)  # type: ignore[misc]
         self.sets_stop_reason = first.sets_stop_reason or second.sets_stop_reason
         self.sets_next_time = first.sets_next_time or second.sets_next_time
 

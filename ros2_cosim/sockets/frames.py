@@ -73,7 +73,8 @@ class FrameLink:
         :param head: as :func:`head_of` makes it
         """
         self._out.append(head)
-        self._out.append(data)
+        if data:
+            self._out.append(data)
         self.waiting += len(head) + len(data)
 
     def flush(self) -> None:

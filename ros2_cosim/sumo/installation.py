@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import subprocess
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.documents.extras import need_extra
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: A road network of a whole town takes some seconds.
@@ -22,10 +22,7 @@ def check_installation() -> None:
 
     :raises ConfigurationError: it is not
     """
-    if find_spec("sumo") is None or find_spec("libsumo") is None:
-        raise ConfigurationError(
-            "simulator.kind: sumo needs SUMO, which is not installed; run 'make setup EXTRAS=sumo'"
-        )
+    need_extra("sumo", ("sumo", "libsumo"), "simulator.kind: sumo")
 
 
 def load_library() -> Any:

@@ -223,7 +223,8 @@ def load_sweep(path: Path) -> Sweep:
                 f"sweep {path}: parameters.{name}: found seed; runs get theirs by the key 'seeds'"
             )
     said = settings.model_dump(mode="json", exclude={"retries", "scenario"})
-    what = json.dumps([ros2_cosim.__version__, scenario, said], sort_keys=True)
+    # With what the scenario becomes: a file of OpenSCENARIO is in that alone.
+    what = json.dumps([ros2_cosim.__version__, scenario, whole, said], sort_keys=True)
     return Sweep(
         settings,
         scenario,

@@ -34,7 +34,7 @@ from ros2_cosim.vds.controllable import (
 from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.records_view import Footprint, RecordsView
-from ros2_cosim.web.road_lines import road_lines
+from ros2_cosim.web.road_lines import road_lines, sectors
 
 _POLL_S = 0.05
 _LOOK_S = 1.0
@@ -49,9 +49,12 @@ SHOWN = (
     "geometry_msgs/msg/AccelStamped",
     "ros2_cosim/msg/ControlCommand",
     "ros2_cosim/msg/StaticObjects",
+    "ros2_cosim/msg/RoadUsers",
     "ros2_cosim/msg/CollisionEvent",
+    "ros2_cosim/msg/V2VMessage",
 )
 _LATCHED = "ros2_cosim/msg/StaticObjects"
+_V2V = "ros2_cosim/msg/V2VMessage"
 
 
 class RequestQueue:
@@ -152,7 +155,8 @@ def shown_ports(scenario: Scenario) -> list[ShownPort]:
     """All data that the picture shows.
 
     The vehicle is named by the port, as in ``odometry/NAME``; a command's by the port that reads
-    it, as in ``control/NAME``; else by the participant.
+    it, as in ``control/NAME``; the receiver of a message between vehicles by the end of the port,
+    as in ``SENDER_to_NAME``; else by the participant.
 
     :raises ConfigurationError: no participant tells where a vehicle is
     """
@@ -168,6 +172,8 @@ def shown_ports(scenario: Scenario) -> list[ShownPort]:
         for port, output in participant.outputs.items():
             if output.type in SHOWN:
                 vehicle = port.partition("/")[2] or readers.get(f"{name}.{port}") or name
+                if output.type == _V2V:
+                    vehicle = port.rpartition("_to_")[2]
                 found.append(ShownPort(name, port, output.topic, output.type, vehicle))
     if not any(port.type == SHOWN[0] for port in found):
         raise ConfigurationError(
@@ -206,8 +212,14 @@ def show(
     run = find_run(domain, namespace)
     scenario = load_scenario(run.output / RESOLVED_SCENARIO)
     view, control = RecordsView(footprints(scenario)), RequestedControl()
-    lines = road_lines(scenario)
-    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    api = DataPortApi(
+        scenario.name,
+        control,
+        view,
+        lines=road_lines(scenario),
+        sectors=sectors(scenario),
+        history=view.history,
+    )
     session = visit.join(run, "dashboard")
     _listen(session, scenario, view, control)
     requester = _Requester(session, control, tell)

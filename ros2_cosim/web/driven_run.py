@@ -24,7 +24,7 @@ from ros2_cosim.vds.data_port.api import DataPortApi
 from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.dashboard import LAST_LOOK_S, RequestQueue, footprints, shown_ports
 from ros2_cosim.web.records_view import RecordsView
-from ros2_cosim.web.road_lines import road_lines
+from ros2_cosim.web.road_lines import road_lines, sectors
 
 
 class DrivenControl(RequestQueue):
@@ -89,8 +89,14 @@ def run_shown(
             run.take(request, partial(refused, request.command.name.lower()))
 
     run = InprocRun(prepared, progress=between_slices, watch=watch, slice_ns=SEEN_NS, tell=tell)
-    lines = road_lines(scenario)
-    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    api = DataPortApi(
+        scenario.name,
+        control,
+        view,
+        lines=road_lines(scenario),
+        sectors=sectors(scenario),
+        history=view.history,
+    )
     served = DataPort(api, address.host, address.port, token)
     try:
         with run:

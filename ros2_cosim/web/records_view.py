@@ -17,11 +17,13 @@ from ros2_cosim.interfaces.records import (
     CollisionEvent,
     ControlCommand,
     Odometry,
+    RoadUsers,
     StaticObjects,
+    V2VMessage,
 )
 from ros2_cosim.kernel.time import SECOND
 from ros2_cosim.models.frames import yaw_from_quaternion
-from ros2_cosim.vds.data_port.view import HISTORY, BoxView, VehicleView, picture_of
+from ros2_cosim.vds.data_port.view import HISTORY, BoxView, LinkView, VehicleView, picture_of
 
 
 class Footprint(NamedTuple):
@@ -63,6 +65,10 @@ class RecordsView:
         self._past: dict[str, deque[tuple[float | None, ...]]] = {}
         self._remembered: int | None = None
         self._boxes: tuple[BoxView, ...] = ()
+        self._traffic: tuple[BoxView, ...] = ()
+        self._names = {size.id: name for name, size in vehicles.items()}
+        #: Sender and receiver -> when the newest message was made [ns].
+        self._told: dict[tuple[str, str], int] = {}
 
     def take(self, vehicle: str, record: Any, stamp: int) -> None:
         """Take a record and its stamp [ns]; ``vehicle`` is its vehicle, if it has one.
@@ -76,8 +82,17 @@ class RecordsView:
                 self._accelerations[vehicle] = record
             elif isinstance(record, ControlCommand):
                 self._controls[vehicle] = record
+            elif isinstance(record, V2VMessage):
+                sender = self._names.get(record.sender)
+                if sender is not None and vehicle in self._vehicles:
+                    self._told[sender, vehicle] = record.generation_time
             elif isinstance(record, CollisionEvent):
                 self._struck |= {record.vehicle, record.other}
+            elif isinstance(record, RoadUsers):
+                self._traffic = tuple(
+                    BoxView(f"traffic {u.id}", u.x, u.y, u.yaw, u.length, u.width)
+                    for u in record.users
+                )
             elif isinstance(record, StaticObjects):
                 self._boxes = tuple(
                     BoxView(f"object {o.id}", o.x, o.y, o.yaw, o.length, o.width)
@@ -92,8 +107,18 @@ class RecordsView:
     def picture(self) -> dict[str, Any]:
         """The vehicles that have sent a pose."""
         with self._lock:
-            views, boxes = self._views(), self._boxes
-        return picture_of(views, boxes)
+            views, links = self._views(), self._links()
+            boxes = (*self._boxes, *self._traffic)
+        return picture_of(views, boxes, links=links)
+
+    def _links(self) -> list[LinkView]:
+        """The links between vehicles that are shown."""
+        now = self._shown or 0
+        return [
+            LinkView(sender, receiver, max(now - time, 0) / SECOND)
+            for (sender, receiver), time in self._told.items()
+            if sender in self._poses and receiver in self._poses
+        ]
 
     def _views(self) -> list[VehicleView]:
         return [
@@ -117,6 +142,7 @@ class RecordsView:
             self._shown, self._poses, self._coming = None, {}, {}
             self._heard, self._struck = set(), set()
             self._past, self._remembered = {}, None
+            self._told = {}
         self._heard.add(vehicle)
         if self._shown is not None and stamp <= self._shown:
             if stamp == self._shown or vehicle not in self._poses:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lane lines of a scenario's road, for the page."""
+"""What does not change of a scenario, for the page: lines of the road, fields of view."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Sector
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.ros.markers import LINE_LIST, LINE_STRIP, MarkerData
 from ros2_cosim.ros.road_markers import road_markers
+from ros2_cosim.scenario.declaration import declare_all
 from ros2_cosim.scenario.schema import Scenario
 
 Line = list[tuple[float, float]]
@@ -24,6 +27,14 @@ def road_lines(scenario: Scenario) -> list[Line]:
         return []
     markers = road_markers(RoadNetwork.from_file(file))
     return [line for marker in markers for line in _lines(marker)]
+
+
+def sectors(scenario: Scenario) -> list[Sector]:
+    """The fields of view of the participants; none where a model cannot be had here."""
+    try:
+        return [s for found in declare_all(scenario).values() for s in found.sectors]
+    except ConfigurationError:
+        return []  # an onlooker may lack the code of the run
 
 
 def _lines(marker: MarkerData) -> Iterator[Line]:

@@ -125,6 +125,25 @@ def test_an_fmi3_model_with_arrays_strings_and_binaries(trig3: Path) -> None:
         master._requests.await_state([remote], State.STOPPED)
 
 
+@pytest.mark.parametrize("negative", [0, 1])
+def test_structural_parameters_that_are_no_sizes_are_parameters(trig3: Path, negative: int) -> None:
+    """They have their own start values, and are set in configuration mode if they get others."""
+    slave, description = load_fmu(trig3)
+    found = {v.name: v for v in description.of(Causality.PARAMETER, Causality.STRUCTURAL)}
+    assert found["n"].causality is Causality.STRUCTURAL
+    assert found["negative"].causality is Causality.PARAMETER
+    assert (found["negative"].start, found["negative"].variability) == (0, "fixed")
+    with running(slave, description) as served, Master(timeout_s=10) as master:
+        remote = master.add_slave(description, port=served.port)
+        master.configure({"trig3": {"negative": negative}})
+        remote.set_inputs({"u": (1.0, 2.0)})
+        master.initialise(loops=2)
+        assert remote.output("y") == ((-1.0, -2.0) if negative else (1.0, 2.0))
+        master.run()
+        master.stop()
+    slave.close()
+
+
 def test_an_fmi2_model_in_soft_real_time(trig2: Path) -> None:
     slave, description = load_fmu(trig2, step=Fraction(1, 100))
     with (

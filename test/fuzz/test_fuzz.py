@@ -20,8 +20,10 @@ from bench.fuzz.targets import TARGETS
 #: Mutations for each target: about half a second of processor time.
 MUTATIONS = {
     "bag": 60,
+    "carla_recording": 60,
     "carla_rpc": 150,
     "carla_stream": 150,
+    "checkpoint": 30,
     "dcp_capture": 600,
     "dcp_master": 150,
     "dcp_run": 150,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.documents import extras
+from ros2_cosim.interfaces import building, packages
 from ros2_cosim.interfaces.building import build_packages, needed_packages
 from ros2_cosim.interfaces.catalogue import Catalogue
 from ros2_cosim.interfaces.packages import find_packages
@@ -34,6 +36,27 @@ def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
     assert (a.name, a.version, list(a.messages)) == ("a_msgs", "1.2.0", ["a_msgs/msg/A"])
     assert (b.name, b.version, [f.name for f in b.files]) == ("b_msgs", "0.0.0", ["B.msg", "S.srv"])
     assert needed_packages(a) == set() and needed_packages(b) == {"a_msgs", "c_msgs"}
+
+
+def test_a_whole_disk_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "_MAX_DIRECTORIES", 5)
+    for name in ("a", "b", "c/d"):
+        (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match="holds no message package"):
+        find_packages(tmp_path, "here")
+    (tmp_path / "e").mkdir()
+    with pytest.raises(ConfigurationError, match="here: found more than 5 directories below"):
+        find_packages(tmp_path, "here")
+
+
+def test_a_definition_that_is_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "_MAX_TEXT", 10)
+    write(tmp_path, "a_msgs", {"msg/A.msg": "int8 abcdefgh"})
+    (found,) = find_packages(tmp_path, "here")
+    with pytest.raises(ConfigurationError, match="A.msg: found more than 10 bytes"):
+        needed_packages(found)
 
 
 def test_packages_that_are_wrong_are_named(tmp_path: Path) -> None:
@@ -70,6 +93,64 @@ def test_what_cannot_be_built_is_named_before_anything_is(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match="A.msg: .*'many words'.* can not be converted"):
         build_packages([wrong], prefix)
     assert not prefix.exists()
+
+
+def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled names the types as ROS 2 does; the checkout stays as it is."""
+    text = "Header header\ntime stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
+    directory = write(tmp_path, "old_msgs", {"msg/A.msg": text, "srv/S.srv": "time t\n---\nA a\n"})
+    compiled: dict[str, str] = {}
+
+    def build(name: str, source: Path, scratch: Path, stage: Path, prefixes: object) -> None:
+        compiled.update({path.name: path.read_text() for path in source.glob("[ms]*/*")})
+
+    monkeypatch.setattr(building, "build_interface_package", build)
+    (built,) = build_packages([directory], tmp_path / "prefix")
+    assert built.types == ("old_msgs/msg/A", "old_msgs/srv/S")
+    assert compiled == {
+        "A.msg": "std_msgs/Header header\nbuiltin_interfaces/Time stamp\n"
+        "builtin_interfaces/Duration[2] spans\nstring time_of_day\n# Header\n",
+        "S.srv": "builtin_interfaces/Time t\n---\nA a\n",
+    }
+    assert (directory / "msg" / "A.msg").read_text() == text
+
+
+def test_a_type_that_the_package_does_not_have_is_named(tmp_path: Path) -> None:
+    directory = write(tmp_path, "a_msgs", {"msg/A.msg": "int8 a\nGhost[] b\n"})
+    with pytest.raises(
+        ConfigurationError,
+        match=r"msg/A.msg: found a field of type a_msgs/msg/Ghost, of which the package has no",
+    ):
+        build_packages([directory], tmp_path / "prefix")
+
+
+def test_a_missing_standard_package_is_in_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needy = write(tmp_path, "needy_msgs", {"msg/A.msg": "radar_msgs/Return[] returns"})
+    for module in (building, packages):
+        monkeypatch.setattr(module, "STANDARD_PACKAGES", frozenset({"radar_msgs"}))
+    said = "package radar_msgs, which is not installed; run 'make setup EXTRAS=messages'$"
+    with pytest.raises(ConfigurationError, match=said):
+        build_packages([needy], tmp_path / "prefix")
+    with pytest.raises(ConfigurationError, match="not installed: run 'make setup EXTRAS=messages'"):
+        Catalogue().codec("radar_msgs/msg/Return")
+
+
+def test_missing_generators_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An installed wheel has what its own messages need, but not what builds others."""
+    monkeypatch.setattr(building, "wheel_prefix", lambda: tmp_path)
+    monkeypatch.setattr(extras.ros2_cosim, "__file__", str(tmp_path / "ros2_cosim" / "a.py"))
+    with pytest.raises(
+        ConfigurationError,
+        match="^cosim messages build needs ament_cmake, rosidl_default_generators, which is not "
+        r"installed; run 'pip install \"ros2_cosim\[messages\]\"'$",
+    ):
+        build_packages([write(tmp_path, "a_msgs", {"msg/A.msg": "int8 a"})], tmp_path / "prefix")
+    (tmp_path / "Makefile").touch()
+    assert extras.command_for("messages") == "make setup EXTRAS=messages"
 
 
 def test_offered_types_may_be_built_of_each_other() -> None:

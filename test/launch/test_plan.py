@@ -71,7 +71,7 @@ def test_parameter_file_says_what_the_command_line_says(request_):
     for process in request_.plan:
         if not process.is_ros:
             continue
-        assert content[f"/{process.name}"] == {"ros__parameters": dict(process.parameters)}
+        assert content[f"/{process.node}"] == {"ros__parameters": dict(process.parameters)}
         command = command_of(process)
         for name, value in process.parameters.items():
             given = [part for part in command if part.startswith(f"{name}:=")]

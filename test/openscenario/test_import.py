@@ -84,7 +84,7 @@ def test_a_place_may_be_relative_to_an_entity_below(tmp_path: Path) -> None:
         ('<LanePosition roadId="1" laneId="-1" s="9e9"/>', "0 to 3200.0 is allowed"),
         ('<WorldPosition x="0" y="500"/>', "in no lane of the map"),
         ('<WorldPosition x="150" y="-1.7" h="3.1"/>', "against the lane"),
-        ("<RoutePosition/>", "not supported; supported are WorldPosition"),
+        ("<GeoPosition/>", "not supported; supported are WorldPosition"),
         ('<RelativeLanePosition entityRef="C" dLane="0" ds="0"/>', "found 'C'"),
         ('<LanePosition roadId="1" laneId="-1" s="x"/>', "allowed is a finite number"),
         ('<LanePosition roadId="1.5" laneId="-1" s="1"/>', "allowed is a whole number"),
@@ -98,19 +98,19 @@ def test_places_that_are_none(tmp_path: Path, position: str, said: str) -> None:
 
 def test_all_that_is_not_supported_is_listed_with_its_line(tmp_path: Path) -> None:
     wrong = (
-        event("one", private("<RoutingAction><AssignRouteAction/></RoutingAction>"), at(1))
-        + event("two", private("<SynchronizeAction/>"), at(1))
+        event("one", private("<RoutingAction><VisibilityRoute/></RoutingAction>"), at(1))
+        + event("two", private("<TrafficSwarmAction/>"), at(1))
         + event("three", speed("5"), by_entity("<RelativeClearanceCondition/>"))
         + event("four", speed('<RelativeTargetSpeed entityRef="C" value="1"/>'), at(1))
     )
     text = document(
         group(wrong),
-        entities='<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>',
+        entities='<ScenarioObject name="P"><ExternalObjectReference name="p"/></ScenarioObject>',
     )
     path = written(tmp_path, text)
     faults = faults_of(path)
     lines = text.splitlines()
-    for name in ("Pedestrian", "AssignRouteAction", "SynchronizeAction",
+    for name in ("ExternalObjectReference", "VisibilityRoute", "TrafficSwarmAction",
                  "RelativeClearanceCondition", "RelativeTargetSpeed"):  # fmt: skip
         line = next(i for i, content in enumerate(lines, start=1) if f"<{name}" in content)
         assert [f for f in faults if f"file.xosc, line {line}: {name}: " in f], (name, faults)

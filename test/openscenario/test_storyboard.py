@@ -29,6 +29,7 @@ from ros2_cosim.openscenario.story import Dynamics, compare
 from ros2_cosim.record.summary import Summary
 from ros2_cosim.run.bringup import RunRequest
 from ros2_cosim.run.start import run_request
+from ros2_cosim.scenario.scenario_error import ScenarioError
 
 #: A period of the storyboard [s]: what is seen of a time is so much later at most.
 PERIOD = 0.02
@@ -355,3 +356,49 @@ def test_the_start_beside_the_middle_of_a_lane(tmp_path: Path) -> None:
     )
     text = document(group(marker("aside", by_entity(condition))), start_a=aside)
     assert 0.5 < begins(played(tmp_path, text))["aside"] < 5.0
+
+
+def test_conditions_know_what_stands_still(tmp_path: Path) -> None:
+    """A pedestrian and a box, 100 m and 120 m ahead of a car that drives at 20 m/s."""
+    size = (
+        '<BoundingBox><Center x="0.0" y="0" z="0.9"/>'
+        '<Dimensions width="{0}" length="{0}" height="1.8"/></BoundingBox>'
+    )
+    entities = (
+        f'<ScenarioObject name="P"><Pedestrian name="p" mass="70">{size.format(0.5)}</Pedestrian>'
+        f'</ScenarioObject><ScenarioObject name="O"><MiscObject name="o">{size.format(2.0)}'
+        "</MiscObject></ScenarioObject>"
+    )
+    place = '<LanePosition roadId="1" laneId="-3" s="{}"/>'
+    distance = (
+        '<RelativeDistanceCondition entityRef="{}" value="30" freespace="{}" rule="lessThan" '
+        'relativeDistanceType="longitudinal" coordinateSystem="entity"/>'
+    )
+    text = document(
+        group(
+            marker("to the point", by_entity(distance.format("P", "false")))
+            + marker("to the box", by_entity(distance.format("O", "true")))
+        ),
+        stop=at(6.0),
+        entities=entities,
+        init=f'<Private entityRef="P">{teleport(place.format(200))}</Private>'
+        f'<Private entityRef="O">{teleport(place.format(220))}</Private>',
+    )
+    found = begins(played(tmp_path, text))
+    assert found["to the point"] == pytest.approx((100 - 30) / 20.0, abs=2 * PERIOD)
+    # From the front of the car (its centre is 1.4 m ahead) to the rear of the box.
+    assert found["to the box"] == pytest.approx((120 - 30 - 1.4 - 2.4 - 1.0) / 20.0, abs=2 * PERIOD)
+
+
+def test_what_stands_still_does_not_act(tmp_path: Path) -> None:
+    place = '<LanePosition roadId="1" laneId="-3" s="200"/>'
+    text = document(
+        group(event("walk", speed("1"), at(1.0)), actor="P"),
+        entities='<ScenarioObject name="P"><Pedestrian name="p"/></ScenarioObject>',
+        init=f'<Private entityRef="P">{teleport(place)}{speed("1")}</Private>',
+    )
+    with pytest.raises(ScenarioError) as error:
+        played(tmp_path, text)
+    first, second = str(error.value).split("; /")
+    assert "found for 'P'; supported are actions of vehicles, others stand still" in first
+    assert "EntityRef: entityRef: found 'P'; allowed are A, B" in second

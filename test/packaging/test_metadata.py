@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import ros2_cosim
+from ros2_cosim.interfaces.packages import STANDARD_PACKAGES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -158,11 +159,25 @@ def test_each_extra_has_a_lock_that_names_its_packages(pyproject):
     assert {f"requirements-{name}.lock" for name in extras} == {
         path.name for path in ROOT.glob("requirements-*.lock")
     }
+    core = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for name, requirements in extras.items():
-        text = (ROOT / f"requirements-{name}.lock").read_text(encoding="utf-8")
+        text = core + (ROOT / f"requirements-{name}.lock").read_text(encoding="utf-8")
         for requirement in requirements:
-            package = re.split(r"[\[=<>~!; ]", requirement)[0]
+            package = re.split(r"[\[=<>~!; ]", requirement)[0].replace("_", "-")
             assert f"\n{package}==" in text, f"{package} is in no lock: run make lock"
+
+
+def test_the_extra_messages_has_what_own_messages_are_built_with(pyproject):
+    """What the build needs, but for what a run needs and what makes the wheel itself."""
+    own = {"setuptools>=77,<80", "mypy", "numpy"}
+    needed = set(pyproject["build-system"]["requires"]) - own
+    needed -= set(pyproject["project"]["dependencies"])
+    further = set(pyproject["project"]["optional-dependencies"]["messages"]) - needed
+    assert len(further) + len(needed) == len(
+        pyproject["project"]["optional-dependencies"]["messages"]
+    )
+    names = {re.split("==", text)[0].removeprefix("ros-").replace("-", "_") for text in further}
+    assert names == STANDARD_PACKAGES
 
 
 def test_every_node_has_a_main_function():

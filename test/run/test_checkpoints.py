@@ -14,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support import checkpoint_models
+from support.fmu_builder import build_fmu
+from support.sensor_scenario import sensor_scenario
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
+from ros2_cosim.documents.installed import share_file
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.bringup import RunRequest
@@ -95,6 +98,17 @@ def test_a_branch_is_the_run_that_went_on(name, tmp_path_factory):
         assert_same(base / "whole", base / "branch")
 
     check()
+
+
+def test_sensors_go_on_with_their_noise_and_their_turns(tmp_path):
+    """Of every kind; most have measured at the time of the checkpoint, and remember something."""
+    scenario = sensor_scenario(duration="600ms")
+    times = (215 * MS, 400 * MS)
+    run_request(request(scenario, tmp_path / "whole", checkpoints=times))
+    for number, checkpoint in enumerate(sorted((tmp_path / "whole").glob("*.ckpt"))):
+        out = tmp_path / f"branch{number}"
+        run_request(request(checkpoint, out, branch=checkpoint))
+        assert_same(tmp_path / "whole", out)
 
 
 def test_a_checkpoint_changes_nothing_and_is_the_same_file_each_time(platoon, tmp_path):
@@ -214,6 +228,50 @@ def test_a_law_with_a_state_of_its_own(tmp_path):
     checkpoint = tmp_path / "whole" / "checkpoint-1s.ckpt"
     run_request(request(checkpoint, tmp_path / "branch", branch=checkpoint))
     assert_same(tmp_path / "whole", tmp_path / "branch")
+
+
+@pytest.mark.parametrize("name", ["lag2", "lag3"])
+def test_an_fmu_saves_its_state_by_the_means_of_fmi(name, tmp_path):
+    fmu = build_fmu(name, tmp_path)
+    law = {"controllers": str(fmu)}
+    run_request(request(PLATOON, tmp_path / "whole", "duration=2s", checkpoints=(S,), **law))
+    checkpoint = tmp_path / "whole" / "checkpoint-1s.ckpt"
+    run_request(request(checkpoint, tmp_path / "branch", branch=checkpoint))
+    assert_same(tmp_path / "whole", tmp_path / "branch")
+    # Without it, the demand would begin anew.
+    with zipfile.ZipFile(checkpoint) as archive:
+        states = msgpack.unpackb(archive.read("states"))
+    own, law, fallback = states["cacc1"]
+    content = law[2][0]
+    law[2][0] = bytes(len(content))
+    states["cacc1"] = [own, law, fallback]
+    other = rewritten(checkpoint, tmp_path / "other.ckpt", states=msgpack.packb(states))
+    run_request(request(other, tmp_path / "other", branch=other))
+    assert (
+        read_summary(tmp_path / "other").trace_sha256
+        != read_summary(tmp_path / "whole").trace_sha256
+    )
+    law[2][0] = content[:-1]
+    wrong = rewritten(checkpoint, tmp_path / "wrong.ckpt", states=msgpack.packb(states))
+    with pytest.raises(RunError, match=rf"{name}\.fmu: fmi.De[sS]erializeFMU.tate"):
+        run_request(request(wrong, tmp_path / "out", branch=wrong))
+
+
+def test_an_fmu_that_cannot_save_its_state_is_named_before_the_run(tmp_path):
+    law = str(share_file("config/laws/ploeg_cacc.c"))
+    with pytest.raises(ConfigurationError, match=r"cacc1: .*ploeg_cacc\.c: its description does"):
+        run_request(request(PLATOON, tmp_path / "out", controllers=law, checkpoints=(S,)))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("law", ["mpc_cacc", "path_cacc_sampled"])
+def test_laws_that_keep_something(law, tmp_path):
+    whole = tmp_path / "whole"
+    times = (1010 * MS,)
+    run_request(request(PLATOON, whole, "duration=2s", checkpoints=times, controllers=law))
+    (checkpoint,) = whole.glob("*.ckpt")
+    run_request(request(checkpoint, tmp_path / "branch", branch=checkpoint))
+    assert_same(whole, tmp_path / "branch")
 
 
 def test_what_cannot_save_its_state_is_named_before_the_run(tmp_path):

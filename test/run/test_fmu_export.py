@@ -82,6 +82,12 @@ class Instance:
     def text(self, name: str) -> str:
         return bytes(self.fmu.getString([self.references[name]])[0]).decode()
 
+    def free(self) -> None:
+        """Release it; again is no harm."""
+        component, self.fmu.component = self.fmu.component, None
+        if component is not None:
+            self.fmu.fmi2FreeInstance(component)
+
     @property
     def process(self) -> int:
         (process,) = children() - self.before
@@ -106,7 +112,7 @@ def opened(tmp_path: Path) -> Iterator[Any]:
 
     yield make
     for instance in made:
-        instance.fmu.fmi2FreeInstance(instance.fmu.component)
+        instance.free()
     assert children() == before
 
 
@@ -203,13 +209,20 @@ def test_a_participant_that_fails_is_an_error_of_the_step(tmp_path: Path, opened
     assert "participant 'echo' failed in its activation at 0 ns" in instance.said[0]
 
 
-def test_a_process_that_dies_is_said(echo: Path, opened: Any) -> None:
+def test_a_process_that_dies_is_said_and_leaves_nothing(
+    echo: Path, opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     instance = opened(echo)
     instance.begin()
+    assert len(list((tmp_path / "temporary").iterdir())) == 1
     os.kill(instance.process, signal.SIGKILL)
     with pytest.raises(FMICallException):
         instance.fmu.doStep(0.0, 0.01)
     assert instance.said == ["the process of the scenario has ended"]
+    instance.free()
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_another_guid_and_another_python_are_refused(

@@ -135,7 +135,7 @@ def test_a_broken_lock_file_is_named_in_one_line(domain: int, tmp_path: Path) ->
 def test_of_the_environment_of_a_run_only_dds_settings_are_taken(
     domain: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    given = {_PROFILE: str(tmp_path / "none.xml"), "LD_PRELOAD": "evil.so", "ROS_LOG_DIR": "/evil"}
+    given = {_PROFILE: str(tmp_path / "none.xml"), "LD_AUDIT": "evil.so", "ROS_LOG_DIR": "/evil"}
     monkeypatch.setenv("COSIM_RUN_SECRET", "")  # restored afterwards
     monkeypatch.setenv(_PROFILE, "")
     monkeypatch.delenv("ROS_LOG_DIR", raising=False)
@@ -144,7 +144,7 @@ def test_of_the_environment_of_a_run_only_dds_settings_are_taken(
     visit.join(run, "control")
     visit.leave(None)
     assert os.environ[_PROFILE] == given[_PROFILE]
-    assert "LD_PRELOAD" not in os.environ
+    assert "LD_AUDIT" not in os.environ
     assert "ROS_LOG_DIR" not in os.environ
 
 

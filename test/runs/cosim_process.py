@@ -18,6 +18,7 @@ from typing import NamedTuple
 from support.isolation import without_dds_settings
 from support.processes import kill, marked_processes
 
+from ros2_cosim.interfaces.namespaces import process_name_of
 from ros2_cosim.run.domain_lock import claim
 from ros2_cosim.run.fork_server import SERVER as FORK_SERVER
 
@@ -157,7 +158,11 @@ class Running:
             helps = FORK_SERVER in words or any(word.endswith("/_guard.py") for word in words)
             if parent != self.pid or helps:
                 continue
-            names = [word.removeprefix("__node:=") for word in words if word.startswith("__node:=")]
+            names = [
+                process_name_of(word.removeprefix("__node:="))
+                for word in words
+                if word.startswith("__node:=")
+            ]
             found[names[0] if names else "simulator"] = int(directory.name)
         return found
 

@@ -202,7 +202,7 @@ def test_each_has_its_own_node_also_as_launch_starts_it(
 
     monkeypatch.setattr(processes, "command_of", as_launch)
     expected = {"source", "leaver", "sparse", "behind", "after"}
-    beside = {"left", "right", "recorder", "clock"}
+    beside = {"left", "right", "cosim_recorder", "cosim_clock"}
     services = [f"/{name}/get_state" for name in expected]
     nodes: list[str] = []
 

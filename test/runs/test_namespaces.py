@@ -67,12 +67,23 @@ def test_two_runs_in_one_domain_do_not_disturb_each_other(tmp_path: Path) -> Non
             monitor = b.command("monitor", "--once", "--namespace", "/b")
             assert monitor.stdout.splitlines()[0].strip() == "chain PAUSED: paused at 0s"
             names = names_in(
-                environment, tmp_path, "/time", "/b/cosim/control", "/b/plant", "/b/recorder"
+                environment,
+                tmp_path,
+                "/time",
+                "/b/cosim/control",
+                *("/b/plant", "/b/cosim_recorder", "/b/cosim_clock"),
             )
             outside = {n for n in names - COMMON if not n.startswith(("/cars/a/", "/b/"))}
             assert outside == {"/time"}  # as it was remapped
             plain = {n.removeprefix("/b") for n in names if n.startswith("/b/")}
-            assert {"/clock", "/cosim/horizon", "/cosim/status", "/recorder", "/plant"} <= plain
+            assert {
+                "/clock",
+                "/cosim/horizon",
+                "/cosim/status",
+                "/cosim_recorder",
+                "/cosim_clock",
+                "/plant",
+            } <= plain
             a.end("resume")
             b.end("resume")
             results = first.result(), second.result()

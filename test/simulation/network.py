@@ -450,7 +450,7 @@ class SimulatedExecutor:
 
 
 class _LaneWriter:
-    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane.TopicWriter`."""
+    """The writing end of one topic; see :class:`~ros2_cosim.ros.lane_interface.TopicWriter`."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -472,7 +472,7 @@ class _LaneWriter:
 
 
 class SimulatedLane(SimulatedExecutor):
-    """The lane of one session; see :class:`~ros2_cosim.ros.lane.Lane`.
+    """The lane of one session; see :class:`~ros2_cosim.ros.lane_interface.Lane`.
 
     Topics of one connection may overtake each other here, and messages under way end with their
     writer, which is more than happens there.

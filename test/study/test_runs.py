@@ -19,6 +19,7 @@ import pytest
 from support.isolation import drop_dds_settings
 
 from ros2_cosim.documents.installed import share_file
+from ros2_cosim.interfaces.namespaces import node_name_of
 from ros2_cosim.record.summary import read_summary
 from ros2_cosim.run.inproc import run_inproc
 from ros2_cosim.scenario.schema import load_scenario
@@ -210,7 +211,9 @@ def process_of(output: Path, name: str) -> int:
             words = (directory / "cmdline").read_text().replace("\0", " ").split()
         except OSError:
             continue  # ended meanwhile, or another user's
-        if f"__node:={name}" in words and any(str(output / "scenario.json") in w for w in words):
+        if f"__node:={node_name_of(name)}" in words and any(
+            str(output / "scenario.json") in w for w in words
+        ):
             return int(directory.name)
     return 0
 

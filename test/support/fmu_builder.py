@@ -68,12 +68,46 @@ TRIG3 = """<?xml version="1.0" encoding="UTF-8"?>
 <Binary name="data_out" valueReference="12" causality="output"/>
 <Float64 name="now" valueReference="13" causality="output"/>
 <Float64 name="time" valueReference="14" causality="independent" variability="continuous"/>
+<Boolean name="negative" valueReference="15" causality="structuralParameter" variability="tunable"
+ start="false"/>
 </ModelVariables>
 <ModelStructure><Output valueReference="4"/><Output valueReference="6"/>
 <Output valueReference="8"/><Output valueReference="10"/><Output valueReference="12"/>
 <Output valueReference="13"/></ModelStructure>
 </fmiModelDescription>
 """
+
+
+LAG2 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="2.0" modelName="lag2" guid="lag2">
+<CoSimulation modelIdentifier="lag2" canHandleVariableCommunicationStepSize="true"
+ canGetAndSetFMUstate="true" canSerializeFMUstate="true"/>
+<ModelVariables>
+<ScalarVariable name="gap" valueReference="0" causality="input"><Real start="0"/>
+</ScalarVariable>
+<ScalarVariable name="gap_rate" valueReference="1" causality="input"><Real start="0"/>
+</ScalarVariable>
+<ScalarVariable name="demand" valueReference="2" causality="output"><Real/></ScalarVariable>
+</ModelVariables>
+<ModelStructure><Outputs><Unknown index="3"/></Outputs></ModelStructure>
+</fmiModelDescription>
+"""
+
+LAG3 = """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="lag3" instantiationToken="lag3">
+<CoSimulation modelIdentifier="lag3" canHandleVariableCommunicationStepSize="true"
+ canGetAndSetFMUState="true" canSerializeFMUState="true"/>
+<ModelVariables>
+<Float64 name="gap" valueReference="0" causality="input" start="0"/>
+<Float64 name="gap_rate" valueReference="1" causality="input" start="0"/>
+<Float64 name="demand" valueReference="2" causality="output"/>
+<Float64 name="time" valueReference="3" causality="independent" variability="continuous"/>
+</ModelVariables>
+<ModelStructure><Output valueReference="2"/></ModelStructure>
+</fmiModelDescription>
+"""
+
+DESCRIPTIONS = {"trig2": TRIG2, "trig3": TRIG3, "lag2": LAG2, "lag3": LAG3}
 
 
 def build_fmu(name: str, directory: Path) -> Path:
@@ -96,11 +130,11 @@ def build_fmu(name: str, directory: Path) -> Path:
     stubs = directory / f"{name}_stubs.c"
     stubs.write_text("".join(f"int {n}(void) {{ return 3; }}\n" for n in names if n not in there))
     library = directory / f"{name}.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", str(library)]
+    command = [compiler, "-shared", "-fPIC", "-O1", "-ffp-contract=off", "-w", "-o", str(library)]
     subprocess.run([*command, str(SOURCES / f"{name}.c"), str(stubs), "-lm"], check=True)
     fmu = directory / f"{name}.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", TRIG3 if is_fmi3 else TRIG2)
+        archive.writestr("modelDescription.xml", DESCRIPTIONS[name])
         place = platform_tuple if is_fmi3 else platform
         archive.write(library, f"binaries/{place}/{name}.so")
     return fmu

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ros2_cosim.interfaces.world_outputs import world_outputs
 from ros2_cosim.scenario.schema import Scenario, make_scenario
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -15,27 +16,6 @@ _CAR = {"length": 4.792, "width": 2.163, "lane": -2, "speed": 25.0, "driver": {}
 def world_data(ports: int = 3, **parameters: Any) -> dict[str, Any]:
     """The scenario as data, with output ports for the first ``ports`` vehicles."""
     names = ["first", "second", "third"]
-    outputs: dict[str, Any] = {
-        f"odometry/{name}": {"type": "nav_msgs/msg/Odometry", "topic": f"/{name}/odometry"}
-        for name in names[:ports]
-    }
-    outputs |= {
-        f"acceleration/{name}": {
-            "type": "geometry_msgs/msg/AccelStamped",
-            "topic": f"/{name}/acceleration",
-        }
-        for name in names[:ports]
-    }
-    outputs["static_objects"] = {
-        "type": "ros2_cosim/msg/StaticObjects",
-        "topic": "/static_objects",
-        "schedule": "once",
-    }
-    outputs["collision"] = {
-        "type": "ros2_cosim/msg/CollisionEvent",
-        "topic": "/collisions",
-        "schedule": "sparse",
-    }
     return {
         "name": "world",
         "duration": "1s",
@@ -53,7 +33,7 @@ def world_data(ports: int = 3, **parameters: Any) -> dict[str, Any]:
                 "model": "carla_world",
                 "period": "20ms",
                 "parameters": {"dcp": {"transport": "tcp", "port": 0}, **parameters},
-                "outputs": outputs,
+                "outputs": world_outputs(names[:ports]),
             }
         },
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.xosc_files import at, document, written
 from typer.testing import CliRunner
 
 from ros2_cosim.cli.main import app
@@ -182,6 +183,23 @@ def test_another_sweep_is_not_gone_on_with(tmp_path):
     done = cosim(other, "--workers", 0, "--out", tmp_path / "out", "--resume")
     assert done.exit_code == 1
     assert "holds another sweep" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_sweep_over_a_parameter_of_openscenario(tmp_path):
+    """A changed .xosc file is another sweep, as a changed scenario is."""
+    declared = '<ParameterDeclaration name="{}" parameterType="double" value="{}"/>'
+    gap = declared.format("place", 100)
+    place = '<LanePosition roadId="1" laneId="-2" s="$place"/>'
+    xosc = written(tmp_path, document(stop=at(0.1), start_a=place, parameters=gap))
+    parameters = {"openscenario.parameters.place": [100, 120]}
+    path = sweep_file(tmp_path, scenario=xosc.name, set={}, parameters=parameters)
+    result = run(path, tmp_path / "out")
+    assert len({r.trace_sha256 for r in result.runs}) == 2
+    again = run(path, tmp_path / "out", resume=True)
+    assert [r.trace_sha256 for r in again.runs] == [r.trace_sha256 for r in result.runs]
+    written(tmp_path, document(stop=at(0.2), start_a=place, parameters=gap))
+    with pytest.raises(ConfigurationError, match="holds another sweep"):
+        run(path, tmp_path / "out", resume=True)
 
 
 def test_the_boundary_is_found_by_halving(tmp_path):

@@ -20,7 +20,7 @@ from ros2_cosim.vds.data_port.http_server import DataPort
 from ros2_cosim.web.dashboard import footprints, shown_ports
 from ros2_cosim.web.driven_run import DrivenControl
 from ros2_cosim.web.records_view import RecordsView
-from ros2_cosim.web.road_lines import road_lines
+from ros2_cosim.web.road_lines import road_lines, sectors
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium to show it")
@@ -61,6 +61,31 @@ LANES = """(() => {
 })()"""
 
 
+#: How many pixels of the top view are other ones with fields of view, and with links.
+MORE = """(async () => {
+  const { Scene } = await import("./drawing.js");
+  const known = await (await fetch("api/scene")).json();
+  const { vehicles, objects, links } = await (await fetch("api/run")).json();
+  const drawn = (sectors, links) => {
+    const canvas = document.createElement("canvas");
+    canvas.style = "width: 400px; height: 300px";
+    document.body.append(canvas);
+    const scene = new Scene(canvas, document.createElement("span"));
+    scene.take({ lines: [], sectors });
+    scene.draw(vehicles, objects, links);
+    const { width, height } = canvas;
+    const data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    canvas.remove();
+    return data;
+  };
+  const plain = drawn([], []);
+  const others = (data) => data.reduce((sum, value, i) => sum + (value !== plain[i]), 0);
+  const old = links.map((link) => ({ ...link, age: 9 }));
+  return [known.sectors.length, links.length, others(drawn(known.sectors, [])),
+          others(drawn([], links)), others(drawn([], old))];
+})()"""
+
+
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """The page of a platoon that has driven for 8 s, and stands."""
@@ -74,8 +99,14 @@ def address(tmp_path: Path) -> Iterator[str]:
     with bring_up(request) as prepared, InprocRun(prepared, watch=watch) as run:
         run.request(Request(Command.UNTIL, time_ns=8 * SECOND))
         control.tell(run, "paused")
-    lines = road_lines(scenario)
-    api = DataPortApi(scenario.name, control, view, lines=lines, history=view.history)
+    api = DataPortApi(
+        scenario.name,
+        control,
+        view,
+        lines=road_lines(scenario),
+        sectors=sectors(scenario),
+        history=view.history,
+    )
     served = DataPort(api)
     served.start()
     yield served.url
@@ -102,6 +133,11 @@ def test_a_late_page_shows_what_was_before(address: str, width: int, tmp_path: P
         for chart in ("speeds", "gaps", "accelerations"):
             assert browser.evaluate(DRAWN % chart) > 0.6, chart
         assert browser.evaluate(LANES) > 2
+        fields, links, *pixels = browser.evaluate(MORE)
+        assert (fields, links) == (2, 3)
+        assert min(pixels) > 100 and pixels[1] != pixels[2]
+        for key in ("field-key", "link-key"):
+            assert browser.evaluate(f"!document.getElementById('{key}').hidden")
         assert browser.evaluate("document.getElementById('min-ttc').innerText").endswith(" s")
         cells = "[...document.querySelectorAll('#vehicles tr')].map(r => r.cells.length)"
         heads = browser.evaluate("document.querySelectorAll('thead th').length")

@@ -15,8 +15,11 @@ from ros2_cosim.interfaces.records import (
     ControlCommand,
     ObjectList,
     Odometry,
+    RoadUser,
+    RoadUsers,
     StaticObject,
     StaticObjects,
+    V2VMessage,
 )
 from ros2_cosim.kernel.participant import Sample
 from ros2_cosim.kernel.sequential import SequentialScheduler
@@ -63,6 +66,19 @@ def test_the_picture_grows_with_what_is_heard() -> None:
     assert [v["status"] for v in picture["vehicles"]] == ["driven", "collided"]
 
 
+def test_other_vehicles_are_shown_as_long_as_they_are_told() -> None:
+    view = RecordsView({"ego": Footprint(1, 4.0, 2.0)})
+    user = RoadUser(1001, 1, 30.0, 3.5, 0.0, 0.5, 8.0, 0.0, 4.7, 2.1, 1.5)
+    view.take("", RoadUsers((user, user._replace(id=1002, x=60.0))), 0)
+    assert [found["name"] for found in view.picture()["objects"]] == [
+        "traffic 1001",
+        "traffic 1002",
+    ]
+    view.take("", RoadUsers((user._replace(x=31.0),)), 10)
+    (shown,) = view.picture()["objects"]
+    assert (shown["name"], shown["x"]) == ("traffic 1001", 31.0)
+
+
 def test_poses_of_one_time_are_shown_together() -> None:
     view = RecordsView({"a": Footprint(1, 4.0, 2.0), "b": Footprint(2, 4.0, 2.0)})
 
@@ -86,6 +102,25 @@ def test_poses_of_one_time_are_shown_together() -> None:
     view.take("a", pose(7.0, 0.0, 0.0, 5.0), 10**10)
     view.take("a", pose(1.0, 0.0, 0.0, 5.0), 0)
     assert shown() == {"a": 1.0}
+
+
+def told(sender: int, generated: int) -> V2VMessage:
+    return V2VMessage(sender, generated, 0.0, 0.0, 5.0, 0.0, 0.0, 4.0, False)
+
+
+def test_messages_between_vehicles_are_links_with_an_age() -> None:
+    view = RecordsView({"a": Footprint(1, 4.0, 2.0), "b": Footprint(2, 4.0, 2.0)})
+    view.take("b", told(1, SECOND // 10), SECOND // 5)
+    assert view.picture()["links"] == []  # nothing is known of where they are
+    for stamp in (0, SECOND):
+        view.take("a", pose(0.0, 0.0, 0.0, 5.0), stamp)
+        view.take("b", pose(20.0, 0.0, 0.0, 5.0), stamp)
+    (link,) = view.picture()["links"]
+    assert link == {"sender": "a", "receiver": "b", "age": pytest.approx(0.9)}
+    view.take("b", told(77, SECOND), SECOND)  # of a sender that is not shown
+    view.take("nowhere", told(1, SECOND), SECOND)
+    view.take("b", told(1, SECOND), SECOND)
+    assert [link["age"] for link in view.picture()["links"]] == [0.0]
 
 
 def test_the_platoon_can_be_watched() -> None:

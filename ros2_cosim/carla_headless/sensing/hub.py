@@ -35,7 +35,7 @@ _NS = 1_000_000_000
 # Pictures of one frame that are kept: rigs of cameras have fewer places.
 _MOST_VIEWS = 16
 
-DEVICES: dict[str, Callable[[Actor], Device]] = {
+DEVICES: dict[str, type[Device]] = {
     "sensor.camera.depth": DepthCamera,
     "sensor.camera.instance_segmentation": InstanceCamera,
     "sensor.camera.normals": NormalsCamera,
@@ -77,6 +77,33 @@ class _Known(NamedTuple):
     born_ns: int
 
 
+class Sight:
+    """What there is to see in a world; it follows from the world, and is kept to be quick."""
+
+    def __init__(self) -> None:
+        self._scenes = SceneBuilder()
+        # Cameras of several kinds in one place share a picture.
+        self._viewed: TriangleScene | None = None
+        self._views: dict[tuple[Transform, Lens], View] = {}
+
+    def scene(self, world: World) -> TriangleScene:
+        """The triangles of the present moment."""
+        return self._scenes.scene(world)
+
+    def view(self, world: World, pose: Transform, lens: Lens) -> View:
+        """What a camera of a lens sees in a place."""
+        scene = self.scene(world)
+        if scene is not self._viewed:
+            self._viewed = scene
+            self._views.clear()
+        key = pose, lens
+        if key not in self._views:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            self._views[key] = render(scene, axes_of(pose), lens)
+        return self._views[key]
+
+
 class SensorHub:
     """The sensors of one world that clients have listened to."""
 
@@ -84,14 +111,11 @@ class SensorHub:
         self._episode = 0
         self._devices: dict[int, _Known] = {}
         self._measured: dict[int, int] = {}
-        self._scenes = SceneBuilder()
-        # Cameras of several kinds in one place share a picture.
-        self._viewed: TriangleScene | None = None
-        self._views: dict[tuple[Transform, Lens], View] = {}
+        self._sight = Sight()
 
     def scene(self, world: World) -> TriangleScene:
         """What rays and cameras see at the present moment."""
-        return self._scenes.scene(world)
+        return self._sight.scene(world)
 
     def prepare(self, world: World, sensor: Actor) -> None:
         """Take up a sensor that has just been spawned.
@@ -107,18 +131,6 @@ class SensorHub:
                 self._known(world, sensor)
             except ValueError as error:
                 raise CallError(f"Spawn failed: {error}") from None
-
-    def _view(self, world: World, pose: Transform, lens: Lens) -> View:
-        scene = self.scene(world)
-        if scene is not self._viewed:
-            self._viewed = scene
-            self._views.clear()
-        key = pose, lens
-        if key not in self._views:
-            if len(self._views) >= _MOST_VIEWS:
-                self._views.clear()
-            self._views[key] = render(scene, axes_of(pose), lens)
-        return self._views[key]
 
     def messages(
         self,
@@ -156,7 +168,7 @@ class SensorHub:
         pose = world.pose(sensor)
         moment = SensedFrame(
             world, pose, dt, weather,
-            lambda: self.scene(world), lambda lens: self._view(world, pose, lens), record,
+            lambda: self.scene(world), lambda lens: self._sight.view(world, pose, lens), record,
         )  # fmt: skip
         return device.measure(moment)
 

@@ -72,12 +72,17 @@ class FmuSlave(SlaveModel):
     def configure(self, parameters: Mapping[str, Value]) -> None:
         """A fresh instance with all parameters."""
         self._renew()
-        structural = self._by_causality[Causality.STRUCTURAL]
+        chosen = [v for causality in _PARAMETERS for v in self._by_causality[causality]]
+        structural = [
+            v
+            for v in chosen
+            if v.structural and self.parameters[self.index[v.variable.name]] != v.fmi_start
+        ]
         if structural:
             self._fmu.enterConfigurationMode()
             self._set(structural, self.parameters)
             self._fmu.exitConfigurationMode()
-        self._set(self._by_causality[Causality.PARAMETER], self.parameters)
+        self._set([v for v in chosen if not v.structural], self.parameters)
 
     def initialise(self) -> None:
         """Initialization mode: inputs in, initial outputs out; may be done again and again."""
@@ -112,7 +117,7 @@ class FmuSlave(SlaveModel):
             for v in self._by_causality[causality]
             if v.variable.name in names
         ]
-        if any(v.variable.causality is Causality.STRUCTURAL for v in chosen):
+        if any(v.structural for v in chosen):
             raise SlaveFault(f"{self._path.name}: structural parameters are fixed during a run")
         self._set(chosen, self.parameters)
 
@@ -130,6 +135,29 @@ class FmuSlave(SlaveModel):
     def error(self, code: int, message: str) -> None:
         """Free the instance: it is not known which calls an FMU allows after an error."""
         self._free()
+
+    def save_state(self) -> list[Any]:
+        """The state of the instance by FMI's own means, and its outputs; after ``configure``.
+
+        For FMUs that state it (:func:`~ros2_cosim.dcp.slave.fmu_description.can_save_state`).
+        """
+        found = self._fmu.getFMUState()
+        try:
+            content = self._fmu.serializeFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        return [content, list(self.outputs), self._initializing, self._stepping]
+
+    def restore_state(self, state: list[Any]) -> None:
+        """Go back to a state that ``save_state`` gave; after ``configure``."""
+        content, outputs, initializing, stepping = state
+        found = self._fmu.deserializeFMUState(content)
+        try:
+            self._fmu.setFMUState(found)
+        finally:
+            self._fmu.freeFMUState(found)
+        self.outputs[:] = [tuple(v) if isinstance(v, list) else v for v in outputs]
+        self._initializing, self._stepping = initializing, stepping
 
     def close(self) -> None:
         """Free the instance and delete the unpacked files."""
@@ -186,7 +214,7 @@ class FmuSlave(SlaveModel):
         self._initializing = self._stepping = False
 
     def _set(self, variables: Sequence[FmuVariable], values: Sequence[Value]) -> None:
-        for variable, fmi_type, reference in variables:
+        for variable, fmi_type, reference, *_ in variables:
             value: Any = values[self.index[variable.name]]
             items = list(value) if isinstance(value, tuple) else [value]
             if fmi_type == "Boolean":
@@ -194,7 +222,7 @@ class FmuSlave(SlaveModel):
             getattr(self._fmu, f"set{fmi_type}")([reference], items)
 
     def _read(self) -> None:
-        for variable, fmi_type, reference in self._by_causality[Causality.OUTPUT]:
+        for variable, fmi_type, reference, *_ in self._by_causality[Causality.OUTPUT]:
             at = self.index[variable.name]
             former = self.outputs[at]
             get = getattr(self._fmu, f"get{fmi_type}")

@@ -63,12 +63,16 @@ _BASE_UNITS = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
 class FmuVariable(NamedTuple):
     """A variable of the slave and where it is in the FMU.
 
-    ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``.
+    ``fmi_type`` is the name of FMI's access functions: ``setFloat64`` for ``Float64``. A
+    ``structural`` one is set in configuration mode, to another value than ``fmi_start``, which a
+    fresh instance has. In DCP only sizes of arrays are structural.
     """
 
     variable: Variable
     fmi_type: str
     fmi_reference: int
+    structural: bool = False
+    fmi_start: Any = None
 
 
 def read_fmu(path: str | Path) -> Any:
@@ -103,6 +107,12 @@ def read_fmu(path: str | Path) -> Any:
     return model
 
 
+def can_save_state(model: Any) -> bool:
+    """Whether an FMU states that its state can be taken out of it as bytes, and put back."""
+    found = model.coSimulation
+    return bool(found.canGetAndSetFMUstate and found.canSerializeFMUstate)
+
+
 def require_platform(path: Path) -> None:
     """See whether an FMU has a library for this platform, or a C file could be compiled.
 
@@ -129,10 +139,11 @@ def fmu_variables(model: Any) -> list[FmuVariable]:
     :raises DescriptionError: an array of strings or binaries, which DCP does not have
     """
     chosen = [v for v in model.modelVariables if v.causality in _CAUSALITIES and v.type != "Clock"]
+    sizes = {d.valueReference for v in chosen for d in v.dimensions}
     structural = {
         v.valueReference: number
         for number, v in enumerate(chosen, start=1)
-        if v.causality == "structuralParameter"
+        if v.causality == "structuralParameter" and v.valueReference in sizes
     }
     return [_variable(model, v, number, structural) for number, v in enumerate(chosen, start=1)]
 
@@ -195,6 +206,9 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
         fmi_type = "Integer" if model.fmiVersion == "2.0" else "Int64"
     kind = _TYPES[fmi_type]
     causality = _CAUSALITIES[v.causality]
+    structural_in_fmi = causality is Causality.STRUCTURAL
+    if structural_in_fmi and v.valueReference not in structural:
+        causality = Causality.PARAMETER
     dimensions = tuple(
         Dimension(linked_vr=structural[d.valueReference])
         if d.valueReference is not None
@@ -205,11 +219,14 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
         raise DescriptionError(f"variable {v.name!r}: DCP has no arrays of {fmi_type}")
     parameter = causality in (Causality.PARAMETER, Causality.STRUCTURAL)
     if parameter:
-        variability = "tunable" if v.variability == "tunable" else "fixed"
+        tunable = v.variability == "tunable" and (
+            causality is Causality.STRUCTURAL or not structural_in_fmi
+        )
+        variability = "tunable" if tunable else "fixed"
     else:
         smooth = kind in FLOATS and v.variability in (None, "continuous")
         variability = "continuous" if smooth else "discrete"
-    start = _start(v, kind, bool(dimensions))
+    fmi_start = start = _start(v, kind, bool(dimensions))
     if start is None and causality is not Causality.OUTPUT:
         start = "" if kind is DataType.string else b"" if kind is DataType.binary else 0
         start = (start,) if dimensions else start
@@ -230,6 +247,8 @@ def _variable(model: Any, v: Any, number: int, structural: Mapping[int, int]) ->
         ),
         fmi_type,
         v.valueReference,
+        structural_in_fmi,
+        fmi_start,
     )
 
 

@@ -46,6 +46,22 @@ class FileLaw(Section, ABC):
     def acceleration(self, measurement: Measurement) -> float:
         """Return the demanded acceleration [m/s^2]."""
 
+    @property
+    @abstractmethod
+    def unsaved(self) -> str:
+        """Why its state cannot be saved; empty if it can."""
+
+    @abstractmethod
+    def save_state(self) -> Any:
+        """What it remembers, as plain data."""
+
+    @abstractmethod
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that ``save_state`` gave.
+
+        :raises ConfigurationError: it is none of this file
+        """
+
 
 def with_place(parameters: Mapping[str, Any], base_directory: Path | None) -> dict[str, Any]:
     """Parameters of such a law, with the file's path made independent of the working directory."""

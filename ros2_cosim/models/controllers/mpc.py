@@ -84,6 +84,12 @@ class MpcCacc(Section):
         low, high = -self.max_deceleration, self.max_acceleration
         return minimise(program.matrix, vector, low, high, start, SWEEPS)[0]
 
+    def save_state(self) -> None:
+        """Nothing: the program is made of the parameters and the time gap at hand."""
+
+    def restore_state(self, state: None) -> None:
+        """Nothing."""
+
     def _course(
         self, begin: _State, demands: tuple[float, ...], peer: Peer, time_gap: float
     ) -> tuple[list[float], list[float]]:

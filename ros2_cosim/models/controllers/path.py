@@ -8,7 +8,7 @@ and speed gains as used by the SUMO car-following models after the same work.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import Field, PrivateAttr
 
@@ -77,6 +77,14 @@ class PathCaccSampled(PathCacc):
             since = 0.0
         self._since = since
         return self._demand
+
+    def save_state(self) -> list[float | None]:
+        """The held demand, and for how long it has been held."""
+        return [self._since, self._demand]
+
+    def restore_state(self, state: list[Any]) -> None:
+        """Go back to a state that ``save_state`` gave."""
+        self._since, self._demand = state
 
 
 class PathAcc(Section):

@@ -47,8 +47,8 @@ class AdaptedLaw(NamedTuple):
 
     ``acceleration`` is its method, ``needs`` names the peers that it needs, ``attach`` is called
     with the rclpy node of the participant, and ``close`` at the end, if it has these methods.
-    ``saves`` tells whether the other two keep the state of the law; one without attributes, or of
-    fixed ones, has none.
+    ``unsaved`` tells why the other two do not keep the state of the law, and is empty where they
+    do; a law without attributes, or of fixed ones, has none.
     """
 
     name: str
@@ -56,7 +56,7 @@ class AdaptedLaw(NamedTuple):
     needs: frozenset[str]
     attach: Callable[[Any], Any] | None
     close: Callable[[], Any] | None
-    saves: bool
+    unsaved: str
     save_state: Callable[[], Any]
     restore_state: Callable[[Any], Any]
 
@@ -85,13 +85,14 @@ def adapted(law: Any, where: str) -> AdaptedLaw:
     attach, close = getattr(law, "attach", None), getattr(law, "close", None)
     save: Any = getattr(law, "save_state", None)
     restore: Any = getattr(law, "restore_state", None)
-    saves = callable(save) and callable(restore)
-    if not saves:
+    unsaved = law.unsaved if isinstance(law, FileLaw) else ""
+    if not (callable(save) and callable(restore)):
         fixed = isinstance(law, Section) and not type(law).__private_attributes__
-        saves = fixed or not _has_attributes(law)
+        if not fixed and _has_attributes(law):
+            unsaved = f"control law {kind.__name__} has no save_state and restore_state"
         save, restore = _nothing, _nothing
     return AdaptedLaw(
-        kind.__name__, acceleration, frozenset(needs), attach, close, saves, save, restore
+        kind.__name__, acceleration, frozenset(needs), attach, close, unsaved, save, restore
     )
 
 

@@ -101,10 +101,21 @@ class Routes:
 
         In a junction the straightest way. None: nowhere.
         """
+        return next(self.lanes_onward(road, lane_id), None)
+
+    def lanes_onward(self, road: Road, lane_id: int) -> Iterator[tuple[Road, int, float]]:
+        """All ways in which a lane goes on behind the end of its road."""
+        if road.link(lane_id < 0) is None:
+            yield from self._into_junction(road, lane_id)
+            return
+        linked = self._linked(road, lane_id)
+        if linked is not None:
+            yield linked
+
+    def _linked(self, road: Road, lane_id: int) -> tuple[Road, int, float] | None:
         forward = lane_id < 0
         link = road.link(forward)
-        if link is None:
-            return self._into_junction(road, lane_id)
+        assert link is not None
         lanes = road.lanes.sections[-1 if forward else 0].lanes
         lane = lanes.get(lane_id)
         linked = None if lane is None else lane.successor if forward else lane.predecessor
@@ -132,15 +143,14 @@ class Routes:
             return None
         return other, linked, 0.0 if link.at_start else other.length
 
-    def _into_junction(self, road: Road, lane_id: int) -> tuple[Road, int, float] | None:
+    def _into_junction(self, road: Road, lane_id: int) -> Iterator[tuple[Road, int, float]]:
         for turn in self.turns(road.id, lane_id < 0):
             linked = turn.lanes.get(lane_id)
             if linked is None or (linked < 0) != turn.at_start:
                 continue
             other = self._roads[turn.road_id]
             if linked in other.lanes.sections[0 if turn.at_start else -1].lanes:
-                return other, linked, 0.0 if turn.at_start else other.length
-        return None
+                yield other, linked, 0.0 if turn.at_start else other.length
 
     def onward(self, road_id: int, along: bool) -> Iterator[tuple[int, bool]]:
         """The roads behind the end of a road, with the direction in which they are passed."""

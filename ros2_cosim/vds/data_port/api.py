@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.kernel.model import Sector
 from ros2_cosim.vds.controllable import Controllable
 from ros2_cosim.vds.data_port.messages import (
     ChangeRunRequest,
@@ -69,6 +70,7 @@ class DataPortApi:
     :param target: takes commands; None: this run takes none
     :param telemetry: sends states to receivers; None: this run does not
     :param lines: of the road, each a list of places (x, y) [m]; they do not change
+    :param sectors: fields of view, which do not change
     :param history: what a page that is opened late has missed: vehicle -> rows of ``HISTORY``
     """
 
@@ -80,11 +82,14 @@ class DataPortApi:
         target: CommandTarget | None = None,
         telemetry: Telemetry | None = None,
         lines: Sequence[Sequence[tuple[float, float]]] = (),
+        sectors: Sequence[Sector] = (),
         history: Callable[[], Mapping[str, Sequence[Sequence[float | None]]]] = dict,
     ) -> None:
         self._name = name
         self._history = history
-        self._scene = json_answer(200, {"lines": lines})
+        self._scene = json_answer(
+            200, {"lines": lines, "sectors": [sector._asdict() for sector in sectors]}
+        )
         self._control = control
         self._view = view
         self._target = target

@@ -66,7 +66,7 @@ def openapi() -> dict[str, Any]:
                     "Pause, resume, step, change the rate", "Run", "ChangeRunRequest"
                 ),
             },
-            "/api/scene": {"get": _operation("Lines of the road")},
+            "/api/scene": {"get": _operation("Lines of the road, fields of view of sensors")},
             "/api/history": {"get": _operation("Speeds, gaps and accelerations of the last time")},
             "/api/state": {
                 "get": _operation("Measured states and commands") | {"parameters": [query]}

@@ -57,6 +57,14 @@ class BoxView(NamedTuple):
     width: float
 
 
+class LinkView(NamedTuple):
+    """The newest message from one vehicle to another, and how old what it says is [s]."""
+
+    sender: str
+    receiver: str
+    age: float
+
+
 class RunPicture(Protocol):
     """Shows a run; called from the threads of the data port at any time."""
 
@@ -146,14 +154,16 @@ def picture_of(
     vehicles: Iterable[VehicleView],
     objects: Iterable[BoxView] = (),
     *,
+    links: Iterable[LinkView] = (),
     timing: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Vehicles (with the gap ahead of each), fixed objects and timing as plain data."""
+    """Vehicles (with the gap ahead of each), fixed objects, links and timing as plain data."""
     views = list(vehicles)
     boxes = list(objects)
     return {
         "vehicles": [_with_gap(view, views, boxes) for view in views],
         "objects": [box._asdict() for box in boxes],
+        "links": [link._asdict() for link in links],
         "timing": dict(timing) if timing is not None else None,
     }
 

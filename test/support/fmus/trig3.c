@@ -7,12 +7,12 @@
 #include <string.h>
 
 enum { N = 1, GAIN, U, Y, SMALL_IN, SMALL_OUT, FLAG_IN, FLAG_OUT, TEXT_IN, TEXT_OUT, DATA_IN,
-       DATA_OUT, TIME };
+       DATA_OUT, TIME, NEGATIVE = 15 };
 typedef struct {
     uint64_t n;
     double gain, u[16], y[16], time;
     uint8_t small;
-    bool flag;
+    bool flag, negative, configuring;
     char text[64];
     uint8_t data[64];
     size_t size;
@@ -35,8 +35,8 @@ void *fmi3InstantiateCoSimulation(const char *name, const char *token, const cha
 void fmi3FreeInstance(void *c) { free(c); }
 int fmi3EnterInitializationMode(void *c, bool a, double b, double d, bool e, double f) { return 0; }
 int fmi3ExitInitializationMode(void *c) { return 0; }
-int fmi3EnterConfigurationMode(void *c) { return 0; }
-int fmi3ExitConfigurationMode(void *c) { return 0; }
+int fmi3EnterConfigurationMode(void *c) { ((Model *)c)->configuring = true; return 0; }
+int fmi3ExitConfigurationMode(void *c) { ((Model *)c)->configuring = false; return 0; }
 int fmi3Terminate(void *c) { return 0; }
 int fmi3Reset(void *c) { start(c); return 0; }
 
@@ -49,7 +49,7 @@ int fmi3SetFloat64(void *c, const unsigned *vr, size_t n, const double *v, size_
 }
 int fmi3GetFloat64(void *c, const unsigned *vr, size_t n, double *v, size_t nv) {
     Model *m = c;
-    for (size_t i = 0; i < m->n; i++) m->y[i] = m->gain * m->u[i];
+    for (size_t i = 0; i < m->n; i++) m->y[i] = (m->negative ? -m->gain : m->gain) * m->u[i];
     if (vr[0] == TIME) v[0] = m->time;
     else if (vr[0] == Y && nv == m->n) memcpy(v, m->y, nv * sizeof *v);
     else return 3;
@@ -68,7 +68,14 @@ int fmi3GetUInt8(void *c, const unsigned *vr, size_t n, uint8_t *v, size_t nv) {
     return 0;
 }
 int fmi3SetBoolean(void *c, const unsigned *vr, size_t n, const bool *v, size_t nv) {
-    ((Model *)c)->flag = v[0];
+    Model *m = c;
+    if (vr[0] != NEGATIVE) {
+        m->flag = v[0];
+        return 0;
+    }
+    /* What a fresh instance has by itself need not be set. */
+    if (!m->configuring || m->negative == v[0]) return 3;
+    m->negative = v[0];
     return 0;
 }
 int fmi3GetBoolean(void *c, const unsigned *vr, size_t n, bool *v, size_t nv) {

@@ -119,7 +119,9 @@ function nothingYet() {
 
 // What does not change, and what was before this page was opened.
 async function recall() {
-  scene.take((await ask("api/scene")).lines);
+  const known = await ask("api/scene");
+  scene.take(known);
+  element("field-key").hidden = !known.sectors.length;
   const { fields, vehicles } = await ask("api/history");
   for (const [name, rows] of Object.entries(vehicles)) {
     const known = nothingYet();
@@ -196,12 +198,13 @@ function showTable(vehicles) {
   });
 }
 
-function show({ run, vehicles, objects, timing }) {
+function show({ run, vehicles, objects, links, timing }) {
   showRun(run);
   showFactor(run);
   showTiming(timing);
   remember(run, vehicles);
-  scene.draw(vehicles, objects);
+  scene.draw(vehicles, objects, links);
+  element("link-key").hidden = !links.length;
   showCharts(run, vehicles);
   showTable(vehicles);
 }

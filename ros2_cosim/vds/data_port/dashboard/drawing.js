@@ -2,6 +2,7 @@
 // Draws the top view and the charts on canvases, in the colours of the style sheet.
 
 const COLOURS = 8;
+const OLD_LINK_S = 0.25; // the oldest message that controllers use by default
 
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -49,10 +50,12 @@ export class Scene {
     this.scale = 0;
     this.trails = new Map();
     this.lines = [];
+    this.sectors = [];
   }
 
-  // Lines of the road, each a list of places, and the box around each.
-  take(lines) {
+  // Lines of the road, each a list of places, and the box around each; fields of view.
+  take({ lines, sectors }) {
+    this.sectors = sectors;
     this.lines = lines.map((points) => {
       const xs = points.map((p) => p[0]);
       const ys = points.map((p) => p[1]);
@@ -60,7 +63,7 @@ export class Scene {
     });
   }
 
-  draw(vehicles, objects) {
+  draw(vehicles, objects, links) {
     const { pen, width, height } = prepared(this.canvas);
     if (!vehicles.length) return;
     this.#follow(vehicles, width, height);
@@ -72,11 +75,13 @@ export class Scene {
     pen.fillRect(0, 0, width, height);
     this.#grid(pen, width, height, place);
     this.#road(pen, width, height, place);
+    this.#views(pen, vehicles, place);
     this.#trails(pen, vehicles, place);
     for (const object of objects) this.#object(pen, object, place);
     const labels = [];
     vehicles.forEach((vehicle, index) => this.#vehicle(pen, vehicle, index, place, labels));
     this.#gaps(pen, vehicles, objects, place);
+    this.#links(pen, vehicles, links, place);
     this.#labels(pen, labels, width);
   }
 
@@ -138,6 +143,60 @@ export class Scene {
     }
     pen.stroke();
     pen.globalAlpha = 1;
+  }
+
+  // What sensors see: sectors from the front bumpers of their vehicles.
+  #views(pen, vehicles, place) {
+    for (const { vehicle, angle, range } of this.sectors) {
+      const index = vehicles.findIndex(({ name }) => name === vehicle);
+      if (index < 0) continue;
+      const { x, y, yaw, length } = vehicles[index];
+      const [px, py] = place(x + (Math.cos(yaw) * length) / 2, y + (Math.sin(yaw) * length) / 2);
+      pen.fillStyle = pen.strokeStyle = colourOf(index);
+      pen.lineWidth = 1;
+      pen.beginPath();
+      pen.moveTo(px, py);
+      pen.arc(px, py, range * this.scale, -yaw - angle / 2, -yaw + angle / 2);
+      pen.closePath();
+      pen.globalAlpha = 0.1;
+      pen.fill();
+      pen.globalAlpha = 0.35;
+      pen.stroke();
+      pen.globalAlpha = 1;
+    }
+  }
+
+  // Messages between vehicles: a bow from sender to receiver, beside the lane; dashed where the
+  // newest one is old.
+  #links(pen, vehicles, links, place) {
+    const known = new Map(vehicles.map((vehicle) => [vehicle.name, vehicle]));
+    pen.lineWidth = 1.5;
+    for (const { sender, receiver, age } of links) {
+      const [from, to] = [known.get(sender), known.get(receiver)];
+      if (!from || !to) continue;
+      const [ax, ay] = place(from.x, from.y);
+      const [bx, by] = place(to.x, to.y);
+      const way = Math.hypot(bx - ax, by - ay);
+      if (way < 12) continue;
+      const bow = Math.min(0.5 * way, 80);
+      // Above the lane of a vehicle that drives to the right: distances are written below it.
+      const [nx, ny] = [((ay - by) / way) * bow, ((bx - ax) / way) * bow];
+      const [mx, my] = [(ax + bx) / 2 + nx, (ay + by) / 2 + ny];
+      const old = age > OLD_LINK_S;
+      pen.strokeStyle = pen.fillStyle = colour(old ? "--bad" : "--accent");
+      pen.setLineDash(old ? [4, 4] : []);
+      pen.beginPath();
+      pen.moveTo(ax, ay);
+      pen.quadraticCurveTo(mx, my, bx, by);
+      pen.stroke();
+      pen.setLineDash([]);
+      const turn = Math.atan2(by - my, bx - mx);
+      pen.beginPath(); // the arrow at the receiver
+      pen.moveTo(bx, by);
+      pen.lineTo(bx - 9 * Math.cos(turn - 0.35), by - 9 * Math.sin(turn - 0.35));
+      pen.lineTo(bx - 9 * Math.cos(turn + 0.35), by - 9 * Math.sin(turn + 0.35));
+      pen.fill();
+    }
   }
 
   #trails(pen, vehicles, place) {

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trajectories of a file as plain data: lines, clothoids and NURBS, with their times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ros2_cosim.openscenario.document import Element, declared
+from ros2_cosim.openscenario.places import Places
+
+_Plain = dict[str, Any]
+
+
+class Lines:
+    """Reads trajectories.
+
+    :param entity: from an element with ``entityRef`` to what it names in the scene
+    :param catalogues: from a CatalogReference to the entry
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        entity: Callable[[Element], str],
+        catalogues: Callable[[Element], Element],
+    ) -> None:
+        self._places = places
+        self._entity = entity
+        self._catalogues = catalogues
+
+    def follow(self, element: Element) -> _Plain:
+        """A FollowTrajectoryAction.
+
+        :raises ConfigurationError: it is not supported, or wrong
+        """
+        holder = element.find("TrajectoryRef") or element
+        trajectory = holder.find("Trajectory")
+        if trajectory is not None:
+            trajectory = trajectory.within(declared(trajectory, {}))
+        else:
+            trajectory = self._catalogues(holder.one("CatalogReference"))
+        shape = trajectory.one("Shape").choice()
+        makers = {
+            "Polyline": self._polyline,
+            "Clothoid": self._clothoid,
+            "ClothoidSpline": self._spline,
+            "Nurbs": self._nurbs,
+        }
+        if shape.tag not in makers:
+            raise shape.error(f"not supported; supported are {', '.join(makers)}")
+        found = makers[shape.tag](shape)
+        if trajectory.flag("closed", False):
+            if shape.tag != "Polyline":
+                raise trajectory.error("closed: supported is a closed Polyline")
+            found["closed"] = True
+        if element.number("initialDistanceOffset", 0.0):
+            found["start"] = element.number("initialDistanceOffset")
+        timing = element.find("TimeReference", "Timing")
+        if timing is not None:
+            domain = timing.one_of("domainAbsoluteRelative", {"absolute": "1", "relative": ""})
+            found["timing"] = {
+                "absolute": bool(domain),
+                "scale": timing.number("scale"),
+                "offset": timing.number("offset"),
+            }
+        return found
+
+    def where(self, position: Element) -> _Plain:
+        """A Position as a pose; one that is relative is that when the action begins.
+
+        :raises ConfigurationError: it is of a kind that is not supported, or not on a road
+        """
+        kind = position.choice()
+        turn = kind.find("Orientation")
+        heading = 0.0 if turn is None else turn.number("h", 0.0)
+        if kind.tag == "WorldPosition":
+            return _pose(kind.number("x"), kind.number("y"), kind.number("h", 0.0))
+        if kind.tag in _RELATIVE:
+            frame, ahead, aside = _RELATIVE[kind.tag]
+            found = _pose(kind.number(ahead), kind.number(aside, 0.0), heading)
+            if kind.tag == "RelativeLanePosition":
+                found["lanes"] = kind.whole("dLane")
+            return {**found, "to": self._entity(kind), "frame": frame}
+        spot = self._places.find(position)
+        x, y = self._places.point(spot)
+        # Relative to the road, as positions on a road have it; that of the lane otherwise.
+        if turn is None or turn.text("type", "absolute") == "relative":
+            heading = self._places.network.lane_pose(spot.road, spot.lane, spot.s).heading
+        return _pose(x, y, heading)
+
+    def _polyline(self, shape: Element) -> _Plain:
+        return {"polyline": [self._vertex(vertex) for vertex in shape.each("Vertex")]}
+
+    def _vertex(self, vertex: Element) -> _Plain:
+        found: _Plain = {"at": self.where(vertex.one("Position"))}
+        if vertex.has("time"):
+            found["time"] = vertex.number("time")
+        return found
+
+    def _clothoid(self, shape: Element) -> _Plain:
+        begin, length = shape.number("curvature"), shape.number("length")
+        growth = shape.number("curvaturePrime" if shape.has("curvaturePrime") else "curvatureDot")
+        segment = {
+            "at": self.where(shape.one("Position")),
+            "curvature": begin,
+            "curvature_end": begin + growth * length,
+            "length": length,
+        }
+        found: _Plain = {"spline": [segment]}
+        if shape.has("startTime"):
+            segment["time"] = shape.number("startTime")
+            found["end_time"] = shape.number("stopTime")
+        return found
+
+    def _spline(self, shape: Element) -> _Plain:
+        segments = []
+        for element in shape.each("ClothoidSplineSegment"):
+            segment: _Plain = {
+                "curvature": element.number("curvatureStart"),
+                "curvature_end": element.number("curvatureEnd"),
+                "length": element.number("length"),
+            }
+            start = element.find("PositionStart")
+            if start is not None:
+                segment["at"] = self.where(start)
+            for name, key in (("hOffset", "turn"), ("timeStart", "time")):
+                if element.has(name):
+                    segment[key] = element.number(name)
+            segments.append(segment)
+        found: _Plain = {"spline": segments}
+        if shape.has("timeEnd"):
+            found["end_time"] = shape.number("timeEnd")
+        return found
+
+    def _nurbs(self, shape: Element) -> _Plain:
+        points = []
+        for element in shape.each("ControlPoint"):
+            points.append({**self._vertex(element), "weight": element.number("weight", 1.0)})
+        knots = [knot.number("value") for knot in shape.each("Knot")]
+        return {"nurbs": {"order": shape.whole("order"), "points": points, "knots": knots}}
+
+
+#: Positions relative to an entity -> frame, and the attributes ahead and aside in it.
+_RELATIVE: Final = {
+    "RelativeWorldPosition": ("axes", "dx", "dy"),
+    "RelativeObjectPosition": ("vehicle", "dx", "dy"),
+    "RelativeRoadPosition": ("road", "ds", "dt"),
+    "RelativeLanePosition": ("lane", "ds", "offset"),
+}
+
+
+def _pose(x: float, y: float, heading: float) -> _Plain:
+    return {"x": x, "y": y, "heading": heading}

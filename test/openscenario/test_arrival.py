@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SynchronizeAction: two vehicles are at their places at one time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from openscenario.test_storyboard import begins, marker, played
+from support.xosc_files import at, by_entity, by_value, document, event, group, private, speed
+
+from ros2_cosim.scenario.scenario_error import ScenarioError
+
+
+def place(s: float, lane: int) -> str:
+    return f'<Position><LanePosition roadId="1" laneId="{lane}" s="{s}"/></Position>'
+
+
+def synchronize(final: str = "") -> str:
+    own, other = place(240, -2), place(300, -1)
+    return private(
+        '<SynchronizeAction masterEntityRef="B" targetTolerance="1" targetToleranceMaster="1">'
+        f"{other.replace('Position>', 'TargetPositionMaster>')}"
+        f"{own.replace('Position>', 'TargetPosition>')}{final}</SynchronizeAction>"
+    )
+
+
+def passes(name: str, s: float, lane: int) -> str:
+    reach = f'<ReachPositionCondition tolerance="0.6">{place(s, lane)}</ReachPositionCondition>'
+    return by_entity(reach, name)
+
+
+def text(final: str, *more: str, faster: float = 5.0) -> str:
+    """A has 140 m to its place and B 150 m; B drives at 15 m/s, and at 20 m/s from a time on."""
+    over = by_value(
+        '<StoryboardElementStateCondition storyboardElementType="event" '
+        'storyboardElementRef="arrive" state="endTransition"/>'
+    )
+    return document(
+        group(
+            event("arrive", synchronize(final), at(0.5))
+            + marker("A is there", passes("A", 240, -2))
+            + marker("B is there", passes("B", 300, -1))
+            + marker("over", over)
+            + "".join(more)
+        )
+        + group(event("faster", speed("20", 'dynamicsShape="linear" value="1"'), at(faster)), "B"),
+        stop=at(14.0),
+    )
+
+
+def final_speed(value: float, steady: str = "") -> str:
+    return f'<FinalSpeed><AbsoluteSpeed value="{value}">{steady}</AbsoluteSpeed></FinalSpeed>'
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        "",
+        final_speed(12.0),
+        '<FinalSpeed><RelativeSpeedToMaster value="-5"/></FinalSpeed>',
+        final_speed(12.0, '<TargetDistanceSteadyState distance="20"/>'),
+        final_speed(12.0, '<TargetTimeSteadyState time="2"/>'),
+    ],
+)
+def test_both_arrive_together_although_one_changes_its_speed(tmp_path: Path, final: str) -> None:
+    found = begins(played(tmp_path, text(final)))
+    assert found["B is there"] == pytest.approx(8.9, abs=0.1)
+    assert found["A is there"] == pytest.approx(found["B is there"], abs=0.35)
+    assert found["over"] == pytest.approx(found["B is there"], abs=0.3)
+
+
+def test_the_final_speed_is_that_of_the_arrival(tmp_path: Path) -> None:
+    slower = by_entity('<SpeedCondition value="12.6" rule="lessThan"/>')
+    faster = by_entity('<SpeedCondition value="11.4" rule="lessThan"/>')
+    steady = final_speed(12.0, '<TargetDistanceSteadyState distance="20"/>')
+    markers = marker("slow", slower), marker("slower", faster)
+    found = begins(played(tmp_path, text(steady, *markers, faster=13.0)))
+    assert found["A is there"] == pytest.approx(10.0, abs=0.15)
+    # 20 m before its place, and from then on.
+    assert found["slow"] <= 10.0 - 20.0 / 12.0 + 0.2
+    assert "slower" not in found
+
+
+def test_another_kind_of_steady_state_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="Steady: not supported; supported are TargetDistance"):
+        played(tmp_path, text(final_speed(12.0, "<Steady/>")))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What writers of a run on a lane publish for onlookers in DDS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("ros2_cosim.msg", reason="generated messages are not built")
+
+from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE  # noqa: E402
+from ros2_cosim.interfaces.protocol import Horizon  # noqa: E402
+from ros2_cosim.kernel.membership import Presence  # noqa: E402
+from ros2_cosim.ros import topics  # noqa: E402
+from ros2_cosim.ros.session import Session  # noqa: E402
+from ros2_cosim.ros.short_forms import short_horizon  # noqa: E402
+from ros2_cosim.ros.writers import Writer, data_qos  # noqa: E402
+
+RUN = "this run"
+CODEC = CATALOGUE.codec(topics.HORIZON_TYPE)
+
+
+class LaneEnd:
+    """The writing end of a topic on a lane: keeps what is sent."""
+
+    readers = 1
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes, int, int]] = []
+
+    @property
+    def reader_nodes(self) -> list[str]:
+        return ["/reader"]
+
+    def send(self, data: bytes, stamp: int = 0, seq: int = 0, value: Any = None) -> None:
+        self.sent.append((data, stamp, seq))
+
+    def flush(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def sessions(ros_domain: int) -> Iterator[tuple[Session, Session]]:
+    with ExitStack() as stack:
+        clock = stack.enter_context(Session("clock", []))
+        yield clock, stack.enter_context(Session("onlooker", [], host=clock))
+
+
+def until(sessions: tuple[Session, ...], condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30.0
+    while not condition():
+        assert time.monotonic() < deadline
+        for session in sessions:
+            session.wait(0.01)
+
+
+def test_a_later_onlooker_gets_the_newest_horizon_and_all_that_follow(
+    sessions: tuple[Session, Session],
+) -> None:
+    clock, onlooker = sessions
+    lane = LaneEnd()
+    qos = data_qos(latched=True)
+    writer = Writer(
+        clock.node, topics.HORIZON, CODEC, qos, lane=lane, short=short_horizon(RUN)
+    )  # fmt: skip
+    horizons = [Horizon(RUN, time_ns, 1000) for time_ns in range(5)]
+    for horizon in horizons[:3]:
+        writer.send(horizon)
+    assert lane.sent == [(b"", time_ns, 1000) for time_ns in range(3)]
+
+    got: list[Horizon] = []
+    onlooker.outside_reader(
+        topics.HORIZON, topics.HORIZON_TYPE, qos, lambda data: got.append(CODEC.decode(data)[2])
+    )
+    until(sessions, lambda: bool(got))
+    assert got == horizons[2:3]
+    for horizon in horizons[3:]:
+        writer.send(horizon)
+    until(sessions, lambda: len(got) == 3)
+    assert got == horizons[2:]
+
+
+def test_a_horizon_with_presences_is_kept_as_well(sessions: tuple[Session, Session]) -> None:
+    clock, onlooker = sessions
+    qos = data_qos(latched=True)
+    writer = Writer(
+        clock.node, topics.HORIZON, CODEC, qos, lane=LaneEnd(), short=short_horizon(RUN)
+    )  # fmt: skip
+    writer.send(Horizon(RUN, 1, 1000))
+    newest = Horizon(RUN, 2, 1000, (Presence("late", 2, 1000),))
+    writer.send(newest)
+    got: list[Horizon] = []
+    onlooker.outside_reader(
+        topics.HORIZON, topics.HORIZON_TYPE, qos, lambda data: got.append(CODEC.decode(data)[2])
+    )
+    until(sessions, lambda: bool(got))
+    assert got == [newest]
