@@ -38,7 +38,6 @@ class Call(NamedTuple):
 _NO_LAMPS = "a map in OpenDRIVE has no street lights: there are none to switch"
 _NOT_DRAWN = "accepted; nothing is drawn"
 _LOGGED = "the client waits for no answer: the error stands in the server's log"
-_UP = "about the vertical; a vehicle stays on the road"
 
 #: (state, note, calls) of what does not simply work.
 EXCEPTIONS: Final = (
@@ -66,12 +65,6 @@ EXCEPTIONS: Final = (
      "Walker.blend_pose Walker.show_pose Walker.hide_pose Walker.get_pose_from_animation"),
     (PARTLY, "no actor has sockets", "Actor.get_socket_names Actor.get_socket_world_transforms "
      "Actor.get_socket_relative_transforms"),
-    (PARTLY, _UP, "Actor.set_target_angular_velocity Actor.add_angular_impulse Actor.add_torque"),
-    (PARTLY, "horizontally; a vehicle stays on the road", "Actor.set_target_velocity "
-     "Actor.add_impulse Actor.add_force Actor.enable_constant_velocity"),
-    (PARTLY, "z, pitch and roll of a vehicle count while its physics is off",
-     "Actor.set_location Actor.set_transform"),
-    (REFUSED, f"gravity cannot be switched off; {_LOGGED}", "Actor.set_enable_gravity"),
     (PARTLY, "accepted; boxes have no doors", "Vehicle.open_door Vehicle.close_door"),
     (PARTLY, _NOT_DRAWN, "Vehicle.set_wheel_steer_direction Vehicle.set_wheel_pitch_angle "
      "Vehicle.get_wheel_pitch_angle Vehicle.show_debug_telemetry"),

@@ -43,6 +43,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Stranger,
 )
 from ros2_cosim.kernel.errors import (
     CausalityError,
@@ -91,6 +92,8 @@ class ClientWorld:
         self._commands: list[Any] = []  # leave with the next tick
         self._actors: dict[int, Any] = {}
         self._sensors: list[Any] = []
+        #: Body of each actor that is not ours, None if it is no vehicle.
+        self._strangers: dict[int, Body | None] = {}
         self._first_frame = 0
         self._ticks = 0
         self._reported = 0
@@ -201,14 +204,25 @@ class ClientWorld:
         found = self._snapshot.find(actor)
         if found is None:
             raise RunError(f"{self._where}: actor {actor} has vanished")
-        pose = found.get_transform()
-        place, turn = pose.location, pose.rotation
-        return Motion(
-            Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
-            _triple(found.get_velocity()),
-            _triple(found.get_angular_velocity()),
-            _triple(found.get_acceleration()),
-        )
+        return _motion(found)
+
+    def strangers(self) -> list[Stranger]:
+        """Vehicles of other clients in the snapshot of the last tick."""
+        found = {entry.id: entry for entry in self._snapshot if entry.id not in self._actors}
+        unknown = [actor for actor in found if actor not in self._strangers]
+        if unknown:
+            try:
+                there = {actor.id: actor for actor in self._world.get_actors(unknown)}
+            except RuntimeError as error:
+                raise self._failure("cannot read the actors", error) from None
+            for number in unknown:
+                self._strangers[number] = _vehicle_body(there.get(number))
+        self._strangers = {number: self._strangers[number] for number in found}
+        return [
+            Stranger(number, body, _motion(found[number]))
+            for number in sorted(found)
+            if (body := self._strangers[number]) is not None
+        ]
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
@@ -283,6 +297,28 @@ class ClientWorld:
             f"{found}): it does not keep its period; allowed is the step of the world"
         )
 
+    def finish(self) -> None:
+        """Tick once more, which tells how often the world has advanced in all.
+
+        A tick of another client in the last step would be seen by nothing else: the snapshot that
+        it makes comes instead of that of the last step, which comes after the run.
+
+        :raises CausalityError: the world has also advanced otherwise
+        """
+        if self._ticks == 0 or self._server_gone():
+            return
+        expected = self._first_frame + self._ticks
+        self._client.set_timeout(CALL_TIMEOUT_S)
+        try:
+            frame = self._long_call(lambda: self._world.tick(CALL_TIMEOUT_S), "cannot end the run")
+        except RuntimeError as error:
+            raise self._failure("no answer to the tick behind the last step", error) from None
+        if frame != expected:
+            raise CausalityError(
+                f"{self._where}: frame {frame} follows the last step, which was frame "
+                f"{expected - 1}: another client also advances this world"
+            )
+
     def close(self) -> None:
         """Destroy the actors and restore the settings, as far as the server still answers."""
         if self._client is None:
@@ -306,6 +342,7 @@ class ClientWorld:
         self._sensors.clear()
         self._measured.clear()
         self._actors.clear()
+        self._strangers.clear()
         self._commands.clear()
         self._snapshots = SimpleQueue()
         self._snapshot = self._world = self._client = self._old_settings = None
@@ -337,7 +374,7 @@ class ClientWorld:
         client.set_timeout(CALL_TIMEOUT_S)
         self._client = client
 
-    def _long_call(self, call: Callable[[], Any]) -> Any:
+    def _long_call(self, call: Callable[[], Any], what: str = "cannot set up the world") -> Any:
         """Make a call that may take the server minutes; end with the server.
 
         The client itself notices the end of the server only when the time of the call is over,
@@ -360,7 +397,7 @@ class ClientWorld:
             except Empty:
                 if self._server_gone():
                     raise ConnectionFailedError(
-                        f"{self._where}: cannot set up the world: the server has gone"
+                        f"{self._where}: {what}: the server has gone"
                     ) from None
                 continue
             if error is not None:
@@ -451,6 +488,26 @@ def _measurement_of(form: SensorForm, data: Any) -> Measurement:
         felt, rates = _triple(data.accelerometer), _triple(data.gyroscope)
         return Inertia(*felt, *rates, data.compass)
     return Payload(bytes(data.raw_data))  # the client's buffer ends with this call
+
+
+def _motion(snapshot: Any) -> Motion:
+    """State of an actor as a snapshot tells it."""
+    pose = snapshot.get_transform()
+    place, turn = pose.location, pose.rotation
+    return Motion(
+        Pose(place.x, place.y, place.z, turn.pitch, turn.yaw, turn.roll),
+        _triple(snapshot.get_velocity()),
+        _triple(snapshot.get_angular_velocity()),
+        _triple(snapshot.get_acceleration()),
+    )
+
+
+def _vehicle_body(actor: Any) -> Body | None:
+    """The box of a vehicle; None for anything else, and for what has gone."""
+    if actor is None or not actor.type_id.startswith("vehicle."):
+        return None
+    box = actor.bounding_box
+    return Body(_triple(box.location), _triple(box.extent))
 
 
 def _triple(value: Any) -> tuple[float, float, float]:

@@ -90,11 +90,25 @@ class SceneSlave(SlaveModel):
         self.step_ns += time.perf_counter_ns() - started
 
     def stop(self) -> None:
-        """Dismantle the scene and restore the asynchronous mode."""
-        if self._run is not None:
-            self._stopped(self.steps, self.step_ns, self.simulator_ns)
-            self._run.close()
-            self._run = None
+        """Dismantle the scene and restore the asynchronous mode.
+
+        :raises SlaveFault: another client has moved the world
+        """
+        run, self._run = self._run, None
+        if run is None:
+            return
+        self._stopped(self.steps, self.step_ns, self.simulator_ns)
+        try:
+            if self.failure is None:
+                with self._remembering():
+                    run.finish()
+        finally:
+            run.close()
+
+    def error(self, code: int, message: str) -> None:
+        """Dismantle the scene; nothing is to be found out about a run that failed."""
+        self.failure = self.failure or message
+        self.stop()
 
     def reset(self) -> None:
         """Be ready to be configured again."""

@@ -3,7 +3,8 @@
 
 A variable is named ``port.field``, for instance ``odometry/leader.x``. Static objects are
 arrays, sent in the Initialization superstate only. Collisions come as the latest event and
-the number of events so far.
+the number of events so far. Vehicles that are no participants' are one binary variable
+(``road_users``), where the scenario has a use for them.
 
 Parameters: ``map``, ``weather``, ``sample_time`` [s], ``vehicles`` (how many are there),
 ``traffic`` and ``traffic_seed``. The variables of a vehicle that is not there are NaN, and
@@ -23,7 +24,8 @@ from ros2_cosim.carla_bridge.parameters import (
     MAX_TRAFFIC,
     SceneParameters,
 )
-from ros2_cosim.carla_bridge.plant import MEASURED
+from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC
+from ros2_cosim.carla_bridge.road_users import MOST_BYTES, packed
 from ros2_cosim.carla_bridge.scene_settings import HEARTBEAT_NS
 from ros2_cosim.carla_bridge.sensor_attributes import most_bytes
 from ros2_cosim.dcp.description.slave_description import (
@@ -166,6 +168,8 @@ class SceneVariables:
                 if isinstance(held[0], float):
                     self._sensors[port] = held
             values += (*held, measured.get(port, 0))
+        if self._parameters.reports_traffic:
+            values.append(packed(outputs[TRAFFIC]))
         return values
 
     def static_values(self, static: StaticObjects) -> list[Any]:
@@ -192,6 +196,9 @@ class SceneVariables:
             MEASURED + spec.name: most_bytes(spec.blueprint, spec.attributes, spec.period_ns)
             for spec in self._parameters.sensors
         }
+        if self._parameters.reports_traffic:
+            names += [(TRAFFIC, field, Causality.OUTPUT, 0) for field in Received._fields]
+            sizes[TRAFFIC] = MOST_BYTES
         if self._objects:
             names += [
                 ("static_objects", f, Causality.OUTPUT, self._objects) for f in StaticObject._fields

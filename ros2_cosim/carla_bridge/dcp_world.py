@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
-from ros2_cosim.carla_bridge.dcp_variables import SENSOR_RECORDS, SceneVariables
+from ros2_cosim.carla_bridge.dcp_variables import SENSOR_RECORDS, Received, SceneVariables
 from ros2_cosim.carla_bridge.describe import scene_description
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import MEASURED
+from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC
+from ros2_cosim.carla_bridge.road_users import unpacked
 from ros2_cosim.carla_bridge.scene_settings import (
     DcpSettings,
     WorldParameters,
@@ -29,12 +30,13 @@ from ros2_cosim.dcp.master.remote import SlaveUse
 from ros2_cosim.dcp.wire.data_path import Missing
 from ros2_cosim.dcp.wire.enums import OpMode, TransportProtocol
 from ros2_cosim.dcp_bridge.coupled import CoupledSlaves, MappedOutput, PortMapping
-from ros2_cosim.dcp_bridge.mapping import FieldWriter, RecordReader, find_variable
+from ros2_cosim.dcp_bridge.mapping import FieldWriter, Read, RecordReader, find_variable
 from ros2_cosim.interfaces.records import (
     Acceleration,
     CollisionEvent,
     ControlCommand,
     Odometry,
+    RoadUsers,
     StaticObjects,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -50,6 +52,17 @@ _ROOM = 64
 _MOST_OVER_UDP = UDP_MAX_PDU_SIZE - _ROOM
 #: Inputs of a vehicle to which no command has come yet.
 NO_COMMAND = float("nan")
+
+
+class RoadUsersReader(RecordReader):
+    """Makes the record of the vehicles that are no participants' from their binary variable."""
+
+    def read(self, read: Read) -> RoadUsers:
+        """The record of this moment.
+
+        :raises RunError: the bytes are not those of such vehicles
+        """
+        return unpacked(super().read(read).data)
 
 
 def slave_name(context: ModelContext) -> str:
@@ -155,6 +168,10 @@ def world_mapping(slave: str, description: SlaveDescription, scene: SceneParamet
         _, count = find_variable(f"{slave}.{port}.count", slaves, port, Causality.OUTPUT)
         reader = RecordReader(SENSOR_RECORDS[sensor.form], f"{slave}.{port}.*", slaves, port)
         outputs[port] = MappedOutput(reader, when=(slave, count.name))
+    if scene.reports_traffic:
+        outputs[TRAFFIC] = MappedOutput(
+            RoadUsersReader(Received, f"{slave}.{TRAFFIC}.*", slaves, TRAFFIC)
+        )
     _, count = find_variable(f"{slave}.collision.count", slaves, "collision", Causality.OUTPUT)
     collision = RecordReader(CollisionEvent, f"{slave}.collision.*", slaves, "collision")
     outputs["collision"] = MappedOutput(collision, when=(slave, count.name))

@@ -36,6 +36,7 @@ from ros2_cosim.interfaces.simulator import (
     Motion,
     Pose,
     SensorMount,
+    Stranger,
     due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -149,6 +150,10 @@ class InProcessWorld:
         n = self.world.require(actor).exposed_numbers()
         return Motion(Pose(*n[:6]), n[6:9], n[9:12], n[12:15])
 
+    def strangers(self) -> list[Stranger]:
+        """None: no other client reaches this world."""
+        return []
+
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last one, each reported once."""
         return due_contacts(self._felt, self._ticks)
@@ -180,6 +185,9 @@ class InProcessWorld:
             felt, rates = vectors[:3], vectors[3:]
             return Inertia(*_narrow(_triple(felt)), *_narrow(_triple(rates)), float32(compass))
         return Payload(measured(kind, payloads[0]))
+
+    def finish(self) -> None:
+        """No other client reaches this world."""
 
     def close(self) -> None:
         """Forget the world."""

@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.interfaces.records import (
+    CLASS_CAR,
     CLASS_OBSTACLE,
+    CLASS_TRUCK,
     Acceleration,
     Odometry,
+    RoadUser,
     StaticObject,
 )
 from ros2_cosim.interfaces.simulator import Body, Motion, Pose
 from ros2_cosim.kernel.exactmath import atan
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import LanePoint
+
+TRUCK_LENGTH: Final = 6.5
+"""A vehicle that is no participant's counts as a truck if it is longer [m]."""
 
 
 class VehicleReading(NamedTuple):
@@ -34,6 +40,25 @@ def reading(motion: Motion, body: Body) -> VehicleReading:
     turn = frames.body_to_world(to_body, frames.angular_velocity_degrees_to_ros(*turn))
     acceleration = frames.body_to_world(to_body, frames.vector_to_ros(*acceleration))
     return VehicleReading(Odometry(x, y, z, *q, *velocity, *turn), Acceleration(*acceleration))
+
+
+def road_user(number: int, motion: Motion, body: Body) -> RoadUser:
+    """A vehicle that is no participant's."""
+    odometry = reading(motion, body).odometry
+    length, width, height = (2.0 * half for half in body.extent)
+    return RoadUser(
+        number,
+        CLASS_TRUCK if length > TRUCK_LENGTH else CLASS_CAR,
+        odometry.x,
+        odometry.y,
+        odometry.z,
+        frames.yaw_to_ros(motion.pose.yaw),
+        odometry.vx,
+        odometry.vy,
+        length,
+        width,
+        height,
+    )
 
 
 def static_object(number: int, pose: Pose, body: Body) -> StaticObject:

@@ -141,6 +141,7 @@ class SceneParameters:
 
     ``count`` says how many of the vehicles, the first ones, are there at all (None: all).
     ``traffic`` further vehicles drive in other lanes, placed by the seed ``traffic_seed``.
+    ``reports_traffic`` says whether they, and vehicles of other clients, are reported.
     ``route`` names the roads that vehicles take at junctions, which they else pass straight on.
     ``sensors`` measure at multiples of their periods, in state 0 for the first time.
     """
@@ -157,6 +158,7 @@ class SceneParameters:
     traffic_seed: int = 1
     sensors: tuple[SensorSpec, ...] = ()
     route: tuple[int, ...] = ()
+    reports_traffic: bool = False
 
     @property
     def present_sensors(self) -> tuple[SensorSpec, ...]:

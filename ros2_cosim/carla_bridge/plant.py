@@ -23,6 +23,10 @@ MEASURED: Final = "sensor/"
 """Stands before the name of a sensor whose measurement is among the outputs of a scene."""
 
 
+TRAFFIC: Final = "traffic"
+"""The output with the vehicles of the simulator that are no participants'."""
+
+
 class SceneRun:
     """A scene driven step by step, with its events in the order in which they are reported.
 
@@ -80,12 +84,22 @@ class SceneRun:
         for name, measured in self._scene.take_measurements().items():
             outputs[MEASURED + name] = measured
             self.measured[MEASURED + name] += 1
+        users = self._scene.road_users()
+        if users is not None:
+            outputs[TRAFFIC] = users
         if static:
             outputs["static_objects"] = self._scene.static_objects()
         if self._events:
             outputs["collision"] = self._events.popleft()
             self.collisions += 1
         return outputs
+
+    def finish(self) -> None:
+        """The last step is done: see whether it was this bridge alone that moved the world.
+
+        :raises CausalityError: another client has moved it, too
+        """
+        self._scene.finish()
 
     def close(self) -> None:
         """Dismantle the scene."""
@@ -108,7 +122,8 @@ class ScenePlant:
         return self._run.outputs(static=first)
 
     def finish(self) -> None:
-        """Nothing runs beside it."""
+        """See whether another client has moved the world."""
+        self._run.finish()
 
     def report(self) -> Report:
         """Nothing to say."""

@@ -12,6 +12,7 @@ from collections import Counter
 
 import numpy as np
 
+from ros2_cosim.carla_bridge.crossings import Crossings, Reservations
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
 from ros2_cosim.carla_bridge.parameters import SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.plant import ScenePlant, SceneRun
@@ -23,6 +24,7 @@ from ros2_cosim.carla_bridge.traffic import Traffic
 from ros2_cosim.carla_headless.actors import Actor, VehicleActor
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
+from ros2_cosim.carla_headless.flight import FreeBody
 from ros2_cosim.carla_headless.sensing.draws import Draws, Words
 from ros2_cosim.carla_headless.sensing.hub import DEVICES, SensorHub, Sight
 from ros2_cosim.carla_headless.sensing.motion import Noise
@@ -45,6 +47,7 @@ SCENE_STATE = SavedAttributes(
         Scene,
         SceneVehicle,
         Traffic,
+        Reservations,
         LaneKeeper,
         LeaderDriver,
         ManoeuvreRun,
@@ -60,6 +63,7 @@ SCENE_STATE = SavedAttributes(
         LightGroup,
         LightController,
         VehicleBody,
+        FreeBody,
         SensorHub,
         Draws,
         Noise,
@@ -72,6 +76,7 @@ SCENE_STATE = SavedAttributes(
         VehicleSpec,
         VehicleParameters,
         RoadNetwork,
+        Crossings,
         Blueprint,
         Signals,
         # Mounted with the scene: its numbers of the sensors are those of any run.

@@ -13,14 +13,21 @@ from functools import partial
 from math import isfinite
 from typing import Final, NamedTuple
 
-from ros2_cosim.carla_bridge.observation import VehicleReading, carla_pose, reading, static_object
+from ros2_cosim.carla_bridge.observation import (
+    VehicleReading,
+    carla_pose,
+    reading,
+    road_user,
+    static_object,
+)
 from ros2_cosim.carla_bridge.parameters import ObjectSpec, SceneParameters, VehicleSpec
 from ros2_cosim.carla_bridge.scene_vehicle import SceneVehicle, StaticObstacle
 from ros2_cosim.carla_bridge.sensor_rig import SensorRig
-from ros2_cosim.carla_bridge.traffic import Traffic
+from ros2_cosim.carla_bridge.traffic import Driven, Traffic
 from ros2_cosim.carla_bridge.traffic_placement import place_traffic
 from ros2_cosim.interfaces.records import (
     CollisionEvent,
+    RoadUsers,
     StaticObject,
     StaticObjects,
 )
@@ -29,6 +36,7 @@ from ros2_cosim.interfaces.simulator import Contact, Pose, Simulator
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.exactmath import float32, hypot
 from ros2_cosim.models import frames
+from ros2_cosim.models.leader_driver import LongitudinalCommand
 from ros2_cosim.models.manoeuvres import Room
 from ros2_cosim.models.road import (
     LanePoint,
@@ -41,9 +49,12 @@ from ros2_cosim.models.vehicle import VEHICLES, pedals_for
 
 FIRST_OBJECT_ID: Final = 101
 FIRST_TRAFFIC_ID: Final = 1001
+FIRST_STRANGER_ID: Final = 1_000_000
+"""Vehicles that the scene has not spawned are numbered from here, by their ids in the simulator."""
 _SPAWN_HEIGHT: Final = 0.3  # above the road, so that wheels do not start inside it
 _WALKER_MIDDLE: Final = 0.93  # of CARLA's adults, above their feet
 _NS: Final = 1e9
+_LEAST_WANTED: Final = 0.1  # m/s, what a vehicle that is to stand still wants all the same
 
 
 class SceneCollision(NamedTuple):
@@ -88,6 +99,7 @@ class Scene:
         self._traffic_decides_at = 0
         self._rig = SensorRig(simulator, parameters.present_sensors, parameters.step_ns)
         self._measured: Mapping[str, Measurement] = {}
+        self._users: RoadUsers | None = None
 
     def initialise(self) -> None:
         """Set up the world, spawn everything and reach state 0.
@@ -125,10 +137,10 @@ class Scene:
                     f"no vehicle '{name}' takes commands; those that do: "
                     + ", ".join(v.spec.name for v in self._vehicles.values() if not v.driver)
                 )
-        for name, vehicle in self._vehicles.items():
-            self._send(vehicle, self._control(vehicle, commands.get(name)))
         if self._traffic is not None:
             self._drive(self._traffic)
+        for name, vehicle in self._vehicles.items():
+            self._send(vehicle, self._control(vehicle, commands.get(name)))
         self._simulator.tick()
         self._steps += 1
         self._observe()
@@ -138,6 +150,10 @@ class Scene:
         if not self._readings:
             raise RunError("the scene is not initialised")
         return self._readings
+
+    def road_users(self) -> RoadUsers | None:
+        """The vehicles that are no participants', None if the scene does not report them."""
+        return self._users
 
     def take_measurements(self) -> Mapping[str, Measurement]:
         """What the sensors have measured in the current state, of those that have; given once."""
@@ -184,12 +200,20 @@ class Scene:
             self._touching[pair] = contact.tick
         return tuple(begun)
 
+    def finish(self) -> None:
+        """The last step is done.
+
+        :raises CausalityError: another client has moved the world, too
+        """
+        self._simulator.finish()
+
     def dismantle(self) -> None:
         """Remove everything from the simulator and let it run freely again; never raises."""
         self._simulator.close()
         self._vehicles.clear()
         self._readings = {}
         self._measured = {}
+        self._users = None
         self._traffic = None
 
     # Internals ---------------------------------------------------------------------------
@@ -259,7 +283,20 @@ class Scene:
                 reading(self._simulator.motion(vehicle.actor), vehicle.body)
                 for vehicle in self._traffic.vehicles
             ]
+        if self._parameters.reports_traffic:
+            self._users = self._others()
         self._measured = self._rig.measure(self._steps, self._numbers)
+
+    def _others(self) -> RoadUsers:
+        """The background vehicles, then those that others have brought into the simulator."""
+        users = []
+        traffic = () if self._traffic is None else self._traffic.vehicles
+        for vehicle in traffic:
+            motion = self._simulator.motion(vehicle.actor)
+            users.append(road_user(vehicle.number, motion, vehicle.body))
+        for actor, body, motion in self._simulator.strangers():
+            users.append(road_user(FIRST_STRANGER_ID + actor, motion, body))
+        return RoadUsers(tuple(users))
 
     def _send(self, vehicle: SceneVehicle, control: tuple[float, float, float]) -> None:
         """Give (throttle, brake, steer) to the simulator unless it has them."""
@@ -274,7 +311,7 @@ class Scene:
         self._traffic_decides_at = self._next_decision()
         traffic.decide(
             [found.odometry for found in self._traffic_readings],
-            [(v, self._readings[name].odometry) for name, v in self._vehicles.items()],
+            [self._driven(vehicle) for vehicle in self._vehicles.values()],
         )
         for vehicle in traffic.vehicles:
             demand = vehicle.demand
@@ -314,6 +351,7 @@ class Scene:
         gap, slope = self._way_ahead(vehicle)
         if vehicle.manoeuvre is None:
             vehicle.demand = driver.update(odometry.vx, gap, slope)
+            self._restrain(vehicle, driver.cruise_speed, slope)
             return
         vehicle.travelled += odometry.vx * driver.period
         time = self._steps * self._parameters.step_ns
@@ -323,6 +361,21 @@ class Scene:
             calls = change.duration // (self._control_steps * self._parameters.step_ns)
             vehicle.keeper.change_lane(change.lane, calls)
         vehicle.demand = driver.follow(odometry.vx, motion.speed, motion.acceleration, gap, slope)
+        self._restrain(vehicle, max(motion.speed, odometry.vx), slope)
+
+    def _restrain(self, vehicle: SceneVehicle, wanted: float, slope: float) -> None:
+        """Let a vehicle with a driver keep its distance to background traffic in its lane."""
+        if self._traffic is None:
+            return
+        driven = self._driven(vehicle)
+        most = self._traffic.restraint(driven, max(wanted, _LEAST_WANTED))
+        if most is not None and most < vehicle.demand.acceleration:
+            dynamics, speed = VEHICLES[vehicle.spec.dynamics], driven[1].vx
+            pedals = pedals_for(dynamics, most, speed, slope)
+            vehicle.demand = LongitudinalCommand(most, *pedals)
+
+    def _driven(self, vehicle: SceneVehicle) -> Driven:
+        return vehicle, self._readings[vehicle.spec.name].odometry, self._place(vehicle)
 
     def _room(self, vehicle: SceneVehicle, obstacle: float | None, of: str | None) -> Room | None:
         """Gap from a vehicle to another one, or to what is next ahead in its lane."""

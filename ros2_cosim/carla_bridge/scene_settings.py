@@ -18,6 +18,7 @@ from ros2_cosim.carla_bridge.parameters import (
     VehicleSpec,
     roadblock,
 )
+from ros2_cosim.carla_bridge.plant import TRAFFIC
 from ros2_cosim.carla_bridge.sensor_attributes import sensor_attributes
 from ros2_cosim.dcp.wire.transport import is_local
 from ros2_cosim.documents.files import read_bounded
@@ -157,6 +158,7 @@ def scene_parameters(context: ModelContext, parameters: WorldParameters) -> Scen
         traffic_seed=parameters.traffic_seed or context.run_seed,
         sensors=_sensors(scene, context.run_seed),
         route=scene.route,
+        reports_traffic=TRAFFIC in context.output_types,
     )
     _check_ports(context, found)
     return found

@@ -16,6 +16,7 @@ from ros2_cosim.interfaces.simulator import (
     Pose,
     SensorMount,
     Simulator,
+    Stranger,
 )
 
 _P = ParamSpec("_P")
@@ -60,6 +61,10 @@ class TimedSimulator:
         """Pass on."""
         return self._timed(self._simulator.motion, actor)
 
+    def strangers(self) -> list[Stranger]:
+        """Pass on."""
+        return self._timed(self._simulator.strangers)
+
     def contacts(self) -> list[Contact]:
         """Pass on."""
         return self._timed(self._simulator.contacts)
@@ -71,6 +76,10 @@ class TimedSimulator:
     def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
         """Pass on."""
         return self._timed(self._simulator.measurements, sensors)
+
+    def finish(self) -> None:
+        """Pass on; not among the steps."""
+        self._simulator.finish()
 
     def close(self) -> None:
         """Pass on."""

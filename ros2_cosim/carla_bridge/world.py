@@ -14,7 +14,7 @@ from ros2_cosim.carla_bridge.dcp_world import (
 )
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld, check_blueprints
 from ros2_cosim.carla_bridge.parameters import SceneParameters
-from ros2_cosim.carla_bridge.plant import MEASURED, ScenePlant, SceneRun
+from ros2_cosim.carla_bridge.plant import MEASURED, TRAFFIC, ScenePlant, SceneRun
 from ros2_cosim.carla_bridge.saved_scene import SCENE_STATE
 from ros2_cosim.carla_bridge.scene import Scene, check_places
 from ros2_cosim.carla_bridge.scene_settings import (
@@ -54,6 +54,7 @@ from ros2_cosim.models.message_types import (
     COLLISION,
     CONTROL,
     ODOMETRY,
+    ROAD_USERS,
     STATIC_OBJECTS,
 )
 from ros2_cosim.models.scene import scene_road
@@ -84,8 +85,9 @@ class CarlaWorld(Model):
 
     Inputs, latched: ``control/<vehicle>`` (ControlCommand) of each vehicle without a driver.
     Outputs: ``odometry/<vehicle>`` and ``acceleration/<vehicle>`` at each activation,
-    ``static_objects`` at the first one, ``collision`` for each contact that begins. Of each sensor
-    of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
+    ``static_objects`` at the first one, ``collision`` for each contact that begins, ``traffic`` at
+    each activation: background traffic and vehicles of other clients of the simulator. Of each
+    sensor of ``scene.sensors`` at multiples of its period ``fix/<sensor>``, ``imu/<sensor>``,
     ``points/<sensor>``, ``scan/<sensor>``, or ``image/<sensor>`` and ``camera_info/<sensor>``.
 
     :raises ConfigurationError: the scene is wrong, or the simulator does not have it
@@ -103,6 +105,7 @@ class CarlaWorld(Model):
         Port("acceleration/{vehicle}", ACCELERATION, description="of each vehicle that is there"),
         Port("static_objects", STATIC_OBJECTS, schedule="once"),
         Port("collision", COLLISION, schedule="sparse"),
+        Port(TRAFFIC, ROAD_USERS, required=False, description="vehicles that are no participants'"),
         Port("fix/{fix}", NAV_SAT_FIX, required=False, description="of each GNSS"),
         Port("imu/{imu}", IMU, required=False, description="of each IMU"),
         Port("points/{points}", POINT_CLOUD, required=False, description="of lidars and radars"),

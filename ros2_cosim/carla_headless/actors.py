@@ -177,7 +177,7 @@ class VehicleActor(Actor):
         return self.body.steer_angle_degrees()
 
     def place(self, pose: Transform) -> None:
-        """Teleport; the vehicle keeps its speed and settles on the road below.
+        """Teleport; the vehicle keeps its speed and settles on the road below, or falls.
 
         Without physics it stays exactly where it is put, also in the air.
         """

@@ -27,7 +27,8 @@ TAG_MOTORCYCLE, TAG_BICYCLE, TAG_STATIC = 18, 19, 20
 
 _FORMS = {
     BOOL: re.compile(r"true|false"),
-    INT: re.compile(r"[-+]?[0-9]{1,18}"),
+    # CARLA reads a whole number up to the first other character: "64.0" is 64.
+    INT: re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{0,18})?"),
     FLOAT: re.compile(r"[-+]?([0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,2})?f?"),
     STRING: re.compile(r".{0,1000}", re.DOTALL),
     COLOR: re.compile(r"[0-9]{1,3},[0-9]{1,3},[0-9]{1,3}"),
@@ -111,10 +112,15 @@ class Blueprint:
             if not known[name].accepts(value):
                 raise ValueError(f"attribute '{name}' of blueprint '{self.id}': '{value[:40]}'")
         values = tuple(
-            AttributeValue(a.id, a.type, chosen.get(a.id, a.value))
+            AttributeValue(a.id, a.type, _whole(a, chosen.get(a.id, a.value)))
             for a in sorted(self.attributes, key=lambda a: a.id)
         )
         return ActorDescription(self.uid, self.id, values)
+
+
+def _whole(attribute: Attribute, value: str) -> str:
+    """A value; a whole number without what stands behind its point."""
+    return value.partition(".")[0] if attribute.type == INT else value
 
 
 #: A client's navigation drives the walker that this is attached to.
@@ -154,6 +160,9 @@ def _sensor(uid: int, kind: SensorKind) -> Blueprint:
         )
     return Blueprint(uid, kind.id, tuple(kind.id.split(".")), tuple(attributes))
 
+
+FRICTION_TRIGGER = "static.trigger.friction"
+"""A box in which tyres have another friction."""
 
 _SEMANTIC_TAGS = {
     "car": TAG_CAR,
@@ -256,6 +265,17 @@ def _walker(uid: int, number: int) -> Blueprint:
     )
 
 
+def _friction_trigger(uid: int) -> Blueprint:
+    """A box in which tyres have another friction; half sizes in cm."""
+    numbers = {"friction": "3.5", "extent_x": "1.0", "extent_y": "1.0", "extent_z": "1.0"}
+    attributes = [_role("default")]
+    attributes += [
+        Attribute(name, FLOAT, value, (value,), modifiable=True) for name, value in numbers.items()
+    ]
+    name = FRICTION_TRIGGER
+    return Blueprint(uid, name, tuple(name.split(".")), tuple(attributes))
+
+
 def _library() -> dict[str, Blueprint]:
     entries = [_vehicle(uid, entry) for uid, entry in enumerate(VEHICLES, start=1)]
     uid = len(entries)
@@ -278,6 +298,7 @@ def _library() -> dict[str, Blueprint]:
     for number in range(1, _WALKER_COUNT + 1):
         uid += 1
         entries.append(_walker(uid, number))
+    entries.append(_friction_trigger(uid := uid + 1))
     for name in (WALKER_CONTROLLER,):
         uid += 1
         attributes = (_role("default"), Attribute("ros_name", STRING, name, modifiable=True))

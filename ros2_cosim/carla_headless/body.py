@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle's body: the dynamics model on the road, seen in CARLA's frame and units."""
+"""A vehicle's body: the dynamics model on the road, seen in CARLA's frame and units.
+
+What leaves the road, or is put above it, is a rigid box until it stands on its wheels again.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless.blueprints import Blueprint
 from ros2_cosim.carla_headless.contact import OrientedBox
+from ros2_cosim.carla_headless.flight import (
+    DROP,
+    LIFT,
+    TILT,
+    BoxShape,
+    FreeBody,
+    Ground,
+    box_shape,
+    is_upright,
+)
 from ros2_cosim.carla_headless.snapshot import Numbers
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
@@ -35,6 +49,8 @@ _MAX_SPEED_CORRECTION: Final = 3.0  # m/s^2, unless the client names a limit
 _STOP_SPEED: Final = 0.1  # m/s
 _MAX_PUSHED_SPEED: Final = 1000.0  # m/s
 _MAX_YAW_RATE: Final = 3600.0  # deg/s; beyond it a vehicle is a top
+_LEAST_FRICTION: Final = 0.01  # a trigger can have 0
+_LEVEL: Final = (0.0, 0.0, 0.0)
 _SLIP_SPEED: Final = 0.5  # m/s, below which slip angles mean nothing
 
 
@@ -45,6 +61,9 @@ class WheelForces(NamedTuple):
     load: float
     longitudinal: float
     lateral: float
+
+
+_NO_FORCES: Final = WheelForces(0.0, 0.0, 0.0, 0.0)
 
 
 class VehicleBody:
@@ -60,24 +79,49 @@ class VehicleBody:
         self._network = network
         self._hull = blueprint.hull
         self._reach = self._hull.x + self._hull.y
-        self._held: tuple[float, float] | None = None
+        self._held: frames.Vector | None = None
+        #: Friction of a trigger that the vehicle is in, and the parameters without it.
+        self._slip: float | None = None
+        self._dry: VehicleParameters | None = None
+        #: While it is not on the road: in the air, on its side or on its roof.
+        self._flight: FreeBody | None = None
+        self._has_gravity = True
+        #: Of the impulses since the last step: speed upwards [m/s], angular impulse [N m s, map].
+        self._lift = 0.0
+        self._tilt = (0.0, 0.0, 0.0)
+        #: Whether it has been pulled at since the last step: then it does not land in this one.
+        self._pulled = False
         self._acceleration = (0.0, 0.0, 0.0)
         self._before = self._velocity = (0.0, 0.0, 0.0)
         self._vehicle = Vehicle(self.parameters)
         self.place(pose)
 
     def place(self, pose: Transform) -> None:
-        """Teleport; velocity relative to the body and actuators stay as they are."""
+        """Teleport; velocity relative to the body and actuators stay as they are.
+
+        Up to ``DROP`` above the road, and below it, it lies down; higher up, or turned over, it
+        falls.
+        """
         vehicle = self._vehicle
         vehicle.x, vehicle.y, z = frames.vector_to_ros(*pose.location)
         vehicle.yaw = frames.yaw_to_ros(pose.rotation.yaw)
         self._on_road = RoadVehicle(self._network, vehicle, z)
+        self._flight = None
+        turned = frames.rotation_to_ros(pose.rotation.pitch, pose.rotation.yaw, pose.rotation.roll)
+        if z > self._on_road.z + DROP or not is_upright(turned, self._ground()):
+            velocity = frames.body_to_world(turned, (vehicle.vx, vehicle.vy, 0.0))
+            self._take_off((vehicle.x, vehicle.y, z), turned, velocity)
         self._turned()
 
     def set_velocity(self, velocity: Vector) -> None:
         """Set the velocity [m/s, CARLA's world frame]; the change is no acceleration."""
-        vx, vy, _ = frames.vector_to_ros(*velocity)
+        vx, vy, vz = frames.vector_to_ros(*velocity)
         vehicle = self._vehicle
+        self._pulled = True
+        if self._flight is not None:
+            self._flight.velocity = vx, vy, vz
+        elif self._rises((vx, vy, vz)):
+            self._leave_road((vx, vy, vz))
         vehicle.vx = vx * self._cos + vy * self._sin
         vehicle.vy = vy * self._cos - vx * self._sin
         vehicle.yaw_rate = 0.0
@@ -87,21 +131,51 @@ class VehicleBody:
 
     def hold_velocity(self, velocity: Vector | None) -> None:
         """Keep the velocity [m/s, vehicle's own frame] during all steps, or stop doing so."""
-        self._held = None if velocity is None else frames.vector_to_ros(*velocity)[:2]
+        self._held = None if velocity is None else frames.vector_to_ros(*velocity)
+        if self._held is not None and self._flight is None and self._held[2] > LIFT:
+            self._leave_road(frames.body_to_world(self._on_road.orientation(), self._held))
 
     def add_impulse(self, impulse: Vector) -> None:
         """Change the momentum [N s, CARLA's world frame]."""
-        x, y, _ = frames.vector_to_ros(*impulse)
+        x, y, z = frames.vector_to_ros(*impulse)
         self.push(0.0, 0.0, x / self.mass, y / self.mass)
+        self._pulled = True
+        if self._flight is None:
+            self._lift += z / self.mass
+        else:
+            self._flight.change_velocity((0.0, 0.0, z / self.mass))
 
-    def turn(self, impulse: float) -> None:
-        """Change the angular momentum about the vertical axis [N m s, positive to the right]."""
-        self.set_yaw_rate(degrees(-self._vehicle.yaw_rate + impulse / self.parameters.yaw_inertia))
+    def turn(self, impulse: Vector) -> None:
+        """Change the angular momentum [N m s, CARLA's world frame]."""
+        x, y, z = frames.angular_velocity_to_ros(*impulse)
+        self._pulled = True
+        if self._flight is not None:
+            self._flight.add_angular_impulse((x, y, z))
+            return
+        a, b, c = self._tilt
+        self._tilt = a + x, b + y, c
+        rate = -self._vehicle.yaw_rate + impulse.z / self.parameters.yaw_inertia
+        self._set_yaw_rate(degrees(rate))
 
-    def set_yaw_rate(self, rate: float) -> None:
-        """Set the angular velocity about the vertical axis [deg/s, positive to the right]."""
+    def set_turn(self, rate: Vector) -> None:
+        """Set the angular velocity [deg/s, CARLA's world frame]."""
+        x, y, z = frames.angular_velocity_degrees_to_ros(*rate)
+        self._pulled = True
+        if self._flight is None and (abs(x) > TILT or abs(y) > TILT):
+            self._leave_road(self._velocity)
+        if self._flight is not None:
+            self._flight.turn = x, y, z
+        self._set_yaw_rate(rate.z)
+
+    def _set_yaw_rate(self, rate: float) -> None:
         limited = min(_MAX_YAW_RATE, max(-_MAX_YAW_RATE, rate))
         self._vehicle.yaw_rate = 0.0 - radians(limited)
+
+    def enable_gravity(self, enabled: bool) -> None:
+        """Switch gravity on or off; without it a vehicle stays where it is, until it is lifted."""
+        self._has_gravity = enabled
+        if self._flight is not None:
+            self._flight.has_gravity = enabled
 
     def equip(self, parameters: VehicleParameters) -> None:
         """Go on with other parameters, from the present state."""
@@ -112,9 +186,31 @@ class VehicleBody:
         new.distance = old.distance
         self.parameters, self.mass, self._vehicle = parameters, parameters.mass, new
         self._on_road.vehicle = new
+        if self._flight is not None:
+            self._flight.shape = self._shape()
+
+    def set_friction(self, friction: float | None) -> None:
+        """Let the tyres have a friction [1], or their own again (None).
+
+        Sideways it is what ``tire_friction`` is; along the vehicle it can only make less.
+        """
+        if friction == self._slip:
+            return
+        base = self._dry or self.parameters
+        self._slip = friction
+        if friction is None:
+            self._dry = None
+            self.equip(base)
+            return
+        along = min(base.friction, max(friction, _LEAST_FRICTION))
+        self._dry = base
+        grip = max(friction, _LEAST_FRICTION) / along
+        self.equip(replace(base, friction=along, lateral_grip=grip))
 
     def wheel_forces(self) -> tuple[WheelForces, WheelForces]:
-        """What a front and a rear tyre do."""
+        """What a front and a rear tyre do; nothing in the air."""
+        if self._flight is not None:
+            return _NO_FORCES, _NO_FORCES
         p, v = self.parameters, self._vehicle
         base = p.wheelbase
         speed = max(abs(v.vx), _SLIP_SPEED)
@@ -137,6 +233,11 @@ class VehicleBody:
 
     def step(self, dt: float, control: VehicleControl) -> None:
         """Move by ``dt`` seconds."""
+        if self._flight is None and (self._lift != 0.0 or self._tilt != _LEVEL):
+            self._leave_road_if_lifted(dt)
+        if self._flight is not None:
+            self._fly(dt, self._flight)
+            return
         self._hold()
         reverse = control.reverse or (control.manual_gear_shift and control.gear < 0)
         neutral = control.manual_gear_shift and control.gear == 0
@@ -158,6 +259,9 @@ class VehicleBody:
         vehicle = self._vehicle
         vehicle.x += dx
         vehicle.y += dy
+        if self._flight is not None:
+            self._flight.shift(dx, dy)
+            self._flight.change_velocity((dvx, dvy, 0.0))
         vehicle.vx = _limited(vehicle.vx + dvx * self._cos + dvy * self._sin)
         vehicle.vy = _limited(vehicle.vy + dvy * self._cos - dvx * self._sin)
         self._take_velocity()
@@ -190,6 +294,14 @@ class VehicleBody:
     def numbers(self) -> Numbers:
         """State in CARLA's frame and units, in double precision."""
         road, vehicle = self._on_road, self._vehicle
+        if self._flight is not None:
+            return (
+                *frames.vector_to_carla(*self._flight.origin),
+                *frames.rotation_to_carla(*self._flight.orientation),
+                *frames.vector_to_carla(*self._velocity),
+                *frames.angular_velocity_degrees_to_carla(*self._flight.turn),
+                *frames.vector_to_carla(*self._acceleration),
+            )
         if road.pitch == 0.0 and road.roll == 0.0:
             pitch, yaw, roll = 0.0, frames.yaw_to_carla(vehicle.yaw), 0.0
         else:
@@ -213,7 +325,8 @@ class VehicleBody:
         """Box in the map frame."""
         vehicle = self._vehicle
         length, width, height = self._hull
-        z = self._on_road.z + height
+        below = self._on_road.z if self._flight is None else self._flight.origin[2]
+        z = below + height
         return OrientedBox(vehicle.x, vehicle.y, z, length, width, height, self._cos, self._sin)
 
     def velocity(self) -> tuple[float, float]:
@@ -240,7 +353,67 @@ class VehicleBody:
 
     def _hold(self) -> None:
         if self._held is not None:
-            self._vehicle.vx, self._vehicle.vy = self._held
+            self._vehicle.vx, self._vehicle.vy, _ = self._held
+
+    def _ground(self) -> Ground:
+        """The road below as a plane; beside the roads the nearest one goes on."""
+        vehicle = self._vehicle
+        return Ground(vehicle.x, vehicle.y, self._on_road.z, *self._on_road.slopes())
+
+    def _shape(self) -> BoxShape:
+        p, hull = self.parameters, self._hull
+        return box_shape(p.mass, (hull.x, hull.y, hull.z), p.cg_height, p.yaw_inertia)
+
+    def _rises(self, velocity: frames.Vector) -> bool:
+        """Whether a velocity leads off the road."""
+        nx, ny, nz = self._ground().normal()
+        return velocity[0] * nx + velocity[1] * ny + velocity[2] * nz > LIFT
+
+    def _leave_road(self, velocity: frames.Vector) -> None:
+        origin = self._vehicle.x, self._vehicle.y, self._on_road.z
+        self._take_off(origin, self._on_road.orientation(), velocity)
+
+    def _take_off(
+        self, origin: frames.Vector, orientation: frames.Quaternion, velocity: frames.Vector
+    ) -> None:
+        turn = 0.0, 0.0, self._vehicle.yaw_rate
+        self._flight = FreeBody(self._shape(), origin, orientation, velocity, turn)
+        self._flight.has_gravity = self._has_gravity
+
+    def _leave_road_if_lifted(self, dt: float) -> None:
+        """See whether what has pulled at the vehicle since the last step outdoes its weight."""
+        lift, tilt = self._lift, self._tilt
+        self._lift, self._tilt = 0.0, _LEVEL
+        weight = GRAVITY * dt if self._has_gravity else 0.0
+        roll, pitch, _ = frames.world_to_body(self._on_road.orientation(), tilt)
+        length, width, _ = self._hull
+        held = self.mass * weight
+        if lift <= weight and abs(roll) <= held * width and abs(pitch) <= held * length:
+            return
+        vx, vy, vz = self._velocity
+        self._leave_road((vx, vy, vz + lift))
+        if self._flight is not None:
+            self._flight.add_angular_impulse(tilt)
+
+    def _fly(self, dt: float, flight: FreeBody) -> None:
+        """Move by ``dt`` seconds without tyres on the road."""
+        vehicle = self._vehicle
+        self._lift, self._tilt = 0.0, _LEVEL
+        if self._held is not None:
+            flight.velocity = frames.body_to_world(flight.orientation, self._held)
+        ground = self._ground()
+        flight.step(dt, ground)
+        x, y, _ = flight.origin
+        vehicle.x, vehicle.y = x, y
+        vehicle.yaw = frames.yaw_from_quaternion(*flight.orientation)
+        vehicle.vx, vehicle.vy, _ = frames.world_to_body(flight.orientation, flight.velocity)
+        vehicle.yaw_rate = flight.turn[2]
+        self._on_road.settle()
+        rises = self._held is not None and self._held[2] > LIFT
+        if flight.stands(ground) and not (self._pulled or rises):
+            self._flight = None
+        self._pulled = False
+        self._turned()
 
     def _turned(self) -> None:
         self._sin, self._cos = sincos(self._vehicle.yaw)
@@ -248,6 +421,9 @@ class VehicleBody:
 
     def _take_velocity(self) -> None:
         """Work out the velocity in the map frame, once for all callers."""
+        if self._flight is not None:
+            self._velocity = self._flight.velocity
+            return
         vehicle, road = self._vehicle, self._on_road
         vx, vy = vehicle.vx, vehicle.vy
         if road.pitch == 0.0 and road.roll == 0.0:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ros2_cosim.carla_headless.limits import MAX_STEP_S
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     AckermannSettings,
@@ -164,8 +165,8 @@ def vehicle_control(value: Any) -> VehicleControl:
 
 def _fixed_step(value: Any) -> float | None:
     step = optional(real)(value)
-    if step is not None and not 0.0 <= step <= 1.0:
-        raise ArgumentError(f"fixed_delta_seconds must lie in 0..1, found {step}")
+    if step is not None and not 0.0 <= step <= MAX_STEP_S:
+        raise ArgumentError(f"fixed_delta_seconds must lie in 0..{MAX_STEP_S:g}, found {step}")
     return step or None  # a client also sends 0 for a variable step
 
 

@@ -11,5 +11,7 @@ DEFAULT_RATE_HZ: Final = 20.0
 MIN_RATE_HZ: Final = 1.0
 #: ... and no client follows more frames per second than this.
 MAX_RATE_HZ: Final = 1000.0
+#: Longest ``fixed_delta_seconds`` that a client may set [s].
+MAX_STEP_S: Final = 10.0
 #: Seeds travel as 32 bits where the protocol carries them.
 MAX_SEED: Final = 0xFFFFFFFF

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.installed import share_file
+from ros2_cosim.documents.xml_reader import MAX_BYTES
 from ros2_cosim.kernel.errors import ConfigurationError
 
 # The maps that come with this package; the first one is loaded at the start.
@@ -18,6 +20,10 @@ GENERATED_MAP = "OpenDriveMap"
 def full_name(name: str) -> str:
     """Name of a map as ``get_map_info`` gives it, for example ``Carla/Maps/highway``."""
     return _SHORT_PREFIX + name
+
+
+#: Ends the names of CARLA's towns whose objects are in layers.
+_LAYERED = "_Opt"
 
 
 def own_maps() -> list[Path]:
@@ -41,8 +47,10 @@ class MapLibrary:
             if path.stem in self._texts:
                 raise ConfigurationError(f"two maps are called '{path.stem}' (second: {path})")
             try:
-                self._texts[path.stem] = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
+                self._texts[path.stem] = read_bounded(path, MAX_BYTES).decode("utf-8")
+            except OSError as error:
+                raise ConfigurationError(f"map {path}: {cause_of(error)}") from None
+            except UnicodeDecodeError as error:
                 raise ConfigurationError(f"map {path}: cannot be read ({error})") from None
         if not self._texts:
             raise ConfigurationError("the server needs at least one map")
@@ -58,11 +66,15 @@ class MapLibrary:
     def find(self, name: str) -> tuple[str, str]:
         """Short name and OpenDRIVE text of a map given by any of its names.
 
+        CARLA's towns with layers have the same roads: ``Town01_Opt`` is ``Town01`` by another name,
+        unless there is a map of that name.
+
         :raises ConfigurationError: naming the maps there are
         """
         short = name.rsplit("/", 1)[-1]
-        if short not in self._texts:
+        known = short if short in self._texts else short.removesuffix(_LAYERED)
+        if known not in self._texts:
             raise ConfigurationError(
                 f"map '{name}' not found; available maps: " + ", ".join(self.listed())
             )
-        return short, self._texts[short]
+        return short, self._texts[known]

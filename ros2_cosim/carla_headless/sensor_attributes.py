@@ -126,6 +126,7 @@ _LIDAR_LOSSES = (
 )
 
 SENSORS: tuple[SensorKind, ...] = (
+    SensorKind("sensor.camera.cosmos_visualization", _CAMERA),
     SensorKind("sensor.camera.depth", _CAMERA),
     SensorKind("sensor.camera.dvs", (*_CAMERA, *_PHOTOGRAPHY, *_EVENTS)),
     SensorKind("sensor.camera.instance_segmentation", _CAMERA),
@@ -188,6 +189,7 @@ SENSORS: tuple[SensorKind, ...] = (
 )
 
 UNSUPPORTED = {
+    "sensor.camera.cosmos_visualization": "this server draws no input for Cosmos Transfer",
     "sensor.camera.dvs": "this server renders no event camera",
     "sensor.other.rss": "the client has no RSS library",
     "sensor.other.v2x": "this server has no V2X radio",

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ros2_cosim.carla_headless import collisions
 from ros2_cosim.carla_headless.actors import AT_REST, Actor, VehicleActor, box_at, compose
-from ros2_cosim.carla_headless.blueprints import LIBRARY, SPECTATOR, Blueprint
+from ros2_cosim.carla_headless.blueprints import FRICTION_TRIGGER, LIBRARY, SPECTATOR, Blueprint
 from ros2_cosim.carla_headless.body import VehicleBody
 from ros2_cosim.carla_headless.contact import contact
 from ros2_cosim.carla_headless.signals import LightActor, SignActor, Signals
@@ -23,6 +23,7 @@ from ros2_cosim.carla_headless.walkers import WalkerActor
 from ros2_cosim.carla_headless.wire_types import (
     ORIGIN,
     AckermannControl,
+    BoundingBox,
     Rotation,
     Transform,
     Vector,
@@ -33,6 +34,12 @@ from ros2_cosim.kernel.errors import CosimError
 from ros2_cosim.kernel.exactmath import atan, degrees
 from ros2_cosim.models import frames
 from ros2_cosim.models.road import RoadNetwork
+
+MAX_PHYSICS_STEP: Final = 0.1
+"""A longer step of the world is made of several of the physics [s]."""
+
+MAX_GONE: Final = 1000
+"""Of so many destroyed actors the boxes are still known."""
 
 _NS: Final = 1_000_000_000
 _SPAWN_POINT_SPACING: Final = 50.0
@@ -95,6 +102,8 @@ class World:
         self._vehicles: dict[int, VehicleActor] = {}
         self._walkers: dict[int, WalkerActor] = {}
         self._sensors: dict[int, Actor] = {}
+        self._triggers: dict[int, Actor] = {}  # of friction
+        self._gone: dict[int, BoundingBox] = {}  # of the last actors that were destroyed
         self.collisions: list[FeltContact] = []
         self._contacts: dict[int, dict[int, Vector]] = {}  # to report: actor -> other -> impulse
         self.signals = Signals(network, self._next_id)
@@ -172,9 +181,14 @@ class World:
         for contacts in self._contacts.values():
             contacts.pop(actor_id, None)
         del self.actors[actor_id]
+        self._gone[actor_id] = actor.bounding_box
+        while len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
         self._vehicles.pop(actor_id, None)
         self._walkers.pop(actor_id, None)
         self._sensors.pop(actor_id, None)
+        if self._triggers.pop(actor_id, None) is not None:
+            self._feel_triggers()
 
     def require(self, actor_id: int) -> Actor:
         """The actor with this id.
@@ -185,6 +199,17 @@ class World:
         if actor is None:
             raise CallError(f"unable to find actor {actor_id}")
         return actor
+
+    def bounding_box(self, actor_id: int) -> BoundingBox:
+        """The box of an actor, also of one of the last that were destroyed.
+
+        The threads of a client's traffic manager ask for the boxes of all vehicles that a list has
+        named; an actor that is destroyed meanwhile must not end that client, which an error does.
+
+        :raises CallError: there was no such actor lately
+        """
+        gone = self._gone.get(actor_id)
+        return self.require(actor_id).bounding_box if gone is None else gone
 
     def require_vehicle(self, actor_id: int) -> VehicleActor:
         """The vehicle with this id.
@@ -305,11 +330,11 @@ class World:
             actor.state = actor.state._replace(velocity=velocity)
 
     def set_target_angular_velocity(self, actor_id: int, velocity: Vector) -> None:
-        """Set the angular velocity [deg/s]; of a vehicle once, and only about the vertical."""
+        """Set the angular velocity [deg/s, world frame]; of a vehicle once."""
         actor = self.require(actor_id)
         _require_below(_MAX_TURN, "angular velocity", velocity)
         if isinstance(actor, VehicleActor):
-            actor.body.set_yaw_rate(velocity.z)
+            actor.body.set_turn(velocity)
             actor.take_state()
         else:
             actor.state = actor.state._replace(angular_velocity=velocity)
@@ -326,19 +351,30 @@ class World:
         body.add_impulse(impulse)
 
     def add_angular_impulse(self, actor_id: int, impulse: Vector) -> None:
-        """Turn a vehicle by an angular impulse [N m s]; only about the vertical."""
+        """Turn a vehicle by an angular impulse [N m s, world frame]."""
         body = self.require_vehicle(actor_id).body
         _require_below(_MAX_TURN * body.parameters.yaw_inertia, "angular impulse", impulse)
-        body.turn(impulse.z)
+        body.turn(impulse)
 
     def add_torque(self, actor_id: int, torque: Vector) -> None:
-        """Turn a vehicle by a torque [N m] during the next step; only about the vertical."""
+        """Turn a vehicle by a torque [N m, world frame] during the next step."""
         x, y, z = torque
         step = self.step_s
         self.add_angular_impulse(actor_id, Vector(x * step, y * step, z * step))
 
+    def enable_gravity(self, actor_id: int, enabled: bool) -> None:
+        """Switch a vehicle's gravity on or off.
+
+        :raises CallError: the actor is no vehicle, and gravity is to be switched off
+        """
+        actor = self.require(actor_id)
+        if isinstance(actor, VehicleActor):
+            actor.body.enable_gravity(enabled)
+        elif not enabled:
+            raise CallError(f"actor {actor_id}: only a vehicle's gravity can be switched off")
+
     def simulate_physics(self, actor_id: int, enabled: bool) -> None:
-        """Let an actor move by itself, or hold it where it is; a vehicle then lies down."""
+        """Let an actor move by itself, or hold it where it is; a vehicle in the air then falls."""
         actor = self.require(actor_id)
         before, actor.simulates_physics = actor.simulates_physics, enabled
         if enabled and not before:
@@ -378,21 +414,18 @@ class World:
 
     def tick(self) -> int:
         """Advance by one step; returns the number of the new frame."""
+        if self._triggers:
+            self._feel_triggers()
         moving = [v for v in self._vehicles.values() if v.simulates_physics]
+        parts = int(self.step_s / MAX_PHYSICS_STEP) + 1 if self.step_s > MAX_PHYSICS_STEP else 1
         for vehicle in moving:
             vehicle.body.begin_step()
-            if vehicle.ackermann is not None:
-                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
-            vehicle.body.step(self.step_s, vehicle.control)
-        for walker in self._walkers.values():
-            if walker.simulates_physics:
-                walker.step(self.step_s, self.gravity)
+        for _ in range(parts):
+            self._move(moving, self.step_s / parts)
         self.frame += 1
         step_ns = int(self.step_s * _NS + 0.5)
         self._elapsed_ns += step_ns
         self.signals.step(step_ns)
-        for actor, other, impulse in collisions.resolve(self.collidable()):
-            self._contacts.setdefault(actor, {}).setdefault(other, impulse)
         self.collisions = self._next_reports() if self._contacts else []
         for vehicle in moving:
             vehicle.body.end_step(self.step_s)
@@ -402,6 +435,27 @@ class World:
         if self.signals.groups:
             self._see_lights()
         return self.frame
+
+    def _move(self, vehicles: list[VehicleActor], dt: float) -> None:
+        """One step of the physics."""
+        for vehicle in vehicles:
+            if vehicle.ackermann is not None:
+                vehicle.control = vehicle.body.follow(vehicle.ackermann, vehicle.ackermann_settings)
+            vehicle.body.step(dt, vehicle.control)
+        for walker in self._walkers.values():
+            if walker.simulates_physics:
+                walker.step(dt, self.gravity)
+        for actor, other, impulse in collisions.resolve(self.collidable()):
+            self._contacts.setdefault(actor, {}).setdefault(other, impulse)
+
+    def _feel_triggers(self) -> None:
+        """Give every vehicle the friction of the newest trigger that it is in, else its own."""
+        for vehicle in self._vehicles.values():
+            friction = None
+            for trigger in self._triggers.values():
+                if _is_inside(vehicle.state.transform.location, self.pose(trigger), trigger):
+                    friction = trigger.number("friction")
+            vehicle.body.set_friction(friction)
 
     def _see_lights(self) -> None:
         """Tell every vehicle the traffic light that it is at."""
@@ -471,6 +525,8 @@ class World:
             actor = Actor(actor_id, blueprint, description, pose)
         self._next_id += 1
         self.actors[actor_id] = actor
+        if blueprint.id == FRICTION_TRIGGER:
+            self._triggers[actor_id] = actor
         if blueprint.streams:
             self._sensors[actor_id] = actor
         return actor
@@ -487,6 +543,17 @@ class World:
         for actor in self.collidable():
             if contact(box, actor.box()):
                 raise CallError("Spawn failed because of collision at spawn position")
+
+
+def _is_inside(place: Vector, pose: Transform, trigger: Actor) -> bool:
+    """Whether a place is in the box of a trigger, whose half sizes are in cm."""
+    (x, y, z), rotation = pose
+    q = frames.rotation_to_ros(rotation.pitch, rotation.yaw, rotation.roll)
+    away = frames.vector_to_ros(place.x - x, place.y - y, place.z - z)
+    half = (0.01 * trigger.number(f"extent_{axis}") for axis in "xyz")
+    return all(
+        abs(part) <= most for part, most in zip(frames.world_to_body(q, away), half, strict=True)
+    )
 
 
 def _require_below(limit: float, what: str, vector: Vector) -> None:

@@ -38,6 +38,14 @@ app = typer.Typer(
 
 @app.command()
 def serve(
+    vehicle_file: Annotated[
+        Path | None, typer.Argument(help="YAML file of the vehicle, instead of --vehicle.")
+    ] = None,
+    tyre_file: Annotated[Path | None, typer.Argument(help="YAML file of its tyres.")] = None,
+    level: Annotated[
+        Literal["kinematic", "linear", "pacejka", "two_track"],
+        typer.Option(help="Level of detail of the vehicles."),
+    ] = "linear",
     cmd_port: Annotated[
         int, typer.Option(help="UDP port for commands; 0: any free one.")
     ] = COMMAND_PORT,
@@ -80,13 +88,28 @@ def serve(
     ] = None,
 ) -> None:
     """Serve vehicles until interrupted."""
+    from ros2_cosim.vds.fleet_settings import read_vehicle
     from ros2_cosim.vds.free_run import FreeRunSettings
     from ros2_cosim.vds.ports import read_address
     from ros2_cosim.vds.server import ServerSettings, VdsServer
 
     with clear_errors():
+        if fleet is not None and vehicle_file is not None:
+            raise ConfigurationError(
+                f"--fleet: found with the vehicle file {vehicle_file}; allowed is one of them"
+            )
         settings = ServerSettings(
-            fleet=_read_fleet(fleet) if fleet else _row(vehicle, vehicles, spacing, rate, vx0),
+            fleet=(
+                _read_fleet(fleet)
+                if fleet
+                else _row(
+                    {**read_vehicle(vehicle, vehicle_file, tyre_file), "level": level},
+                    vehicles,
+                    spacing,
+                    rate,
+                    vx0,
+                )
+            ),
             host=host,
             command_port=_port(cmd_port, "--cmd-port"),
             receivers=tuple(
@@ -144,7 +167,9 @@ def _read_fleet(path: Path) -> FleetSettings:
     return read_settings(read_mapping(path, "--fleet"), str(path))
 
 
-def _row(kind: str, count: int, spacing: float, rate: int, speed: float) -> FleetSettings:
+def _row(
+    kind: Mapping[str, Any], count: int, spacing: float, rate: int, speed: float
+) -> FleetSettings:
     """Vehicles in a row along x, the first one at 0."""
     from ros2_cosim.vds.fleet_settings import MAX_VEHICLES, read_settings
 
@@ -154,8 +179,7 @@ def _row(kind: str, count: int, spacing: float, rate: int, speed: float) -> Flee
         raise ConfigurationError(f"--vehicles: found {count}; allowed is 1 to {MAX_VEHICLES}")
     digits = len(str(count - 1))
     row = {
-        f"v{i:0{digits}d}": {"kind": kind, "x": 0.0 - i * spacing, "speed": speed}
-        for i in range(count)
+        f"v{i:0{digits}d}": {**kind, "x": 0.0 - i * spacing, "speed": speed} for i in range(count)
     }
     return read_settings({"dt": SECOND // rate, "vehicles": row}, "--vehicles")
 
@@ -198,13 +222,16 @@ def _table(stream: IO[str]) -> Any:
     wheels = ("wheel_spin", "wheel_load")
     plain = [name for name in PlantState._fields if name not in wheels]
     corners = [f"{name}_{corner}" for name in wheels for corner in ("fl", "fr", "rl", "rr")]
-    writer.writerow(["time_s", "vehicle", *plain, *corners])
+    forces = [*(f"lateral_force_{corner}" for corner in ("fl", "fr", "rl", "rr")), "rack_force"]
+    writer.writerow(["time_s", "vehicle", *plain, *corners, *forces])
 
     def write(outputs: Mapping[str, VehicleOutput]) -> None:
         for name, output in outputs.items():
             s = output.state
             values = [getattr(s, field) for field in plain]
-            writer.writerow([output.time / SECOND, name, *values, *s.wheel_spin, *s.wheel_load])
+            wheel_values = [*s.wheel_spin, *s.wheel_load, *output.forces.lateral]
+            row = [output.time / SECOND, name, *values, *wheel_values, output.forces.rack]
+            writer.writerow(row)
 
     return write
 

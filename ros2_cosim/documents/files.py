@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 #: Limits of a process that its user may have set, by the error that they cause.
 _LIMITS = {
@@ -22,21 +23,30 @@ def cause_of(error: OSError) -> str:
     return f"{text} ({limit})" if limit else text
 
 
-def read_bounded(path: Path, maximum: int) -> bytes:
-    """The content of an ordinary file.
+def open_ordinary(path: Path) -> BinaryIO:
+    """Open an ordinary file for reading.
 
     A named pipe or a device, which could keep its reader waiting or never end, is refused.
+
+    :raises OSError: it cannot be read, or is no ordinary file
+    """
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
+        return file
+    file.close()
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(0, "Is a directory", str(path))
+    raise OSError(0, "found no ordinary file; pipes and devices are not read", str(path))
+
+
+def read_bounded(path: Path, maximum: int) -> bytes:
+    """The content of an ordinary file.
 
     :param maximum: largest size [bytes]
     :raises OSError: it cannot be read, is no ordinary file, or is larger
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(0, "Is a directory", str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(0, "found no ordinary file; pipes and devices are not read", str(path))
+    with open_ordinary(path) as file:
         data = file.read(maximum + 1)
     if len(data) > maximum:
         raise OSError(0, f"found more than {maximum} bytes, which is the most allowed", str(path))

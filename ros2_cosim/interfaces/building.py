@@ -31,6 +31,7 @@ from ros2_cosim.interfaces.packages import (
     EXTRA,
     STANDARD_PACKAGES,
     MessagePackage,
+    definition_text,
     find_packages,
 )
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -74,7 +75,7 @@ _FORMER = {
     "time": "builtin_interfaces/Time",
     "duration": "builtin_interfaces/Duration",
 }
-_FORMER_TYPE = re.compile(rf"^([ \t]*)({'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
+_FORMER_TYPE = re.compile(rf"^(?:{'|'.join(_FORMER)})(?=[\[ \t])", re.MULTILINE)
 
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 
@@ -185,18 +186,14 @@ def needed_packages(package: MessagePackage) -> set[str]:
 def _present_text(package: MessagePackage, path: Path) -> str:
     """A definition with the names that ROS 1 has for three types replaced by those of ROS 2.
 
-    :raises ConfigurationError: it is no text
+    :raises ConfigurationError: it cannot be read, or is no text
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
     own = {name.rpartition("/")[2] for name in package.messages}
 
     def present(match: re.Match[str]) -> str:
-        return match[0] if match[2] in own else match[1] + _FORMER[match[2]]
+        return match[0] if match[0] in own else _FORMER[match[0]]
 
-    return _FORMER_TYPE.sub(present, text)
+    return _FORMER_TYPE.sub(present, definition_text(path))
 
 
 def _check_definitions(package: MessagePackage) -> None:

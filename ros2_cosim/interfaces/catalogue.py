@@ -320,6 +320,8 @@ OWN_RECORDS: tuple[type, ...] = (
     records.V2VMessage,
     records.StaticObject,
     records.StaticObjects,
+    records.RoadUser,
+    records.RoadUsers,
     records.CollisionEvent,
     records.PlatoonStatus,
     protocol.PortPromise,

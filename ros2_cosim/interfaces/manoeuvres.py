@@ -116,7 +116,7 @@ class SpeedFile(Section):
 
     file: str = Field(min_length=1, description="relative to the scenario; comma, semicolon or tab")
     unit: Literal["m/s", "km/h", "mph"] = Field(default="m/s", description="of the speed")
-    cycle: Literal["wltc_3b", "udds", "ftp75"] | None = Field(
+    cycle: Literal["wltc_3b", "udds", "hwfet", "ftp75"] | None = Field(
         default=None,
         description="the standard drive cycle that the file is to be: its duration, distance and "
         "largest speed are compared with the published ones",
@@ -148,8 +148,9 @@ class Action(Section):
     multisine: Multisine | None = Field(default=None, description="several sines at once")
     stop_and_go: StopAndGo | None = Field(default=None, description="stops")
     csv: SpeedFile | None = Field(default=None, description="speed from a file")
-    cycle: Literal["nedc", "ece15", "eudc"] | None = Field(
-        default=None, description="a standard drive cycle (UN R83, Annex 4a)"
+    cycle: Literal["nedc", "ece15", "eudc", "udds", "ftp75", "hwfet"] | None = Field(
+        default=None,
+        description="a standard drive cycle (UN R83, Annex 4a; US 40 CFR parts 86 and 600)",
     )
     lane_change: LaneChange | None = Field(default=None, description="to another lane")
 

@@ -21,7 +21,15 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ros2_cosim.documents.settings import read_section
 from ros2_cosim.interfaces.sensors import Measurement
-from ros2_cosim.interfaces.simulator import Body, Contact, MapChoice, Motion, Pose, SensorMount
+from ros2_cosim.interfaces.simulator import (
+    Body,
+    Contact,
+    MapChoice,
+    Motion,
+    Pose,
+    SensorMount,
+    Stranger,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.loading import load_named
 from ros2_cosim.kernel.model import Repeatability
@@ -96,6 +104,10 @@ class NamedSimulator(ABC):
     def motion(self, actor: int) -> Motion:
         """State of an actor after the last tick."""
 
+    def strangers(self) -> list[Stranger]:
+        """Vehicles that were not spawned through this interface; a simulator may have none."""
+        return []
+
     @abstractmethod
     def contacts(self) -> list[Contact]:
         """Contacts since the last call, ``CONTACT_DELAY_TICKS`` after they happened."""
@@ -109,6 +121,9 @@ class NamedSimulator(ABC):
     def measurements(self, sensors: Sequence[int]) -> list[Measurement]:
         """What sensors have measured in the last tick."""
         return []
+
+    def finish(self) -> None:  # noqa: B027 - most have no other clients
+        """The last step is done: see whether it was the bridge alone that moved the world."""
 
     @abstractmethod
     def close(self) -> None:

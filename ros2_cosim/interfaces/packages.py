@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ros2_cosim.documents.extras import command_for
+from ros2_cosim.documents.files import cause_of, read_bounded
 from ros2_cosim.documents.installed import find_share
 from ros2_cosim.documents.xml_reader import read_xml
 from ros2_cosim.kernel.errors import ConfigurationError
@@ -24,6 +25,10 @@ STANDARD_PACKAGES = frozenset({"actionlib_msgs", "shape_msgs", "stereo_msgs", "t
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _DESCRIPTION = "package.xml"
+#: A definition, or the description of a package, is a page or two [bytes].
+_MAX_TEXT = 1 << 20
+#: A workspace of message packages has some hundred directories; a whole disk has millions.
+_MAX_DIRECTORIES = 10_000
 
 
 class MessagePackage(NamedTuple):
@@ -55,7 +60,7 @@ def find_packages(directory: Path, where: str) -> list[MessagePackage]:
     if not directory.is_dir():
         raise ConfigurationError(f"{where}: found {directory}, which is no directory")
     found: dict[str, MessagePackage] = {}
-    for package in _packages_in(directory.absolute()):
+    for package in _packages_in(directory.absolute(), _Count(directory, where)):
         other = found.setdefault(package.name, package)
         if other is not package:
             raise ConfigurationError(
@@ -87,11 +92,50 @@ def how_to_install(type_name: str) -> str:
     )
 
 
-def _packages_in(directory: Path) -> Iterator[MessagePackage]:
+def definition_text(path: Path) -> str:
+    """The text of a definition.
+
+    :raises ConfigurationError: it cannot be read, or is none
+    """
+    try:
+        return read_bounded(path, _MAX_TEXT).decode("utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {cause_of(error)}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: a definition is UTF-8 text") from None
+
+
+class _Count:
+    """Counts the directories that are looked into.
+
+    :param directory: below which they are
+    :param where: how messages call the place that names it
+    """
+
+    def __init__(self, directory: Path, where: str) -> None:
+        self._directory = directory
+        self._where = where
+        self._seen = 0
+
+    def one_more(self) -> None:
+        """Look into another one.
+
+        :raises ConfigurationError: there are too many
+        """
+        self._seen += 1
+        if self._seen > _MAX_DIRECTORIES:
+            raise ConfigurationError(
+                f"{self._where}: found more than {_MAX_DIRECTORIES} directories below "
+                f"{self._directory}; allowed is a directory of message packages"
+            )
+
+
+def _packages_in(directory: Path, count: _Count) -> Iterator[MessagePackage]:
+    count.one_more()
     described = directory / _DESCRIPTION
     files = tuple(path for kind in KINDS for path in sorted((directory / kind).glob(f"*.{kind}")))
     if files:
-        name, version = _read(described) if described.is_file() else (directory.name, "0.0.0")
+        name, version = _read(described) if described.exists() else (directory.name, "0.0.0")
         if not _NAME.fullmatch(name):
             raise ConfigurationError(
                 f"{directory}: found the package name '{name}'; allowed are small letters, digits "
@@ -101,11 +145,15 @@ def _packages_in(directory: Path) -> Iterator[MessagePackage]:
     elif not described.is_file():
         for below in sorted(directory.iterdir()):
             if below.is_dir() and not below.is_symlink() and not below.name.startswith("."):
-                yield from _packages_in(below)
+                yield from _packages_in(below, count)
 
 
 def _read(description: Path) -> tuple[str, str]:
     """Name and version in a ``package.xml``."""
-    root = read_xml(description.read_bytes(), str(description))
+    try:
+        data = read_bounded(description, _MAX_TEXT)
+    except OSError as error:
+        raise ConfigurationError(f"{description}: {cause_of(error)}") from None
+    root = read_xml(data, str(description))
     name = (root.findtext("name") or "").strip()
     return name, (root.findtext("version") or "0.0.0").strip()

@@ -130,6 +130,30 @@ class StaticObjects(NamedTuple):
     objects: tuple[StaticObject, ...]
 
 
+class RoadUser(NamedTuple):
+    """A vehicle that is no participant's (ros2_cosim/msg/RoadUser): centre of its footprint in the
+    map frame, yaw, velocity along and across its heading, full size.
+    """
+
+    id: int
+    classification: int
+    x: float
+    y: float
+    z: float
+    yaw: float
+    vx: float
+    vy: float
+    length: float
+    width: float
+    height: float
+
+
+class RoadUsers(NamedTuple):
+    """The other vehicles of the simulator (ros2_cosim/msg/RoadUsers), in ascending order of id."""
+
+    users: tuple[RoadUser, ...]
+
+
 class CollisionEvent(NamedTuple):
     """A contact reported by the simulator (ros2_cosim/msg/CollisionEvent); impulse in N s."""
 

@@ -53,6 +53,14 @@ class Body(NamedTuple):
     extent: tuple[float, float, float]
 
 
+class Stranger(NamedTuple):
+    """A vehicle that the bridge has not spawned: the simulator's own, or another client's."""
+
+    actor: int
+    body: Body
+    motion: Motion
+
+
 class Contact(NamedTuple):
     """A contact felt by ``actor`` in tick ``tick``; impulse [N s, world frame].
 
@@ -128,6 +136,12 @@ class Simulator(Protocol):
     def motion(self, actor: int) -> Motion:
         """State of an actor after the last tick."""
 
+    def strangers(self) -> list[Stranger]:
+        """Vehicles that were not spawned through this interface, by ascending id.
+
+        As of the last tick; one that has just appeared may be missing for a tick.
+        """
+
     def contacts(self) -> list[Contact]:
         """Contacts since the last call, of all ticks up to ``CONTACT_DELAY_TICKS`` before the last.
 
@@ -150,6 +164,12 @@ class Simulator(Protocol):
         :param sensors: those that have measured then, by their periods
         :raises ConnectionFailedError: the simulator went away
         :raises RunError: one of them has not
+        """
+
+    def finish(self) -> None:
+        """The last step is done: see whether it was this bridge alone that moved the world.
+
+        :raises CausalityError: another client has moved it, too
         """
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ class FieldOfView:
     """
 
     def __init__(self, reach: float, angle: float, visible_fraction: float) -> None:
-        self._reach = reach
+        self.reach = reach
         self._cos_half = cos(0.5 * angle)
         self._visible_fraction = visible_fraction
 
@@ -73,7 +73,7 @@ class FieldOfView:
         seen = []
         for index, box in enumerate(boxes):
             dx, dy = box.x - x, box.y - y
-            reach = self._reach + box.length + box.width
+            reach = self.reach + box.length + box.width
             if dx * dx + dy * dy <= reach * reach:
                 seen.append(self._look(dx * c + dy * s, dy * c - dx * s, c, s, box, index))
         seen.sort(key=_nearest_first)
@@ -110,7 +110,7 @@ class FieldOfView:
             abs(forward * cos_r + left * sin_r) < half_length
             and abs(left * cos_r - forward * sin_r) < half_width
         )
-        reach, cos_half = self._reach, self._cos_half
+        reach, cos_half = self.reach, self._cos_half
         for px, py in corners:
             square = px * px + py * py
             if square < seen.square:

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from ros2_cosim.interfaces.records import Odometry
+from ros2_cosim.interfaces.records import Odometry, RoadUser
 from ros2_cosim.kernel import exactmath
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.frames import forward_axis
+
+#: A way along lanes to a point is looked for so many times as far as the straight line to it, ...
+_WINDING: Final = 1.6
+#: ... and so much further [m].
+_MORE_REACH: Final = 20.0
 
 
 class LaneGeometry(Protocol):
@@ -20,6 +25,9 @@ class LaneGeometry(Protocol):
 
     def distance(self, start: Any, end: Any) -> float:
         """Return the distance along the road from one position to another [m]."""
+
+    def beside_lane(self, start: Any, lane_id: int, x: float, y: float, reach: float) -> Any:
+        """Return (way, left, cos, sin) of a point seen from a lane that is followed, or None."""
 
 
 class LaneBox:
@@ -69,10 +77,10 @@ class LaneBox:
 class _Kept:
     """The box of an odometry, found from a road position before."""
 
-    __slots__ = ("box", "hint", "odometry")
+    __slots__ = ("box", "hint", "source")
 
-    def __init__(self, odometry: Odometry, hint: Any, box: LaneBox) -> None:
-        self.odometry = odometry
+    def __init__(self, source: Odometry | RoadUser, hint: Any, box: LaneBox) -> None:
+        self.source = source
         self.hint = hint
         self.box = box
 
@@ -88,7 +96,7 @@ class LaneBoxes:
     """The boxes on one road.
 
     Several models of a process that share this object look at the same sample, each from the
-    position before: the newest boxes are kept by the identity of their odometry (which is kept
+    position before: the newest boxes are kept by the identity of their sample (which is kept
     as well, so that its identity stays its own). What is kept never changes a result.
 
     :param road: the road network
@@ -107,17 +115,33 @@ class LaneBoxes:
         :param hint: an earlier road position nearby; it only makes the projection faster
         """
         kept = self._kept.get(id(odometry))
-        if kept is not None and kept.odometry is odometry and kept.hint is hint:
+        if kept is not None and kept.source is odometry and kept.hint is hint:
             box = kept.box
             if box.length == length and box.width == width:
                 return box
         c, s = heading_of(odometry)
         x, y, vx, vy = odometry.x, odometry.y, odometry.vx, odometry.vy
         box = _box(self.road, x, y, c, s, length, width, hint, vx, vy)
+        self._keep(odometry, hint, box)
+        return box
+
+    def road_user(self, user: RoadUser, hint: Any = None) -> LaneBox:
+        """Return the box of a vehicle that is no participant's.
+
+        :param hint: as of ``vehicle``
+        """
+        kept = self._kept.get(id(user))
+        if kept is not None and kept.source is user and kept.hint is hint:
+            return kept.box
+        s, c = exactmath.sincos(user.yaw)
+        box = _box(self.road, user.x, user.y, c, s, user.length, user.width, hint, user.vx, user.vy)
+        self._keep(user, hint, box)
+        return box
+
+    def _keep(self, source: Odometry | RoadUser, hint: Any, box: LaneBox) -> None:
         if len(self._kept) >= self.MAX_KEPT:
             self._kept.clear()
-        self._kept[id(odometry)] = _Kept(odometry, hint, box)
-        return box
+        self._kept[id(source)] = _Kept(source, hint, box)
 
 
 def fixed_box(
@@ -150,6 +174,51 @@ def _box(
     return LaneBox(x, y, c, s, length, width, position, lane_cos, lane_sin, half, speed, direction)
 
 
+class Ahead(NamedTuple):
+    """A box as seen from another one that follows its lane.
+
+    ``gap`` [m] from the front of the one to the rear of the other, negative when they overlap along
+    the lane or the other is behind, infinite when no road leads to it; ``speed`` [m/s] of the other
+    minus the own one, along the lane; ``left`` [m]: how far left of the own lane position it is.
+    """
+
+    gap: float
+    speed: float
+    left: float
+
+
+def seen_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> Ahead:
+    """Return a box as seen from another one.
+
+    On one road places are compared along its reference line. A box on another road is looked for
+    beside the lane that ego follows, wherever that lane goes on: the roads of a junction cross each
+    other, and reference lines do not go on where lanes do.
+    """
+    here, there = ego.position, other.position
+    if here.road_id == there.road_id:
+        return Ahead(
+            gap_ahead(road, ego, other),
+            ego.direction * other.speed - ego.direction * ego.speed,
+            ego.direction * there.t - ego.direction * here.t,
+        )
+    dx, dy = other.x - ego.x, other.y - ego.y
+    reach = _WINDING * sqrt(dx * dx + dy * dy) + _MORE_REACH
+    lane_id: int = here.lane_id
+    found = None
+    if lane_id != 0 and (lane_id < 0) == (ego.direction > 0.0):
+        found = road.beside_lane(here, lane_id, other.x, other.y, reach)
+        own = road.beside_lane(here, lane_id, ego.x, ego.y, _MORE_REACH)
+    if found is None or own is None:
+        return Ahead(inf, 0.0, 0.0)
+    way, left, cos, sin = found
+    along = other.cos * cos + other.sin * sin
+    across = other.sin * cos - other.cos * sin
+    half = 0.5 * (other.length * abs(along) + other.width * abs(across))
+    # The speed along its own road, as a vector, along this way.
+    speed = other.speed * (other.lane_cos * cos + other.lane_sin * sin)
+    return Ahead(way - ego.half - half, speed - ego.direction * ego.speed, left - own[1])
+
+
 def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:
     """Return the gap from ego's front to the other's rear along the road [m].
 
@@ -161,18 +230,3 @@ def gap_ahead(road: LaneGeometry, ego: LaneBox, other: LaneBox) -> float:
     except ConfigurationError:
         return inf
     return ego.direction * distance - ego.half - other.half
-
-
-def relative_to(ego: LaneBox, other: LaneBox) -> tuple[float, float]:
-    """Return (relative speed, lateral offset) of the other as seen in ego's direction.
-
-    The speed [m/s] is the other's minus ego's along the lane; the offset [m] is how far left of
-    ego's lane position the other is. Reference lines that run against each other are allowed
-    for.
-    """
-    same = ego.lane_cos * other.lane_cos + ego.lane_sin * other.lane_sin >= 0.0
-    direction = ego.direction if same else -ego.direction
-    return (
-        direction * other.speed - ego.direction * ego.speed,
-        direction * other.position.t - ego.direction * ego.position.t,
-    )

@@ -29,6 +29,8 @@ MIN_LOOKAHEAD: Final = 6.0
 LOOKAHEAD_TIME: Final = 0.8
 # Below this speed the course is too noisy to be told from the heading [m/s].
 _COURSE_SPEED: Final = 1.0
+# Further than ways in bends differ from stations in one call [m].
+_MORE_WAY: Final = 5.0
 
 
 def understeer_gradient(p: VehicleParameters) -> float:
@@ -179,12 +181,27 @@ class LaneKeeper:
         lane_id = self.lane_id
         try:
             way = network.distance(before, here) * driving_direction(lane_id)
-            _, lane_id, _ = network.advance(before.road_id, lane_id, before.s, max(way, 0.0))
+            way = max(way, 0.0)
+            road_id, lane_id, _ = network.advance(before.road_id, lane_id, before.s, way)
+            if road_id != here.road_id:
+                lane_id = self._lane_on(here.road_id, before, way)
         except RoadError:
             if not network.junctions:
                 raise
         known = network.roads[here.road_id].lanes.section(here.s).lanes
         return lane_id if lane_id in known or here.lane_id == OFF_ROAD else here.lane_id
+
+    def _lane_on(self, road_id: int, before: RoadPosition, way: float) -> int:
+        """The id of the lane on a road that was entered a little earlier than the way says.
+
+        Ways in bends are measured beside the reference line, stations along it.
+        """
+        for stretch in self.network.lane_ahead(
+            before.road_id, self.lane_id, before.s, way + _MORE_WAY
+        ):
+            if stretch.road_id == road_id:
+                return stretch.lane_id
+        return self.lane_id
 
     @staticmethod
     def _pursue(odometry: Odometry, dx: float, dy: float) -> float:

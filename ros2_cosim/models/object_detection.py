@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from ros2_cosim.interfaces.records import DetectedObject, ObjectList, Odometry, StaticObjects
+from ros2_cosim.interfaces.records import (
+    DetectedObject,
+    ObjectList,
+    Odometry,
+    RoadUsers,
+    StaticObjects,
+)
 from ros2_cosim.kernel.random_streams import RandomStream
 from ros2_cosim.kernel.sample import Sample
 from ros2_cosim.models.field_of_view import FieldOfView
@@ -15,8 +21,7 @@ from ros2_cosim.models.lane_frame import (
     LaneBox,
     LaneBoxes,
     fixed_box,
-    gap_ahead,
-    relative_to,
+    seen_ahead,
 )
 from ros2_cosim.models.vehicle_info import VehicleInfo
 
@@ -70,6 +75,7 @@ class Detector:
         #: Where each vehicle was seen last, from which it is looked for again.
         self._ego_hint: Any = None
         self._hints: list[Any] = [None] * len(self._ports)
+        self._user_hints: dict[int, Any] = {}
         self._static: StaticObjects | None = None
         self._static_boxes: list[LaneBox] = []
         self._static_ids: list[tuple[int, int]] = []
@@ -86,6 +92,9 @@ class Detector:
         ego = self._boxes.vehicle(own.value, info.length, info.width, self._ego_hint)
         self._ego_hint = ego.position
         boxes, identities = self._others(latest)
+        users = latest.get("traffic")
+        if users is not None:
+            self._add_users(ego, users.value, boxes, identities)
         static = latest.get("static_objects")
         if static is not None:
             if static.value is not self._static:
@@ -124,6 +133,26 @@ class Detector:
                 identities.append(self._identities[index])
         return boxes, identities
 
+    def _add_users(
+        self,
+        ego: LaneBox,
+        users: RoadUsers,
+        boxes: list[LaneBox],
+        identities: list[tuple[int, int]],
+    ) -> None:
+        """Add the vehicles that are no participants', as far as they may be in reach."""
+        before = self._user_hints
+        hints: dict[int, Any] = {}
+        self._user_hints = hints
+        for user in users.users:
+            dx, dy = user.x - ego.x, user.y - ego.y
+            reach = self._view.reach + abs(self._ahead) + abs(self._left) + user.length + user.width
+            if dx * dx + dy * dy <= reach * reach:
+                box = self._boxes.road_user(user, before.get(user.id))
+                hints[user.id] = box.position
+                boxes.append(box)
+                identities.append((user.id, user.classification))
+
     def _take_static(self, static: StaticObjects) -> None:
         self._static = static
         road = self._boxes.road
@@ -136,10 +165,9 @@ class Detector:
         self, ego: LaneBox, box: LaneBox, identity: int, classification: int
     ) -> DetectedObject | None:
         """Return what is reported of a visible object, or None if it is missed or not ahead."""
-        gap = gap_ahead(self._boxes.road, ego, box)
+        gap, relative, offset = seen_ahead(self._boxes.road, ego, box)
         if gap + box.half < 0.0 or gap == inf:
             return None
-        relative, offset = relative_to(ego, box)
         if not -self._max_lateral <= offset <= self._max_lateral:
             return None
         stream = self._streams.get(identity)

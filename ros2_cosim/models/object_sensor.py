@@ -25,7 +25,7 @@ from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.models.false_detections import MOST_CLUTTER, FalseDetections
 from ros2_cosim.models.field_of_view import FieldOfView
 from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes
-from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, STATIC_OBJECTS
+from ros2_cosim.models.message_types import OBJECTS, ODOMETRY, ROAD_USERS, STATIC_OBJECTS
 from ros2_cosim.models.object_detection import Detector
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
 
@@ -102,13 +102,14 @@ class SensorParameters(Section):
 class ObjectSensor(Model):
     """The sensor of one vehicle, to be activated periodically.
 
-    Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``. Output at
-    every activation: ``objects`` (ObjectList, ascending distance).
+    Inputs, all latched: ``odometry/<vehicle>`` for each vehicle, ``static_objects``, ``traffic``.
+    Output at every activation: ``objects`` (ObjectList, ascending distance).
 
     Distances are bumper to bumper along the road, speeds and lateral offsets along and across
-    it. Objects whose centre lies behind the own front bumper are not reported. Each object has
-    a random stream of its own, named by its identity, and takes the same number of draws
-    whenever it is visible: an object more or less changes nothing for the others. Detections of
+    it; on other roads, in and beyond a junction, along the lane that the vehicle follows. Objects
+    whose centre lies behind the own front bumper are not reported. Each object has a random stream
+    of its own, named by its identity, and takes the same number of draws whenever it is visible:
+    an object more or less changes nothing for the others. Detections of
     nothing and ghosts, if any, have streams of their own; their identities are those of no object.
 
     :param boxes: the road with what is on it; default: that of the scene
@@ -121,6 +122,9 @@ class ObjectSensor(Model):
     input_ports = (
         Port("odometry/{vehicle}", ODOMETRY, description="of each vehicle of the scene"),
         Port("static_objects", STATIC_OBJECTS, required=False),
+        Port(
+            "traffic", ROAD_USERS, required=False, description="vehicles that are no participants'"
+        ),
     )
     output_ports = (Port("objects", OBJECTS, description="ascending distance"),)
     other_ports = False

@@ -18,7 +18,7 @@ from ros2_cosim.kernel.model import Model, Port, Report, Traits
 from ros2_cosim.kernel.participant import ModelContext, Step
 from ros2_cosim.kernel.saved_state import SavedAttributes
 from ros2_cosim.kernel.time import format_ns
-from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, relative_to
+from ros2_cosim.models.lane_frame import LaneBox, LaneBoxes, fixed_box, gap_ahead, seen_ahead
 from ros2_cosim.models.message_types import COLLISION, ODOMETRY, STATIC_OBJECTS, STATUS
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.scene import scene_boxes, scene_vehicles
@@ -203,14 +203,14 @@ class PlatoonReferee(Model):
         best, best_gap = None, inf
         for item in static.objects:
             box = fixed_box(self._road, item.x, item.y, item.yaw, item.length, item.width)
-            gap = gap_ahead(self._road, first, box)
+            gap, _, left = seen_ahead(self._road, first, box)
             if not 0.0 <= gap < best_gap:
                 continue
             # The width across the lane, whichever way the box is turned.
             along = abs(box.cos * box.lane_cos + box.sin * box.lane_sin)
             across = abs(box.sin * box.lane_cos - box.cos * box.lane_sin)
             width = first.width + item.width * along + item.length * across
-            if abs(relative_to(first, box)[1]) < 0.5 * width:
+            if abs(left) < 0.5 * width:
                 best, best_gap = box, gap
         return best
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.exactmath import TWO_PI, cos, sin
+from ros2_cosim.models.drive_cycle_tables import speeds_of
 
 
 class SpeedPoint(NamedTuple):
@@ -151,6 +152,7 @@ class Chain:
         return part.at(min(t - self._ends[i] + part.duration, part.duration))
 
 
+_MILE: Final = 1609.344
 #: (seconds, speed at their end [km/h]). Source: UN Regulation No. 83, Annex 4a, tables 1 and 2:
 #: the operations of the elementary urban cycle and of the extra-urban cycle.
 _ECE15 = (
@@ -167,8 +169,13 @@ _OPERATIONS = {"ece15": _ECE15, "eudc": _EUDC, "nedc": 4 * _ECE15 + _EUDC}
 
 
 def drive_cycle(name: str) -> Table:
-    """A standard drive cycle: ``ece15`` (195 s), ``eudc`` (400 s) or ``nedc`` (1180 s)."""
-    operations = _OPERATIONS[name]
+    """A standard drive cycle of Europe (``ece15``, 195 s, ``eudc``, 400 s, ``nedc``, 1180 s) or of
+    the United States (``udds``, 1369 s, ``ftp75``, 1874 s, ``hwfet``, 765 s).
+    """
+    operations = _OPERATIONS.get(name)
+    if operations is None:
+        speeds = speeds_of(name)
+        return Table(range(len(speeds)), [0.1 * speed * _MILE / 3600.0 for speed in speeds])
     times = accumulate((seconds for seconds, _ in operations), initial=0.0)
     return Table(tuple(times), (0.0, *(speed / 3.6 for _, speed in operations)))
 
@@ -185,13 +192,13 @@ class PublishedCycle(NamedTuple):
     tolerance: float
 
 
-_MILE: Final = 1609.344
 #: Sources: UN Global Technical Regulation No. 15, Annex 1 (WLTC, class 3b: 23,266 m); 40 CFR part
 #: 86, Appendix I, with distances in hundredths of a mile (UDDS; FTP-75 is UDDS and again its first
-#: 505 s).
+#: 505 s); 40 CFR part 600, Appendix I (HWFET).
 _PUBLISHED: Final = {
     "wltc_3b": PublishedCycle(1800, 23_266.0, 131.3 / 3.6, 2.0),
     "udds": PublishedCycle(1369, 7.45 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
+    "hwfet": PublishedCycle(765, 10.26 * _MILE, 59.9 * _MILE / 3600.0, 0.01 * _MILE),
     "ftp75": PublishedCycle(1874, 11.04 * _MILE, 56.7 * _MILE / 3600.0, 0.01 * _MILE),
 }
 #: Tables have a tenth of a km/h or of a mile/h: half of the latter [m/s].

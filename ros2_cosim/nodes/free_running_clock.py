@@ -9,7 +9,7 @@ from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
 from ros2_cosim.nodes._start import Started, run_node
 from ros2_cosim.study.free_running_clock import FreeRunningClock
 from ros2_cosim.study.free_running_node import wanted_factor
-from ros2_cosim.study.prt import Track, write_free_run
+from ros2_cosim.study.prt import EgoTrack, write_free_run
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def _coordinate(started: Started) -> None:
         timer=time.monotonic_ns,
         on_progress=starter.progress,
     )
-    track = Track()
+    track = EgoTrack()
     types = {
         output.topic: output.type
         for participant in scenario.participants.values()

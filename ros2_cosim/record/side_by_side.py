@@ -51,7 +51,7 @@ class FigureRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportedRun:
     """A run on the page.
 
     :ivar label: what it is called there
@@ -116,11 +116,11 @@ def labels_of(directories: Sequence[Path]) -> list[str]:
     return next(labels for labels in ends if len(set(labels)) == len(labels))
 
 
-def _read(label: str, directory: Path, catalogue: Catalogue) -> Run:
+def _read(label: str, directory: Path, catalogue: Catalogue) -> ReportedRun:
     summary = read_summary(directory)
     scenario = directory / RESOLVED_SCENARIO
     data = load_run(directory, catalogue=catalogue)
-    return Run(
+    return ReportedRun(
         label,
         summary,
         load_scenario(scenario) if scenario.is_file() else None,
@@ -129,14 +129,14 @@ def _read(label: str, directory: Path, catalogue: Catalogue) -> Run:
     )
 
 
-def _figures(runs: Sequence[Run]) -> list[FigureRow]:
+def _figures(runs: Sequence[ReportedRun]) -> list[FigureRow]:
     """The figures that at least one of the runs has."""
 
-    def row(label: str, text: Callable[[Run], str | None]) -> FigureRow:
+    def row(label: str, text: Callable[[ReportedRun], str | None]) -> FigureRow:
         return FigureRow(label, [Cell(text(run) or "\N{EN DASH}") for run in runs])
 
-    def number(label: str, value: Callable[[Run], float | None], unit: str) -> FigureRow:
-        def text(run: Run) -> str | None:
+    def number(label: str, value: Callable[[ReportedRun], float | None], unit: str) -> FigureRow:
+        def text(run: ReportedRun) -> str | None:
             found = value(run)
             return None if found is None or not math.isfinite(found) else f"{found:.4g} {unit}"
 
@@ -162,7 +162,7 @@ def _figures(runs: Sequence[Run]) -> list[FigureRow]:
     return [row for row in rows if any(cell.text != "\N{EN DASH}" for cell in row.cells)]
 
 
-def _model_figures(runs: Sequence[Run]) -> list[FigureRow]:
+def _model_figures(runs: Sequence[ReportedRun]) -> list[FigureRow]:
     """Figures of the models: numbers, lists of them, and shares by name."""
     tables = [dict(_flat("", run.summary.figures or {})) for run in runs]
     names = dict.fromkeys(name for table in tables for name in table)
@@ -182,7 +182,7 @@ def _flat(place: str, value: Any) -> list[tuple[str, float | int | bool | str]]:
     return [pair for key, each in inner for pair in _flat(f"{place}.{key}".lstrip("."), each)]
 
 
-def _verdicts(runs: Sequence[Run]) -> list[FigureRow]:
+def _verdicts(runs: Sequence[ReportedRun]) -> list[FigureRow]:
     """All verdicts by their name: value, limit, and whether it is met."""
     tables = [{verdict.name: verdict for verdict in run.summary.verdicts} for run in runs]
     names = dict.fromkeys(name for table in tables for name in table)
@@ -196,7 +196,7 @@ def _verdict(verdict: Verdict | None) -> Cell:
     return Cell(text, verdict.passed)
 
 
-def _overlaid(runs: Sequence[Run]) -> list[Chart]:
+def _overlaid(runs: Sequence[ReportedRun]) -> list[Chart]:
     """For each vehicle the curves of all runs in one chart."""
     charts = []
     for title, name in _OVERLAID:
@@ -216,7 +216,7 @@ def _overlaid(runs: Sequence[Run]) -> list[Chart]:
     return charts
 
 
-def _beside(runs: Sequence[Run]) -> list[tuple[str, str, list[tuple[str, Chart | None]]]]:
+def _beside(runs: Sequence[ReportedRun]) -> list[tuple[str, str, list[tuple[str, Chart | None]]]]:
     """(title, note, charts of the runs) of each quantity; None: a run has no such values."""
     rows = []
     titles = dict.fromkeys(title for run in runs for title in run.plots)

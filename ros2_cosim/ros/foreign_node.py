@@ -248,7 +248,7 @@ class ForeignNodeAdapter:
         if self._called:
             return 0, (
                 f"{node} is a client of {', '.join(self._called)}, whose answers come at any wall "
-                "time; name it in allow_services if they never change a result"
+                "time; name them in allow_services if they never change a result"
             )
         if self._settings.threads == "accept" or self._watch is None:
             return None

@@ -15,6 +15,7 @@ from ros2_cosim.interfaces.records import (
     ObjectList,
     Odometry,
     PlatoonStatus,
+    RoadUsers,
     StaticObjects,
 )
 
@@ -187,6 +188,22 @@ def obstacle_markers(objects: StaticObjects) -> list[MarkerData]:
             above = (found.x, found.y, found.z + 0.5 * found.height + 1.5)
             markers.append(_label("obstacle labels", found.id, above, "roadblock"))
     return markers
+
+
+def traffic_markers(traffic: RoadUsers) -> list[MarkerData]:
+    """Boxes of the vehicles that are no participants'."""
+    return [
+        MarkerData(
+            "traffic",
+            user.id,
+            CUBE,
+            GREY,
+            (user.length, user.width, user.height),
+            (user.x, user.y, user.z + 0.5 * user.height),
+            (0.0, 0.0, math.sin(0.5 * user.yaw), math.cos(0.5 * user.yaw)),
+        )
+        for user in traffic.users
+    ]
 
 
 def vanished(

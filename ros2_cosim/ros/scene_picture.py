@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ros2_cosim.interfaces.records import ObjectList, Odometry, PlatoonStatus, StaticObjects
+from ros2_cosim.interfaces.records import (
+    ObjectList,
+    Odometry,
+    PlatoonStatus,
+    RoadUsers,
+    StaticObjects,
+)
 from ros2_cosim.ros import markers
 from ros2_cosim.ros.markers import Box, Cone, MarkerData
 
@@ -46,6 +52,7 @@ class ScenePicture:
         self.objects: StaticObjects | None = None
         self._seen: dict[str, ObjectList] = {}
         self._status: PlatoonStatus | None = None
+        self._traffic = RoadUsers(())
 
     def readers(self) -> dict[str, Reader]:
         """Topic -> what takes its messages."""
@@ -59,6 +66,7 @@ class ScenePicture:
         found = {f"/{name}/odometry": Reader(Odometry, pose_of(name)) for name in self._vehicles}
         found |= {f"/{name}/objects": Reader(ObjectList, seen_by(name)) for name in self._sensors}
         found["/platoon_status"] = Reader(PlatoonStatus, self._take_status)
+        found["/traffic"] = Reader(RoadUsers, self._take_traffic)
         found["/static_objects"] = Reader(StaticObjects, self._take_objects, latched=True)
         return found
 
@@ -73,6 +81,7 @@ class ScenePicture:
             if name in self._sensors:
                 seen = self._seen.get(name)
                 scene += markers.sensor_markers(number, pose, box, self._cone, seen)
+        scene += markers.traffic_markers(self._traffic)
         if self._status is not None:
             poses = [self.poses.get(name) for name in self._vehicles]
             scene += markers.gap_markers(self._status, poses, list(self._vehicles.values()))
@@ -84,6 +93,9 @@ class ScenePicture:
 
     def _take_status(self, status: PlatoonStatus) -> None:
         self._status = status
+
+    def _take_traffic(self, traffic: RoadUsers) -> None:
+        self._traffic = traffic
 
     def _take_objects(self, objects: StaticObjects) -> None:
         self.objects = objects

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ros2_cosim.interfaces.catalogue import DEFAULT as CATALOGUE
-from ros2_cosim.interfaces.packages import find_packages, how_to_install, is_installed
+from ros2_cosim.interfaces.packages import (
+    definition_text,
+    find_packages,
+    how_to_install,
+    is_installed,
+)
 from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Shapes whose messages are on ROS topics, for which the middleware needs compiled types.
@@ -23,15 +28,7 @@ def offer_messages(directories: Sequence[str], base: Path) -> None:
     for index, name in enumerate(directories):
         where = f"messages.{index}"
         for package in find_packages(base / name, where):
-            try:
-                texts = {
-                    kind: f.read_text(encoding="utf-8") for kind, f in package.messages.items()
-                }
-                CATALOGUE.offer(texts)
-            except UnicodeDecodeError:
-                raise ConfigurationError(
-                    f"{where}: {package.directory}: a definition is not UTF-8 text"
-                ) from None
+            CATALOGUE.offer({k: definition_text(f) for k, f in package.messages.items()})
 
 
 def check_on_topics(type_name: str, where: str) -> None:

@@ -27,6 +27,8 @@ from ros2_cosim.kernel.errors import ConfigurationError
 
 #: Each sensor reads the odometry of all vehicles: their connections grow with the square.
 MAX_VEHICLES: Final = 200
+#: Most background vehicles, as of the world participant.
+MAX_TRAFFIC: Final = 500
 #: Size of the blueprint that vehicles have by default [m].
 _LENGTH: Final = 4.792
 _WIDTH: Final = 2.163
@@ -141,6 +143,11 @@ class PlatoonTemplate(Section):
         description="whether each controller tells its mode, time-gap error and age of V2V, on "
         "NAME/controller_status",
     )
+    traffic: Annotated[Whole, Field(ge=0, le=MAX_TRAFFIC)] | None = Field(
+        default=None,
+        description="background vehicles, which the object sensors see; 0: only those that other "
+        "clients bring into the simulator; default: sensors see the scene's vehicles alone",
+    )
     driver: _Mapping = Field(
         default_factory=dict, description="of the leader, as of a vehicle of the scene"
     )
@@ -201,6 +208,7 @@ def _participants(
     followers = platoon[1:]
     links = [(sender, name) for name in followers for sender in _heard(template, platoon, name)]
     seen = {f"odometry/{name}": f"world.odometry/{name}" for name in (*platoon, *others)}
+    traffic = {} if template.traffic is None else {"traffic": "world.traffic"}
     participants: _Mapping = {"world": _world(template, platoon, others)}
     for number, name in enumerate(followers, start=1):
         for sensor, parameters in _sensors(template.sensor).items():
@@ -208,7 +216,7 @@ def _participants(
                 "model": "object_sensor",
                 "period": template.sensor.period,
                 "parameters": {"ego": name, **parameters},
-                "inputs": {**seen, "static_objects": "world.static_objects"},
+                "inputs": {**seen, "static_objects": "world.static_objects", **traffic},
                 "outputs": {
                     "objects": _output(
                         "ObjectList",
@@ -239,15 +247,20 @@ def _participants(
 
 
 def _world(template: PlatoonTemplate, platoon: Sequence[str], others: Sequence[str]) -> _Mapping:
+    parameters = dict(template.world.parameters)
+    outputs = world_outputs((*platoon, *others))
+    if template.traffic is not None:
+        outputs["traffic"] = _output("RoadUsers", "/traffic")
+        parameters.setdefault("traffic", template.traffic)
     return {
         "model": template.world.model,
         "period": template.world.period,
-        "parameters": dict(template.world.parameters),
+        "parameters": parameters,
         "inputs": {
             f"control/{name}": {"from": f"cacc{number}.control", "delayed": True}
             for number, name in enumerate(platoon[1:], start=1)
         },
-        "outputs": world_outputs((*platoon, *others)),
+        "outputs": outputs,
     }
 
 

@@ -21,12 +21,18 @@ Each message counts at most once per reader, as the first of these that applies:
 
 **loss** are the messages that are still missing among the sequence numbers. A run in which
 nothing was counted has the trace of the synchronised run.
+
+Not each violation is an error: of three late messages an activation would have read the newest.
+**wrong** are the activations that have read from a latched port, when all is known, another message
+than the synchronised run reads at that time, or were triggered by a message that was counted.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.graph import Graph
@@ -36,16 +42,20 @@ from ros2_cosim.kernel.runtime import LatchedChannel, Output, ParticipantRuntime
 from ros2_cosim.kernel.time import FOREVER, NEVER
 from ros2_cosim.kernel.time_advance import QueuedSample
 
+#: A message that is later than so many activations is no matter of which one is wrong any more.
+_REMEMBERED: Final = 100_000
+
 
 @dataclass
 class FreeRunningCounts:
-    """What one reader has met: messages received, and violations of causality among them."""
+    """What one reader has met: messages received, violations of causality among them, errors."""
 
     messages: int = 0
     late: int = 0
     early: int = 0
     order: int = 0
     loss: int = 0
+    wrong: int = 0
 
     @property
     def timing(self) -> int:
@@ -53,19 +63,45 @@ class FreeRunningCounts:
         return self.late + self.early
 
 
+class ActivationErrors:
+    """Which activations of a reader were wrong; each counts once."""
+
+    __slots__ = ("_counts", "_wrong", "number")
+
+    def __init__(self, counts: FreeRunningCounts) -> None:
+        self._counts = counts
+        self._wrong: set[int] = set()
+        #: That of the activation under way, or the last one.
+        self.number = 0
+
+    def mark(self, number: int) -> None:
+        """An activation was wrong."""
+        if number not in self._wrong:
+            self._wrong.add(number)
+            self._counts.wrong += 1
+
+
 class ArrivalChannel(LatchedChannel):
     """A latched connection that shows what arrived last, whatever its stamp."""
 
-    __slots__ = ("_counts", "_early", "newest")
+    __slots__ = ("_counts", "_early", "_errors", "_reads", "newest")
 
-    def __init__(self, delayed: bool, counts: FreeRunningCounts) -> None:
+    def __init__(self, delayed: bool, counts: FreeRunningCounts, errors: ActivationErrors) -> None:
         super().__init__(delayed)
         self.newest: Sample | None = None
         self._counts = counts
+        self._errors = errors
         self._early = -1
+        #: Time, sequence number that was read (-1: none), and number of the last activations.
+        self._reads: deque[tuple[int, int, int]] = deque(maxlen=_REMEMBERED)
         self.push = self._store
 
     def _store(self, sample: Sample) -> None:
+        for time, seq, number in reversed(self._reads):
+            if time < sample.stamp or (self.delayed and time == sample.stamp):
+                break
+            if seq < sample.seq:
+                self._errors.mark(number)  # it should have read this one
         if self.newest is None or sample.seq > self.newest.seq:
             self.newest = sample
 
@@ -74,9 +110,13 @@ class ArrivalChannel(LatchedChannel):
         newest = self.newest
         if newest is not None:
             future = newest.stamp >= time if self.delayed else newest.stamp > time
-            if future and newest.seq != self._early:
-                self._early = newest.seq
-                self._counts.early += 1
+            if future:
+                self._errors.mark(self._errors.number)
+                if newest.seq != self._early:
+                    self._early = newest.seq
+                    self._counts.early += 1
+        seq = -1 if newest is None else newest.seq
+        self._reads.append((time, seq, self._errors.number))
         return newest
 
 
@@ -90,11 +130,12 @@ class _FreeRuntime(ParticipantRuntime):
         model: Model,
         timer: Callable[[], int] | None,
         counts: FreeRunningCounts,
+        errors: ActivationErrors,
     ) -> None:
         super().__init__(graph, name, model, timer)
         self.arrivals: dict[int, ArrivalChannel] = {}
         for port, channels in self._latched:
-            mine = [(index, ArrivalChannel(c.delayed, counts)) for index, c in channels]
+            mine = [(index, ArrivalChannel(c.delayed, counts, errors)) for index, c in channels]
             self.arrivals.update(mine)
             channels[:] = mine
             assert port not in self.spec.trigger_ports
@@ -143,7 +184,8 @@ class FreeRunning:
                 "stamp; without synchronisation allowed are triggering and latched inputs"
             )
         self.counts = FreeRunningCounts()
-        self.runtime = _FreeRuntime(graph, name, model, timer, self.counts)
+        self._errors = ActivationErrors(self.counts)
+        self.runtime = _FreeRuntime(graph, name, model, timer, self.counts, self._errors)
         self.end_ns = end_ns
         self._last = NEVER
         self._last_periodic = NEVER
@@ -154,6 +196,8 @@ class FreeRunning:
         self._evaluator = activation.evaluator() if activation else None
         self._pending: list[QueuedSample] = []
         self._newest_key = (NEVER, -1, -1)
+        # Whether a message that waits for an activation was counted.
+        self._tainted = False
 
     @property
     def next_time(self) -> int | None:
@@ -193,10 +237,12 @@ class FreeRunning:
         entry = QueuedSample(sample.stamp, channel, sample.seq, incoming.port, sample)
         self._newest_key = max(self._newest_key, entry[:3])
         self._pending.append(entry)
+        self._tainted = self._tainted or counted
         assert self._evaluator is not None
         if not self._evaluator.feed(incoming.port, sample):
             return []
         prefix, self._pending = self._pending, []
+        wrong, self._tainted = self._tainted, False
         self._evaluator.reset()
         # Time does not go back, whatever arrives.
         time = max(self._last, *(item.stamp for item in prefix))
@@ -205,7 +251,11 @@ class FreeRunning:
         overtaken = self.next_time
         if overtaken is not None and overtaken < time and not counted:
             counts.early += 1
+            wrong = True
         self._last = time
+        self._errors.number += 1
+        if wrong:
+            self._errors.mark(self._errors.number)
         return self.runtime.run_at(time, prefix)
 
     def activate_time(self) -> list[Output]:
@@ -217,6 +267,7 @@ class FreeRunning:
         assert time is not None
         self._last_periodic = time
         self._last = max(self._last, time)
+        self._errors.number += 1
         return self.runtime.activate_time()
 
     def _in_sequence(self, incoming: _Incoming, seq: int) -> bool:

@@ -203,6 +203,7 @@ class FreeRunningNode:
             "messages": counts.messages,
             "late": counts.late,
             "early": counts.early,
+            "wrong": counts.wrong,
             "max_lag_ns": self._max_lag,
             "complete": free.next_time is None,
             "finished_ns": self._finished or self._timer(),

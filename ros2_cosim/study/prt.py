@@ -27,7 +27,7 @@ TRACK_STEP_NS = 100_000_000
 
 
 @dataclass
-class Track:
+class EgoTrack:
     """Covered way of a vehicle: times [s], and x since the start [m]."""
 
     times: list[float] = field(default_factory=list)
@@ -46,7 +46,8 @@ class Track:
 class FreeRun(NamedTuple):
     """Result of one run without synchronisation.
 
-    ``late`` and ``early`` are the two kinds of ``timing``, ``max_lag_s`` is the largest delay
+    ``late`` and ``early`` are the two kinds of ``timing``, ``wrong`` of the ``activations`` were
+    given other messages than in the synchronised run, ``max_lag_s`` is the largest delay
     of an activation on the wall clock, ``kept_up`` tells whether the wanted factor was
     reached, ``readers`` has the counts of each participant.
     """
@@ -58,6 +59,8 @@ class FreeRun(NamedTuple):
     messages: int
     late: int
     early: int
+    wrong: int
+    activations: int
     rtf: float
     wall_time_s: float
     max_lag_s: float
@@ -71,7 +74,7 @@ def write_free_run(
     output: Path,
     graph: Graph,
     reports: Mapping[str, ParticipantReport],
-    track: Track,
+    track: EgoTrack,
     *,
     factor: float,
     end_ns: int,
@@ -102,13 +105,23 @@ def write_free_run(
             "messages": mine["messages"],
             "late": mine["late"],
             "early": mine["early"],
+            "wrong": mine["wrong"],
             "activations": report.activations,
         }
     wall_s = max(1, max(d["finished_ns"] for d in details.values()) - start_ns) / 1e9
     rtf = end_ns / 1e9 / wall_s
     total = {
         key: sum(reader[key] for reader in readers.values())
-        for key in ("timing", "order", "loss", "messages", "late", "early")
+        for key in (
+            "timing",
+            "order",
+            "loss",
+            "messages",
+            "late",
+            "early",
+            "wrong",
+            "activations",
+        )
     }
     run = FreeRun(
         factor=factor,

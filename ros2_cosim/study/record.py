@@ -57,11 +57,12 @@ class StudyRun:
     ``mode`` is HDE (synchronised) or PRT (paced real time, not synchronised), ``purpose`` one
     of ``synchronised``, ``repetition``, ``sweep`` and ``beyond``. ``factor`` is the wanted
     real-time factor (None: as fast as possible), ``rtf`` the one reached. ``messages`` counts
-    each message once per reader, as ``timing``, ``order`` and ``loss`` do. ``load`` is what the
-    machine did when the run began (processes that want to run, mean of a minute), ``beside`` the
-    largest sum of the factors of other runs of the study at one time during this one, ``starts``
-    how many of them came up meanwhile. ``track`` holds ``times`` [s] and ``way`` [m] of the ego
-    vehicle.
+    each message once per reader, as ``timing``, ``order`` and ``loss`` do; ``wrong`` of the
+    ``activations`` of a PRT run were given other messages than in the synchronised run. ``load``
+    is what the machine did when the run began (processes that want to run, mean of a minute),
+    ``beside`` the largest sum of the factors of other runs of the study at one time during this
+    one, ``starts`` how many of them came up meanwhile. ``track`` holds ``times`` [s] and ``way``
+    [m] of the ego vehicle.
     """
 
     mode: str
@@ -77,6 +78,8 @@ class StudyRun:
     trace_sha256: str
     late: int = 0
     early: int = 0
+    wrong: int = 0
+    activations: int = 0
     max_lag_s: float | None = None
     kept_up: bool = True
     load: float | None = None
@@ -88,6 +91,11 @@ class StudyRun:
     def share(self, count: int) -> float:
         """A count as share of the messages."""
         return count / self.messages if self.messages else 0.0
+
+    @property
+    def wrong_share(self) -> float:
+        """The activations that were given other messages, as share of all."""
+        return self.wrong / self.activations if self.activations else 0.0
 
     @property
     def violations(self) -> int:

@@ -18,7 +18,7 @@ from ros2_cosim.run.domain_lock import domains_from, own_domain
 from ros2_cosim.run.start import run_request
 from ros2_cosim.scenario.schema import Scenario
 from ros2_cosim.scenario.system import build_graph
-from ros2_cosim.study.prt import KEEPS_UP, Track, run_free
+from ros2_cosim.study.prt import KEEPS_UP, EgoTrack, run_free
 from ros2_cosim.study.record import RunKey, StudyRun
 from ros2_cosim.study.schedule import Control
 
@@ -113,10 +113,10 @@ def _free(key: RunKey, factor: float, scenario: Scenario, output: Path, watch: _
     return StudyRun(**{**key._asdict(), **result._asdict()}, load=load)
 
 
-def _count(scenario: Scenario, bag: Path) -> tuple[dict[str, dict[str, int]], Track]:
+def _count(scenario: Scenario, bag: Path) -> tuple[dict[str, dict[str, int]], EgoTrack]:
     """Messages by reader, and the track, of a synchronised run."""
     sent: dict[str, int] = {}
-    track = Track()
+    track = EgoTrack()
     decode = CATALOGUE.codec(_type_of(scenario, WATCHED)).decode
     for message in read_bag(bag):
         sent[message.topic] = sent.get(message.topic, 0) + 1

@@ -15,7 +15,17 @@ _HEAD = (
     "trace",
 )  # fmt: skip
 _FORMAT = "{:4} {:>7} {:>8} {:>9} {:>8} {:>7} {:>6} {:>8} {:>9} {:>6}  {}"
-_COLUMNS = ("Factor", "Late", "Early", "Timing", "Order", "Loss", "All kinds", "Largest lag")
+_COLUMNS = (
+    "Factor",
+    "Late",
+    "Early",
+    "Timing",
+    "Order",
+    "Loss",
+    "All kinds",
+    "Wrong",
+    "Largest lag",
+)
 _SYNCHRONISED = ("HDE: all kinds", "HDE: trace")
 
 
@@ -60,16 +70,16 @@ def markdown_table(study: Study) -> list[str]:
     """One line per factor: PRT in detail, and HDE beside it; at the end HDE as fast as possible."""
     free = {run.factor: run for run in study.sweep("PRT") if run.factor is not None}
     synchronised = {run.factor: run for run in study.sweep("HDE") if run.factor is not None}
-    lines = [_line((*_COLUMNS, *_SYNCHRONISED)), _line(["---"] * 10)]
+    lines = [_line((*_COLUMNS, *_SYNCHRONISED)), _line(["---"] * 11)]
     for factor in sorted({*free, *synchronised}):
-        prt = _prt_cells(free[factor]) if factor in free else [""] * 7
+        prt = _prt_cells(free[factor]) if factor in free else [""] * 8
         hde = [""] * 2
         if factor in synchronised:
             hde = _hde_cells(synchronised[factor], study.reference_sha256)
         lines.append(_line([f"{factor:g}", *prt, *hde]))
     for run in study.unpaced:
         hde = _hde_cells(run, study.reference_sha256)
-        lines.append(_line([f"max (reached {run.rtf:.3g})", *[""] * 7, *hde]))
+        lines.append(_line([f"max (reached {run.rtf:.3g})", *[""] * 8, *hde]))
     return lines
 
 
@@ -83,6 +93,7 @@ def _prt_cells(run: StudyRun) -> list[str]:
         str(run.order),
         str(run.loss),
         f"{100.0 * run.share(run.violations):.2f} %",
+        f"{run.wrong} ({100.0 * run.wrong_share:.2f} %)",
         lag + broke,
     ]
 

@@ -27,6 +27,7 @@ from ros2_cosim.interfaces.simulator import (
     MapChoice,
     Motion,
     Pose,
+    Stranger,
     due_contacts,
 )
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
@@ -127,6 +128,8 @@ class SumoWorld(NamedSimulator):
         self._network: SumoNetwork | None = None
         self._actors: dict[int, _Actor] = {}
         self._names: dict[str, int] = {}
+        #: Number of each vehicle of SUMO's own.
+        self._strangers: dict[str, int] = {}
         self._routes = 0
         self._rows: list[tuple[LanePlace, int]] = []
         self._placed = False
@@ -259,6 +262,26 @@ class SumoWorld(NamedSimulator):
     def motion(self, actor: int) -> Motion:
         """State of an actor."""
         return self._actors[actor].motion
+
+    def strangers(self) -> list[Stranger]:
+        """SUMO's own vehicles, numbered as they come."""
+        vehicle = self._library.vehicle
+        found = []
+        for name in sorted(set(vehicle.getIDList()) - set(self._names)):
+            actor = self._strangers.setdefault(name, len(self._strangers) + 1)
+            half = tuple(
+                0.5 * size
+                for size in (
+                    vehicle.getLength(name), vehicle.getWidth(name), vehicle.getHeight(name),
+                )
+            )  # fmt: skip
+            pose, ahead = self._pose(name, half[0])
+            velocity = _narrow(tuple(vehicle.getSpeed(name) * part for part in ahead))
+            still = (0.0, 0.0, 0.0)
+            body = Body((0.0, 0.0, float32(half[2])), _narrow(half))
+            motion = Motion(_narrow_pose(pose), velocity, still, still)
+            found.append(Stranger(actor, body, motion))
+        return sorted(found)
 
     def contacts(self) -> list[Contact]:
         """Contacts of ticks before the last ones, each reported once."""
@@ -396,23 +419,27 @@ class SumoWorld(NamedSimulator):
         )
         return max(0.0, made.speed + acceleration * self._step)
 
-    def _observe(self, made: _Actor, *, began: bool) -> None:
+    def _pose(self, name: str, half: float) -> tuple[Pose, tuple[float, float, float]]:
+        """Pose of the centre of a vehicle of half the length ``half`` [m], and where it heads."""
         vehicle = self._library.vehicle
-        x, y, z = vehicle.getPosition3D(made.name)
+        x, y, z = vehicle.getPosition3D(name)
         # SUMO's angles are clockwise from north, its y axis points there.
-        yaw = vehicle.getAngle(made.name) - 90.0
-        pitch = vehicle.getSlope(made.name)
-        speed = made.speed if began else vehicle.getSpeed(made.name)
-        change = (speed - made.speed) / self._step
-        turn = 0.0 if began else _wrapped(yaw - made.motion.pose.yaw) / self._step
-        made.speed = speed
+        yaw = vehicle.getAngle(name) - 90.0
+        pitch = vehicle.getSlope(name)
         c, s, rise = cos(yaw * _DEGREE), sin(yaw * _DEGREE), sin(pitch * _DEGREE)
         level = cos(pitch * _DEGREE)
-        half = made.extent[0]
         pose = Pose(
             x - half * level * c, -y - half * level * s, z - half * rise, pitch, _wrapped(yaw), 0.0
         )
-        along = (level * c, level * s, rise)
+        return pose, (level * c, level * s, rise)
+
+    def _observe(self, made: _Actor, *, began: bool) -> None:
+        vehicle = self._library.vehicle
+        pose, along = self._pose(made.name, made.extent[0])
+        speed = made.speed if began else vehicle.getSpeed(made.name)
+        change = (speed - made.speed) / self._step
+        turn = 0.0 if began else _wrapped(pose.yaw - made.motion.pose.yaw) / self._step
+        made.speed = speed
         made.motion = Motion(
             _narrow_pose(pose),
             _narrow(tuple(speed * part for part in along)),

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.kernel.time import SECOND, format_ns
 from ros2_cosim.vds.actuator import Actuator, ActuatorSettings, DelayLine
-from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, VehicleCommand
+from ros2_cosim.vds.vehicle_plant import IDLE, PlantState, TyreForces, VehicleCommand
 
 MAX_STEP = SECOND
 _FLOATS = Struct("<24d")
@@ -34,13 +34,16 @@ class Plant(Protocol):
     def state(self) -> PlantState:
         """The state now."""
 
+    def forces(self) -> TyreForces:
+        """Forces of the tyres and of the rack, now."""
+
 
 class VehicleOutput(NamedTuple):
     """The complete result of a tick.
 
     ``time`` [ns] and ``steps`` belong to ``state``, the true one. ``measured`` is what the
     sensor shows of it, true at ``measured_time``. ``command`` is the latched one of the last
-    tick, ``realised`` what the actuators made of it.
+    tick, ``realised`` what the actuators made of it. ``forces`` are those of the true state.
     """
 
     time: int
@@ -50,6 +53,7 @@ class VehicleOutput(NamedTuple):
     measured: PlantState
     command: VehicleCommand
     realised: VehicleCommand
+    forces: TyreForces
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class VehicleSession:
         self._sensor = DelayLine(settings.sensor_delay_ns, (0, state))
         self._lock = threading.Lock()
         self._command = initial
-        self._output = VehicleOutput(0, 0, state, 0, state, initial, initial)
+        self._output = VehicleOutput(0, 0, state, 0, state, initial, initial, plant.forces())
 
     def set_input(self, command: VehicleCommand) -> None:
         """Latch a command: the next tick and all after it use it until another one is set.
@@ -112,7 +116,9 @@ class VehicleSession:
         end, state = begin + dt, self._plant.state()
         self._sensor.put(end, (end, state))
         measured_time, measured = self._sensor.at(end)
-        output = VehicleOutput(end, steps + 1, state, measured_time, measured, command, realised)
+        output = VehicleOutput(
+            end, steps + 1, state, measured_time, measured, command, realised, self._plant.forces()
+        )
         with self._lock:
             self._output = output
         return output

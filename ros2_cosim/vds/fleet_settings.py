@@ -4,19 +4,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from math import inf
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from ros2_cosim.documents.settings import Duration, Section, read_section
+from ros2_cosim.documents.plain_data import read_mapping
+from ros2_cosim.documents.settings import (
+    Duration,
+    Number,
+    PositiveDuration,
+    Section,
+    read_section,
+)
+from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.road import RoadNetwork
-from ros2_cosim.models.vehicle import VEHICLES
+from ros2_cosim.models.vehicle import VEHICLES, Vehicle, VehicleParameters
+from ros2_cosim.models.vehicle.levels import (
+    TYPICAL_TYRE,
+    KinematicVehicle,
+    MagicFormula,
+    PacejkaVehicle,
+    TwoTrackVehicle,
+    typical_body,
+)
 from ros2_cosim.vds.actuator import ActuatorLimits, ActuatorSettings
 from ros2_cosim.vds.fleet import Fleet, SessionSettings, VehicleSession
-from ros2_cosim.vds.vehicle_plant import VehiclePlant
+from ros2_cosim.vds.vehicle_plant import TYPICAL_STEERING, SteeringParameters, VehiclePlant
 
 MAX_VEHICLES = 64
+#: What a file of a vehicle may say of its type.
+PARAMETER_NAMES: Final = tuple(f.name for f in fields(VehicleParameters) if f.name != "name")
+
+#: What else it may say.
+_SECTIONS: Final = ("kind", "body", "steering")
+
+_Positive = Annotated[Number, Field(gt=0)]
 
 
 class ChannelSettings(Section):
@@ -41,11 +66,92 @@ class ChannelSettings(Section):
         )
 
 
+class TyreSettings(Section):
+    """Tyres of a vehicle; what is left out is that of its type, or typical."""
+
+    front_stiffness: _Positive | None = Field(
+        default=None, description="lateral force per slip angle and load at no slip [1/rad]"
+    )
+    rear_stiffness: _Positive | None = Field(
+        default=None, description="lateral force per slip angle and load at no slip [1/rad]"
+    )
+    friction: _Positive | None = Field(default=None, description="of tyre and road [1]")
+    peak: _Positive = Field(
+        default=TYPICAL_TYRE.peak,
+        description="largest lateral force per load and friction (pacejka, two_track) [1]",
+    )
+    shape: Annotated[Number, Field(ge=1, le=2)] = Field(
+        default=TYPICAL_TYRE.shape, description="C of the Magic Formula (pacejka, two_track) [1]"
+    )
+    curvature: Annotated[Number, Field(ge=-20, lt=1)] = Field(
+        default=TYPICAL_TYRE.curvature,
+        description="E of the Magic Formula (pacejka, two_track) [1]",
+    )
+    load_drop: Annotated[Number, Field(ge=0, lt=1)] = Field(
+        default=TYPICAL_TYRE.load_drop,
+        description="by how much the peak falls where the load doubles (pacejka, two_track) [1]",
+    )
+
+
+class BodySettings(Section):
+    """Body on springs, for the level two_track; what is left out is typical of the type."""
+
+    track: _Positive | None = Field(default=None, description="between left and right wheels [m]")
+    roll_inertia: _Positive | None = Field(default=None, description="about the roll axis [kg m^2]")
+    pitch_inertia: _Positive | None = Field(
+        default=None, description="about the lateral axis [kg m^2]"
+    )
+    roll_centre: _Positive | None = Field(
+        default=None, description="height of the roll axis below the centre of gravity [m]"
+    )
+    roll_stiffness: _Positive | None = Field(
+        default=None, description="of springs and bars about the roll axis [N m/rad]"
+    )
+    roll_damping: _Positive | None = Field(
+        default=None, description="of the dampers about the roll axis [N m s/rad]"
+    )
+    front_roll_share: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="of the roll stiffness [1]"
+    )
+    pitch_stiffness: _Positive | None = Field(
+        default=None, description="of the springs about the lateral axis [N m/rad]"
+    )
+    pitch_damping: _Positive | None = Field(
+        default=None, description="of the dampers about the lateral axis [N m s/rad]"
+    )
+
+
+class SteeringSettings(Section):
+    """Geometry of the front wheels."""
+
+    trail: _Positive = Field(
+        default=TYPICAL_STEERING.trail,
+        description="how far the lateral force acts behind the steering axis [m]",
+    )
+    arm: _Positive = Field(default=TYPICAL_STEERING.arm, description="of the tie rods [m]")
+
+
 class VehicleSettings(Section):
     """One vehicle: type, start (centre of the footprint, heading, speed), actuators, sensor."""
 
     kind: Literal["sedan", "van", "truck"] = Field(
         default="sedan", description="type of the vehicle"
+    )
+    level: Literal["kinematic", "linear", "pacejka", "two_track"] = Field(
+        default="linear",
+        description="level of detail: no slip; bicycle with linear tyres; with tyres by the Magic "
+        "Formula; two tracks with load transfer, roll and pitch",
+    )
+    parameters: dict[str, _Positive] = Field(
+        default_factory=dict, description="of the type of vehicle, to be others"
+    )
+    tyre: TyreSettings = Field(default=TyreSettings(), description="tyres")
+    body: BodySettings = Field(default=BodySettings(), description="body on springs")
+    steering: SteeringSettings = Field(
+        default=SteeringSettings(), description="geometry of the front wheels"
+    )
+    solver_step: Annotated[PositiveDuration, Field(le=10_000_000)] = Field(
+        default=10_000_000, description="longest step of the integration, at most 10 ms"
     )
     x: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
     y: float = Field(default=0.0, description="of the centre of the footprint, map frame [m]")
@@ -66,8 +172,14 @@ class VehicleSettings(Section):
 
         :raises ConfigurationError: step, delay or limits are out of range
         """
+        parameters = self._vehicle_parameters()
+        vehicle = self._vehicle(parameters)
+        vehicle.longest_substep = to_seconds(self.solver_step)
         plant = VehiclePlant(
-            VEHICLES[self.kind], x=self.x, y=self.y, yaw=self.yaw, speed=self.speed, road=road
+            parameters,
+            road=road,
+            vehicle=vehicle,
+            steering=SteeringParameters(self.steering.trail, self.steering.arm),
         )
         actuator = ActuatorSettings(
             self.actuator_delay,
@@ -76,6 +188,53 @@ class VehicleSettings(Section):
             self.brake.limits(0.0, 1.0),
         )
         return VehicleSession(plant, SessionSettings(dt_ns, actuator, self.sensor_delay))
+
+    @field_validator("parameters")
+    @classmethod
+    def _known(cls, given: dict[str, float]) -> dict[str, float]:
+        for name in given:
+            if name not in PARAMETER_NAMES:
+                raise ValueError(f"unknown key {name!r}; allowed are {', '.join(PARAMETER_NAMES)}")
+        return given
+
+    def _vehicle_parameters(self) -> VehicleParameters:
+        values = asdict(VEHICLES[self.kind]) | self.parameters
+        tyre = self.tyre.model_dump(include={"front_stiffness", "rear_stiffness", "friction"})
+        values.update({name: value for name, value in tyre.items() if value is not None})
+        return VehicleParameters(**values)
+
+    def _vehicle(self, parameters: VehicleParameters) -> Vehicle:
+        place = (self.x, self.y, self.yaw, self.speed)
+        t = self.tyre
+        tyre = MagicFormula(t.peak, t.shape, t.curvature, t.load_drop)
+        if self.level == "kinematic":
+            return KinematicVehicle(parameters, *place)
+        if self.level == "linear":
+            return Vehicle(parameters, *place)
+        if self.level == "pacejka":
+            return PacejkaVehicle(parameters, *place, tyre=tyre)
+        given = {k: v for k, v in self.body.model_dump().items() if v is not None}
+        body = typical_body(parameters)._replace(**given)
+        return TwoTrackVehicle(parameters, *place, tyre=tyre, body=body)
+
+
+def read_vehicle(kind: str, vehicle: Path | None, tyre: Path | None) -> dict[str, Any]:
+    """Settings of a vehicle out of its files, for :class:`VehicleSettings`.
+
+    The file of a vehicle has ``kind`` (whose values hold where the file says nothing), ``body``,
+    ``steering`` and parameters of the type; that of the tyres what ``TyreSettings`` names.
+
+    :param kind: type of the vehicle where no file names another one
+    :raises ConfigurationError: a file cannot be read
+    """
+    settings: dict[str, Any] = {"kind": kind}
+    if vehicle is not None:
+        data = read_mapping(vehicle, "vehicle file")
+        settings["parameters"] = {k: v for k, v in data.items() if k not in _SECTIONS}
+        settings.update({key: data[key] for key in _SECTIONS if key in data})
+    if tyre is not None:
+        settings["tyre"] = read_mapping(tyre, "tyre file")
+    return settings
 
 
 class FleetSettings(Section):

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from io import TextIOWrapper
 from math import isfinite, nan
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ros2_cosim.documents.files import open_ordinary
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
 from ros2_cosim.kernel.time import FOREVER, format_ns, parse_duration
 from ros2_cosim.vds.fleet import Fleet, VehicleOutput
@@ -125,7 +127,7 @@ def _settings(header: Mapping[str, Any], where: str) -> FleetSettings:
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered objects of the file; empty lines are left out."""
     try:
-        with path.open(encoding="utf-8") as stream:
+        with TextIOWrapper(open_ordinary(path), encoding="utf-8") as stream:
             number = 0
             while text := stream.readline(_MAX_LINE + 1):
                 number += 1

@@ -8,12 +8,13 @@ SI units, angles in rad, wheels in the order front left, front right, rear left,
 from __future__ import annotations
 
 from math import nan
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ros2_cosim.kernel.exactmath import sincos
 from ros2_cosim.kernel.time import to_seconds
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import ActuatorCommand, RoadVehicle, Vehicle, VehicleParameters
+from ros2_cosim.models.vehicle.levels import TwoTrackVehicle
 from ros2_cosim.models.vehicle.parameters import GRAVITY
 
 #: Values of ``VehicleCommand.gear``; every positive number drives forward, negative backward.
@@ -73,12 +74,36 @@ class PlantState(NamedTuple):
     wheel_load: Four
 
 
+class TyreForces(NamedTuple):
+    """What acts between vehicle and road across the wheels.
+
+    Lateral forces of the wheels, positive to the left [N], and the force along the rack that
+    their aligning moments cause, positive if it turns the wheels to the left [N].
+    """
+
+    lateral: Four
+    rack: float
+
+
+class SteeringParameters(NamedTuple):
+    """How far the lateral force acts behind the steering axis, and arm of the tie rods [m]."""
+
+    trail: float = 0.05
+    arm: float = 0.13
+
+
+TYPICAL_STEERING: Final = SteeringParameters()
+
+
 class VehiclePlant:
     """A vehicle on level ground or on a road; the state changes by ``step`` alone.
 
-    The bicycle model has no track: both wheels of an axle turn alike and bear the same load.
+    A vehicle without a track of its own is a bicycle: both wheels of an axle turn alike and bear
+    the same load.
 
     :param parameters: type of vehicle
+    :param vehicle: the vehicle at another level of detail, already in its place
+    :param steering: geometry of the front wheels
     :param x: position of the centre of the footprint [m]
     :param y: [m]
     :param yaw: heading [rad]
@@ -95,9 +120,12 @@ class VehiclePlant:
         yaw: float = 0.0,
         speed: float = 0.0,
         road: RoadNetwork | None = None,
+        vehicle: Vehicle | None = None,
+        steering: SteeringParameters = TYPICAL_STEERING,
     ) -> None:
         self.parameters = parameters
-        self._vehicle = Vehicle(parameters, x, y, yaw, speed)
+        self._vehicle = vehicle or Vehicle(parameters, x, y, yaw, speed)
+        self._steering = steering
         self._on_road = None if road is None else RoadVehicle(road, self._vehicle)
 
     def step(self, command: VehicleCommand, dt_ns: int) -> None:
@@ -118,33 +146,55 @@ class VehiclePlant:
     def state(self) -> PlantState:
         """The state now."""
         p, v, ground = self.parameters, self._vehicle, self._on_road
+        roll, pitch = (0.0, 0.0) if ground is None else (ground.roll, ground.pitch)
+        roll_rate = pitch_rate = 0.0
+        track = 0.0
+        if isinstance(v, TwoTrackVehicle):
+            roll, pitch = roll + v.roll, pitch + v.pitch
+            roll_rate, pitch_rate = v.roll_rate, v.pitch_rate
+            track = v.body.track
+            loads = v.wheel_loads()
+        else:
+            weight = p.mass * GRAVITY
+            shift = p.mass * v.ax * p.cg_height / p.wheelbase
+            front_load = 0.5 * max(0.0, weight * p.rear_axle / p.wheelbase - shift)
+            rear_load = 0.5 * max(0.0, weight * p.front_axle / p.wheelbase + shift)
+            loads = (front_load, front_load, rear_load, rear_load)
         sine, cosine = sincos(v.steer_angle)
-        front = v.vx * cosine + (v.vy + p.front_axle * v.yaw_rate) * sine
-        front_spin, rear_spin = front / p.wheel_radius, v.vx / p.wheel_radius
-        weight = p.mass * GRAVITY
-        shift = p.mass * v.ax * p.cg_height / p.wheelbase
-        front_load = 0.5 * max(0.0, weight * p.rear_axle / p.wheelbase - shift)
-        rear_load = 0.5 * max(0.0, weight * p.front_axle / p.wheelbase + shift)
+        across = (v.vy + p.front_axle * v.yaw_rate) * sine
+        aside = 0.5 * track * v.yaw_rate
+        spins = (
+            ((v.vx - aside) * cosine + across) / p.wheel_radius,
+            ((v.vx + aside) * cosine + across) / p.wheel_radius,
+            (v.vx - aside) / p.wheel_radius,
+            (v.vx + aside) / p.wheel_radius,
+        )
         return PlantState(
             x=v.x,
             y=v.y,
             z=0.0 if ground is None else ground.z,
-            roll=0.0 if ground is None else ground.roll,
-            pitch=0.0 if ground is None else ground.pitch,
+            roll=roll,
+            pitch=pitch,
             yaw=v.yaw,
             vx=v.vx,
             vy=v.vy,
             vz=0.0,
-            roll_rate=0.0,
-            pitch_rate=0.0,
+            roll_rate=roll_rate,
+            pitch_rate=pitch_rate,
             yaw_rate=v.yaw_rate,
             ax=v.ax,
             ay=v.ay,
-            wheel_spin=(front_spin, front_spin, rear_spin, rear_spin),
+            wheel_spin=spins,
             steer=v.steer_angle,
             wheel_radius=p.wheel_radius,
-            wheel_load=(front_load, front_load, rear_load, rear_load),
+            wheel_load=loads,
         )
+
+    def forces(self) -> TyreForces:
+        """Lateral forces of the wheels and force of the rack, now."""
+        lateral = self._vehicle.wheel_forces()
+        trail, arm = self._steering
+        return TyreForces(lateral, 0.0 - (lateral[0] + lateral[1]) * trail / arm)
 
 
 def _within(value: float, low: float, high: float) -> float:

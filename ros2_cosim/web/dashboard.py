@@ -49,6 +49,7 @@ SHOWN = (
     "geometry_msgs/msg/AccelStamped",
     "ros2_cosim/msg/ControlCommand",
     "ros2_cosim/msg/StaticObjects",
+    "ros2_cosim/msg/RoadUsers",
     "ros2_cosim/msg/CollisionEvent",
     "ros2_cosim/msg/V2VMessage",
 )

@@ -17,6 +17,7 @@ from ros2_cosim.interfaces.records import (
     CollisionEvent,
     ControlCommand,
     Odometry,
+    RoadUsers,
     StaticObjects,
     V2VMessage,
 )
@@ -64,6 +65,7 @@ class RecordsView:
         self._past: dict[str, deque[tuple[float | None, ...]]] = {}
         self._remembered: int | None = None
         self._boxes: tuple[BoxView, ...] = ()
+        self._traffic: tuple[BoxView, ...] = ()
         self._names = {size.id: name for name, size in vehicles.items()}
         #: Sender and receiver -> when the newest message was made [ns].
         self._told: dict[tuple[str, str], int] = {}
@@ -86,6 +88,11 @@ class RecordsView:
                     self._told[sender, vehicle] = record.generation_time
             elif isinstance(record, CollisionEvent):
                 self._struck |= {record.vehicle, record.other}
+            elif isinstance(record, RoadUsers):
+                self._traffic = tuple(
+                    BoxView(f"traffic {u.id}", u.x, u.y, u.yaw, u.length, u.width)
+                    for u in record.users
+                )
             elif isinstance(record, StaticObjects):
                 self._boxes = tuple(
                     BoxView(f"object {o.id}", o.x, o.y, o.yaw, o.length, o.width)
@@ -100,7 +107,8 @@ class RecordsView:
     def picture(self) -> dict[str, Any]:
         """The vehicles that have sent a pose."""
         with self._lock:
-            views, boxes, links = self._views(), self._boxes, self._links()
+            views, links = self._views(), self._links()
+            boxes = (*self._boxes, *self._traffic)
         return picture_of(views, boxes, links=links)
 
     def _links(self) -> list[LinkView]:

@@ -17,8 +17,14 @@ from support.sensor_scenario import SENSORS, sensor_scenario
 
 from ros2_cosim.carla_bridge.client_world import ClientWorld
 from ros2_cosim.carla_bridge.inprocess_world import InProcessWorld
-from ros2_cosim.carla_bridge.scene import ActorCommand, Scene
+from ros2_cosim.carla_bridge.scene import (
+    FIRST_STRANGER_ID,
+    FIRST_TRAFFIC_ID,
+    ActorCommand,
+    Scene,
+)
 from ros2_cosim.carla_bridge.scene_settings import scene_parameters
+from ros2_cosim.interfaces.records import CLASS_TRUCK
 from ros2_cosim.interfaces.sensors import Payload
 from ros2_cosim.interfaces.simulator import MapChoice, Simulator
 from ros2_cosim.kernel.errors import (
@@ -126,6 +132,45 @@ def test_a_second_driver_of_the_world_is_detected(server: Server) -> None:
     with pytest.raises(CausalityError, match="another client also advances this world"):
         for _ in range(2):
             scene.step({"follower1": ActorCommand(0.0, 0.0)})
+    scene.dismantle()
+
+
+def test_a_tick_of_another_client_in_the_last_step_is_detected_when_the_run_ends(
+    server: Server,
+) -> None:
+    scene = Scene(ClientWorld(port=server[1]), platoon())
+    scene.initialise()
+    scene.step({})
+    scene.finish()
+    scene.dismantle()
+    scene.initialise()
+    scene.step({})
+    carla.Client("127.0.0.1", server[1]).get_world().tick()
+    with pytest.raises(CausalityError, match="follows the last step, .*: another client also"):
+        scene.finish()
+    scene.dismantle()
+
+
+def test_vehicles_of_other_clients_are_reported(server: Server) -> None:
+    scene = Scene(ClientWorld(port=server[1]), platoon(reports_traffic=True, traffic=1))
+    scene.initialise()
+    found = scene.road_users()
+    assert found is not None and [user.id for user in found.users] == [FIRST_TRAFFIC_ID]
+    other = carla.Client("127.0.0.1", server[1]).get_world()
+    library = other.get_blueprint_library()
+    own = scene.read()["leader"].odometry
+    for blueprint, ahead in (("vehicle.carlamotors.firetruck", 60.0), ("static.prop.box01", 80.0)):
+        place = carla.Transform(carla.Location(own.x + ahead, -own.y - 9.0, own.z + 0.5))
+        other.spawn_actor(library.find(blueprint), place)
+    scene.step({})
+    scene.step({})
+    found = scene.road_users()
+    assert found is not None
+    traffic, truck = found.users
+    assert traffic.id == FIRST_TRAFFIC_ID and truck.id > FIRST_STRANGER_ID
+    assert truck.classification == CLASS_TRUCK and truck.length > 8.0
+    assert (truck.x, truck.y) == pytest.approx((own.x + 60.0, own.y + 9.0), abs=0.1)
+    scene.finish()
     scene.dismantle()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from support.headless_process import HIGHWAY
 
+from ros2_cosim.carla_headless.actors import VehicleActor
 from ros2_cosim.carla_headless.wire_types import (
     AckermannControl,
     Rotation,
@@ -13,7 +14,7 @@ from ros2_cosim.carla_headless.wire_types import (
     Vector,
     VehicleControl,
 )
-from ros2_cosim.carla_headless.world import CallError, World
+from ros2_cosim.carla_headless.world import MAX_GONE, CallError, World
 from ros2_cosim.models.road import RoadError
 
 CAR = "vehicle.tesla.model3"
@@ -274,3 +275,52 @@ def test_spawn_points_are_free_and_on_driving_lanes(world: World) -> None:
         assert car.state.transform.location.z <= pose.location.z
     assert world.ground_below(points[0].location, 5.0) is not None
     assert world.ground_below(Vector(0.0, 500.0, 1.0), 5.0) is None
+
+
+def test_a_friction_trigger_changes_the_tyres_inside_it(world: World) -> None:
+    """Half sizes are in cm; outside, and without it, tyres are as they were."""
+    car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))
+    assert isinstance(car, VehicleActor)
+    usual = car.body.parameters
+    trigger = world.spawn(
+        "static.trigger.friction",
+        Transform(Vector(300.0, 5.25, 0.0)),
+        {"friction": "0.1", "extent_x": "2000.0", "extent_y": "500.0", "extent_z": "300.0"},
+    )
+    world.apply_control(car.id, VehicleControl(throttle=1.0))
+    world.tick()
+    slippery = car.body.parameters
+    assert slippery.friction == pytest.approx(0.1)
+    assert slippery.friction * slippery.lateral_grip == pytest.approx(0.1)
+    world.set_transform(car.id, Transform(Vector(325.0, 5.25, 0.0)))
+    world.tick()
+    assert car.body.parameters == usual
+    world.set_transform(car.id, Transform(Vector(300.0, 5.25, 0.0)))
+    world.tick()
+    assert car.body.parameters == slippery
+    world.destroy(trigger.id)
+    assert car.body.parameters == usual
+
+
+def test_the_box_of_a_destroyed_actor_is_still_known(world: World) -> None:
+    """A thread of a client may ask for it, and would end the client with an error."""
+    boxes = {}
+    for _ in range(2):
+        car = world.spawn("vehicle.tesla.model3", Transform(Vector(300.0, 5.25, 0.0)))
+        boxes[car.id] = car.bounding_box
+        world.destroy(car.id)
+    assert {actor: world.bounding_box(actor) for actor in boxes} == boxes
+    for _ in range(MAX_GONE):
+        world.destroy(world.spawn("sensor.other.imu", Transform()).id)
+    with pytest.raises(CallError, match="unable to find actor"):
+        world.bounding_box(min(boxes))
+
+
+@pytest.mark.parametrize(("given", "kept"), [("64", "64"), ("64.0", "64"), ("-3.", "-3")])
+def test_whole_numbers_of_attributes_are_read_as_carla_reads_them(
+    world: World, given: str, kept: str
+) -> None:
+    sensor = world.spawn("sensor.lidar.ray_cast", Transform(), {"noise_seed": given})
+    assert sensor.attribute("noise_seed") == kept
+    with pytest.raises(CallError, match="'6.5.0'"):
+        world.spawn("sensor.lidar.ray_cast", Transform(), {"channels": "6.5.0"})

@@ -177,6 +177,10 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         "--ignore-src",
         "--nthreads",
         "--show-args",
+        "--no-deps",
+        "--user",
+        "--target",
+        "--config",
     }
     for option in OPTION.findall(text):
         assert option in known | foreign, f"{page.name}: no command has an option {option}"

@@ -54,7 +54,12 @@ def test_every_model_declares_itself() -> None:
 
 def test_the_ports_of_a_page_are_those_that_the_check_knows() -> None:
     page = model_page("object_sensor")
-    assert [port.name for port in page.ports] == ["odometry/{vehicle}", "static_objects", "objects"]
+    assert [port.name for port in page.ports] == [
+        "odometry/{vehicle}",
+        "static_objects",
+        "traffic",
+        "objects",
+    ]
     scenario = ROOT / "config" / "platoon.yaml"
     inputs = "{odometry/follower1: world.odometry/follower1}"
     with pytest.raises(ConfigurationError, match="odometry/leader' is missing"):

@@ -67,6 +67,7 @@ _PLAIN_WRITES = {
     "documents/files.py",
     "dcp/slave/c_source.py",
     "dcp/tools/tester.py",
+    "interfaces/building.py",
     "record/unpacking.py",
     "sumo/installation.py",
     "sumo/world.py",

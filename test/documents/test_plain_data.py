@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ros2_cosim.carla_headless.maps import MapLibrary
 from ros2_cosim.dcp.description.read import read_description
 from ros2_cosim.dcp.master.cosimulation import load_cosimulation
 from ros2_cosim.dcp.slave.fmu_description import read_fmu
@@ -17,11 +18,15 @@ from ros2_cosim.dcp.wire.errors import DescriptionError
 from ros2_cosim.documents import archives, plain_data
 from ros2_cosim.documents.archives import opened_archive
 from ros2_cosim.documents.plain_data import json_value, parse_value, read_mapping
+from ros2_cosim.interfaces.building import needed_packages
+from ros2_cosim.interfaces.packages import find_packages
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.realtime.arrivals import read_arrivals
 from ros2_cosim.record.bag_reader import read_bag
 from ros2_cosim.record.report_data import load_activations
 from ros2_cosim.record.summary import read_summary
+from ros2_cosim.scenario.messages import offer_messages
+from ros2_cosim.vds.replay import replay
 
 MERGES = "a0: &a0 {x: 1}\n" + "\n".join(
     f"a{i}: &a{i}\n  <<: [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)
@@ -97,6 +102,23 @@ def test_pipes_and_devices_are_not_read(tmp_path: Path, name: str) -> None:
         read_arrivals(tmp_path / name)
     with pytest.raises(DescriptionError, match="pipes and devices are not read"):
         read_description(tmp_path / name)
+    with pytest.raises(ConfigurationError, match="pipes and devices are not read"):
+        replay(tmp_path / name)
+    with pytest.raises(ConfigurationError, match="pipes and devices are not read"):
+        MapLibrary([tmp_path / name])
+
+
+@pytest.mark.parametrize("name", ["msg/A.msg", "package.xml"])
+def test_pipes_among_the_definitions_of_messages_are_not_read(tmp_path: Path, name: str) -> None:
+    package = tmp_path / "some_msgs"
+    (package / "msg").mkdir(parents=True)
+    (package / "msg" / "B.msg").write_text("int32 b\n")
+    os.mkfifo(package / name)
+    with pytest.raises(ConfigurationError, match="pipes and devices are not read"):
+        offer_messages(["some_msgs"], tmp_path)
+    with pytest.raises(ConfigurationError, match="pipes and devices are not read"):
+        for found in find_packages(package, "there"):
+            needed_packages(found)
 
 
 def test_a_file_that_is_too_long_is_refused(

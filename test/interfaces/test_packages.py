@@ -38,6 +38,27 @@ def test_packages_are_found_at_any_depth(tmp_path: Path) -> None:
     assert needed_packages(a) == set() and needed_packages(b) == {"a_msgs", "c_msgs"}
 
 
+def test_a_whole_disk_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "_MAX_DIRECTORIES", 5)
+    for name in ("a", "b", "c/d"):
+        (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match="holds no message package"):
+        find_packages(tmp_path, "here")
+    (tmp_path / "e").mkdir()
+    with pytest.raises(ConfigurationError, match="here: found more than 5 directories below"):
+        find_packages(tmp_path, "here")
+
+
+def test_a_definition_that_is_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "_MAX_TEXT", 10)
+    write(tmp_path, "a_msgs", {"msg/A.msg": "int8 abcdefgh"})
+    (found,) = find_packages(tmp_path, "here")
+    with pytest.raises(ConfigurationError, match="A.msg: found more than 10 bytes"):
+        needed_packages(found)
+
+
 def test_packages_that_are_wrong_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="here: found .*/none, which is no directory"):
         find_packages(tmp_path / "none", "here")
@@ -76,7 +97,7 @@ def test_what_cannot_be_built_is_named_before_anything_is(tmp_path: Path) -> Non
 
 def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled names the types as ROS 2 does; the checkout stays as it is."""
-    text = "Header header\n  time stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
+    text = "Header header\ntime stamp\nduration[2] spans\nstring time_of_day\n# Header\n"
     directory = write(tmp_path, "old_msgs", {"msg/A.msg": text, "srv/S.srv": "time t\n---\nA a\n"})
     compiled: dict[str, str] = {}
 
@@ -87,7 +108,7 @@ def test_definitions_of_ros_1_are_taken(tmp_path: Path, monkeypatch: pytest.Monk
     (built,) = build_packages([directory], tmp_path / "prefix")
     assert built.types == ("old_msgs/msg/A", "old_msgs/srv/S")
     assert compiled == {
-        "A.msg": "std_msgs/Header header\n  builtin_interfaces/Time stamp\n"
+        "A.msg": "std_msgs/Header header\nbuiltin_interfaces/Time stamp\n"
         "builtin_interfaces/Duration[2] spans\nstring time_of_day\n# Header\n",
         "S.srv": "builtin_interfaces/Time t\n---\nA a\n",
     }

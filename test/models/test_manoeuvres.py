@@ -18,7 +18,14 @@ from ros2_cosim.interfaces.scene import DriverSettings
 from ros2_cosim.kernel.errors import ConfigurationError
 from ros2_cosim.models.leader_driver import LeaderDriver
 from ros2_cosim.models.manoeuvres import ManoeuvreRun, Room, plan_manoeuvre
-from ros2_cosim.models.speed_profiles import Multitone, Oscillation, SpeedCourse, Table, drive_cycle
+from ros2_cosim.models.speed_profiles import (
+    Multitone,
+    Oscillation,
+    SpeedCourse,
+    Table,
+    check_cycle,
+    drive_cycle,
+)
 from ros2_cosim.models.vehicle import SEDAN, ActuatorCommand, Vehicle
 
 NS = 1_000_000_000
@@ -243,6 +250,7 @@ def schedule(duration: int, distance: float, largest: float, scale: float = 1.0)
 PUBLISHED = {
     "wltc_3b": ("km/h", 3.6, (1800, 23_266.0, 131.3 / 3.6)),
     "udds": ("mph", 1.0 / 0.44704, (1369, 7.45 * 1609.344, 56.7 * 0.44704)),
+    "hwfet": ("mph", 1.0 / 0.44704, (765, 10.26 * 1609.344, 59.9 * 0.44704)),
     "ftp75": ("mph", 1.0 / 0.44704, (1874, 11.04 * 1609.344, 56.7 * 0.44704)),
 }
 
@@ -262,6 +270,19 @@ def test_a_table_of_a_cycle_is_compared_with_what_is_published(name: str, tmp_pa
         (tmp_path / "cycle.csv").write_text(schedule(*wrong, scale))
         with pytest.raises(ConfigurationError, match=f"found {what} .*; the cycle {name} has"):
             run_of(action, 0.0, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["udds", "hwfet", "ftp75"])
+def test_the_tables_of_the_epa_are_those_that_are_published(name: str) -> None:
+    table = drive_cycle(name)
+    check_cycle(table, name, name)
+    assert table.at(0.0).speed == table.at(table.duration).speed == 0.0
+    if name != "hwfet":
+        # 40 CFR part 86, appendix I: it stands for 20 s, then 3.0, 5.9, 8.6 miles/h.
+        begin = [table.at(float(second)).speed / 0.44704 for second in (20, 21, 22, 23)]
+        assert begin == pytest.approx([0.0, 3.0, 5.9, 8.6])
+    if name == "ftp75":
+        assert table.at(1369.0 + 23.0).speed == table.at(23.0).speed, "the hot start"
 
 
 def test_a_vehicle_is_passed_when_it_is_so_far_behind() -> None:

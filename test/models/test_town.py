@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from bench.carla_map import compare
 from buildtools.town import make_town
+from ros2_cosim.interfaces.records import Odometry
 from ros2_cosim.kernel.errors import ConfigurationError
+from ros2_cosim.models.lane_keeping import LaneKeeper
 from ros2_cosim.models.road import OFF_ROAD, RoadNetwork, RoadPosition
+from ros2_cosim.models.vehicle import SEDAN
 
 CONFIG = Path(__file__).parents[2] / "config" / "town.xodr"
 TEXT = CONFIG.read_text(encoding="utf-8")
@@ -164,3 +167,22 @@ def test_a_route_that_leads_nowhere() -> None:
         TOWN.along([23, 9])
     with pytest.raises(ConfigurationError, match="no road 4711"):
         TOWN.along([4711])
+
+
+@pytest.mark.parametrize("before_end", [1e-3, 0.05, 0.5])
+def test_a_kept_lane_is_followed_onto_a_road_that_runs_the_other_way(before_end: float) -> None:
+    """At the very end of a bend, where the way beside its line is shorter than the line."""
+    keeper = LaneKeeper(TOWN, SEDAN, -1)
+    length = TOWN.length(58)
+    for s in (length - 3.0, length - before_end):
+        x, y, z, heading = TOWN.lane_pose(58, -1, s)
+        half = 0.5 * heading
+        turn = (0.0, 0.0, math.sin(half), math.cos(half))
+        keeper.steer(Odometry(x, y, z, *turn, 5.0, *(0.0,) * 5))
+    road_id, lane_id, there = TOWN.advance(58, -1, length - before_end, before_end + 1e-3)
+    assert (road_id, lane_id) == (6, 1)
+    x, y, z, heading = TOWN.lane_pose(road_id, lane_id, there)
+    keeper.steer(Odometry(x, y, z, *turn, 5.0, *(0.0,) * 5))
+    assert keeper.position is not None and keeper.position.road_id == 6
+    assert keeper.lane_id == 1
+    assert abs(keeper.lateral_error) < 0.5

@@ -40,13 +40,13 @@ def run(
     paths = [str(scenarios.ROOT), str(scenarios.ROOT / "test"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
 
-    def execute(data: dict[str, Any], shape: str = "ros") -> Summary:
+    def execute(data: dict[str, Any], shape: str = "ros", namespace: str = "/") -> Summary:
         output = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
         output.mkdir()
         scenario = make_scenario(data, data["name"])
         if shape == "inproc":
             return run_inproc(scenario, output)
-        return run_request(RunRequest(scenario, out=output, shape=shape))
+        return run_request(RunRequest(scenario, out=output, shape=shape, namespace=namespace))
 
     return execute
 
@@ -201,6 +201,33 @@ def test_node_whose_callback_waits_is_named_as_not_repeatable(run):
     summary = run(scenarios.relay(script="waiting_node.py", duration="200ms"), "composed")
     assert not summary.repeatable
     assert "published 'sum' after it had answered" in summary.not_repeatable_reason
+
+
+def test_client_of_another_node_is_named_as_not_repeatable(run):
+    def called(space: str, **settings: Any) -> scenarios.Data:
+        names = [f"{space}/plan", f"{space}/find"]
+        return scenarios.relay(
+            script="client_node.py", arguments=names, duration="200ms", **settings
+        )
+
+    found = run(called(""), "composed")
+    assert found.not_repeatable_reason == (
+        "'relay': the node /relay_node is a client of /find, /plan, whose answers come at any wall "
+        "time; name it in allow_services if they never change a result"
+    )
+    # In a namespace, names of the scenario are those of a run without one.
+    settings = {"allow_services": ["/plan", "/find"]}
+    accepted = run(called("/a", **settings), "composed", namespace="/a")
+    assert (accepted.trace_sha256, accepted.repeatable) == (found.trace_sha256, True)
+
+
+def test_nodes_in_a_namespace_give_the_same_trace(run):
+    data = scenarios.timer(stamp="header")
+    relay = scenarios.relay(script="lifecycle_node.py", node_name="/cars/relay")["participants"]
+    data["participants"] |= {"relay": relay["relay"], "sink": relay["sink"]}
+    expected = run(data, "composed").trace_sha256
+    found = run(data, "composed", namespace="/a/b")
+    assert (found.trace_sha256, found.repeatable) == (expected, True)
 
 
 def test_threads_that_change_nothing_can_be_accepted(run):

@@ -18,6 +18,8 @@ from ros2_cosim.interfaces.records import (
     ObjectList,
     Odometry,
     PlatoonStatus,
+    RoadUser,
+    RoadUsers,
     StaticObject,
     StaticObjects,
 )
@@ -34,6 +36,7 @@ from ros2_cosim.ros.markers import (
     gap_markers,
     obstacle_markers,
     sensor_markers,
+    traffic_markers,
     vanished,
     vehicle_markers,
 )
@@ -106,6 +109,14 @@ def test_the_roadblock_is_red_and_named() -> None:
     assert block.scale == (6.0, 1.0, 2.0)
     assert block.orientation == pytest.approx((0.0, 0.0, math.sqrt(0.5), math.sqrt(0.5)))
     assert label.text == "roadblock"
+
+
+def test_other_vehicles_are_boxes_on_the_ground() -> None:
+    user = RoadUser(1001, 1, 30.0, 3.5, 2.0, math.pi, 8.0, 0.0, 4.7, 2.1, 1.5)
+    (marker,) = traffic_markers(RoadUsers((user,)))
+    assert (marker.namespace, marker.id, marker.scale) == ("traffic", 1001, (4.7, 2.1, 1.5))
+    assert marker.position == (30.0, 3.5, 2.75)
+    assert marker.orientation == pytest.approx((0.0, 0.0, 1.0, 0.0), abs=1e-9)
 
 
 def test_markers_that_are_gone_are_named() -> None:

@@ -73,6 +73,11 @@ def test_scenarios_of_this_project_contain_no_code(file: str, shape: str) -> Non
         ("participants.cacc1.parameters.law=strange:Thing", "participants.cacc1"),
         ("participants.cacc1.parameters.law={path}/strange.py", "participants.cacc1"),
         ("participants.cacc1.node={path}/strange.py", "participants.cacc1.node"),
+        (
+            "participants.cacc1.substitute={{model: 'strange:Thing', from: 1s}}",
+            "participants.cacc1.substitute",
+        ),
+        ("simulator.kind=strange:Thing", "simulator.kind"),
     ],
 )
 @pytest.mark.parametrize("shape", ["ros", "inproc"])

@@ -28,7 +28,7 @@ from ros2_cosim.study.plan import (
     study_options,
 )
 from ros2_cosim.study.progress import StudyBars, StudyProgress
-from ros2_cosim.study.prt import FreeRun, Track, make_free_plan, write_free_run
+from ros2_cosim.study.prt import EgoTrack, FreeRun, make_free_plan, write_free_run
 from ros2_cosim.study.record import Study, StudyRun, read_study
 from ros2_cosim.study.report import company_text, deviation, render_study
 from ros2_cosim.study.schedule import Control, Job, expected_s
@@ -41,7 +41,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def a_run(mode: str, purpose: str, factor: float | None, shift: float, **changes: Any) -> StudyRun:
     """A run of 2 s at 20 m/s, ``shift`` m/s faster."""
     times = [n / 10 for n in range(20)]
-    usual = {"timing": 0, "order": 0, "loss": 0, "messages": 1000, "late": 0, "early": 0}
+    usual = {"timing": 0, "order": 0, "loss": 0, "messages": 1000, "late": 0, "early": 0,
+             "wrong": 0, "activations": 500}  # fmt: skip
     numbered = purpose in ("synchronised", "repetition")
     return StudyRun(
         mode,
@@ -64,7 +65,18 @@ def study() -> Study:
         *(a_run("HDE", "sweep", n / 10, 0.0, beside=0.3, starts=2) for n in range(20, 0, -1)),
         *(a_run("HDE", "beyond", f, 0.0, kept_up=f < 16) for f in (4.0, 8.0, 16.0)),
         *(a_run("PRT", "sweep", n / 10, 0.1, timing=n, late=n, order=3) for n in range(1, 21)),
-        a_run("PRT", "beyond", 4.0, 0.1, timing=500, late=400, early=100, loss=1, kept_up=False),
+        a_run(
+            "PRT",
+            "beyond",
+            4.0,
+            0.1,
+            timing=500,
+            late=400,
+            early=100,
+            loss=1,
+            wrong=125,
+            kept_up=False,
+        ),
         a_run("PRT", "repetition", 1.0, 0.5, timing=7, late=5, early=2),
         a_run("HDE", "synchronised", None, 0.0),
     ):
@@ -167,7 +179,7 @@ def test_wrong_options_are_named(wrong: dict[str, object]) -> None:
 
 
 def test_track_keeps_tenths_of_a_second() -> None:
-    track = Track()
+    track = EgoTrack()
     for n in range(31):
         track.add(n * 10_000_000, Odometry(5.0 + n, *[0.0] * 5, 1.0, *[0.0] * 6))
     assert track.times == [0.0, 0.1, 0.2, 0.3]
@@ -182,6 +194,7 @@ def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: P
             "messages": 10,
             "late": 2,
             "early": 1,
+            "wrong": 2,
             "max_lag_ns": 5_000_000,
             "finished_ns": 3 * SECOND,
             "sent": {port.name: 10 for port in graph.participants[name].outputs},
@@ -191,13 +204,14 @@ def test_what_never_arrived_is_lost_though_no_later_message_shows_it(tmp_path: P
         details = json.dumps({"free_running": mine})
         reports[name] = ParticipantReport(name, 9, "cd" * 32, 0, 0, 0, 3, 4, 0, details)
     path = write_free_run(
-        tmp_path, graph, reports, Track(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
+        tmp_path, graph, reports, EgoTrack(), factor=1.0, end_ns=2 * SECOND, start_ns=SECOND,
         complete=True,
     )  # fmt: skip
     run = FreeRun(**json.loads(path.read_text()))
     assert (run.timing, run.order, run.loss, run.messages) == (12, 16, 2, 40)
     assert run.readers["traffic"]["loss"] == 2
     assert (run.late, run.early) == (8, 4)
+    assert (run.wrong, run.activations) == (8, 36)
     assert (run.wall_time_s, run.rtf, run.kept_up) == (2.0, 1.0, True)
 
 
@@ -276,8 +290,13 @@ def test_page_says_what_ran_side_by_side(study: Study, tmp_path: Path) -> None:
 def test_table_in_markdown_has_both_modes_in_each_line(study: Study, tmp_path: Path) -> None:
     lines = markdown_table(study)
     assert len({line.count("|") for line in lines}) == 1
-    assert lines[2] == "| 0.1 | 1 | 0 | 0.10 % | 3 | 0 | 0.40 % | 1 ms | 0 | reference |"
-    assert "| 4 | 400 | 100 | 50.00 % | 0 | 1 | 50.10 % | 1 ms (reached 4) | 0 | ref" in lines[22]
+    assert (
+        lines[2] == "| 0.1 | 1 | 0 | 0.10 % | 3 | 0 | 0.40 % | 0 (0.00 %) | 1 ms | 0 | reference |"
+    )
+    assert (
+        "| 4 | 400 | 100 | 50.00 % | 0 | 1 | 50.10 % | 125 (25.00 %) | 1 ms (reached 4) | 0 |"
+        in lines[22]
+    )
     assert lines[24].startswith("| 16 |  |")
     assert lines[25].startswith("| max (reached 30) |")
     render_study(tmp_path, study)

@@ -71,10 +71,27 @@ def test_latched_message_after_the_activation_that_reads_it_is_late() -> None:
     free, _ = periodic()
     free.activate_time()
     free.receive(0, sample(0, 0))
-    assert counted(free) == {"messages": 1, "late": 1}
+    assert counted(free) == {"messages": 1, "late": 1, "wrong": 1}
     assert free.counts.timing == 1
     free.receive(0, sample(5, 1))
     assert free.counts.late == 1
+
+
+def test_of_late_messages_an_activation_would_have_read_the_newest() -> None:
+    free, _ = periodic()
+    free.receive(0, sample(0, 0))
+    free.activate_time()
+    free.activate_time()  # at 10, with what was sent at 0
+    free.receive(0, sample(5, 1))
+    free.receive(0, sample(10, 2))
+    assert counted(free) == {"messages": 3, "late": 2, "wrong": 1}
+    free.activate_time()
+    free.activate_time()  # at 20 and 30
+    free.receive(0, sample(15, 3))
+    assert counted(free) == {"messages": 4, "late": 3, "wrong": 3}
+    free.receive(0, sample(30, 6))
+    free.receive(0, sample(20, 4))  # overtaken: at 20 it was the newest
+    assert free.counts.wrong == 3
 
 
 def test_delayed_message_may_come_after_the_activation_of_its_stamp() -> None:
@@ -101,7 +118,7 @@ def test_value_from_the_future_counts_once() -> None:
         free.receive(0, sample(5 * seq, seq))
     free.activate_time()
     free.activate_time()
-    assert counted(free) == {"messages": 5, "early": 1}
+    assert counted(free) == {"messages": 5, "early": 1, "wrong": 2}
     assert [step.latest["a"].stamp for step in behaviour.steps] == [20, 20]  # type: ignore[union-attr]
     free.activate_time()
     assert free.counts.early == 1
@@ -146,7 +163,7 @@ def test_swapped_messages_of_one_time_are_order() -> None:
     free, behaviour = triggered()
     free.receive(1, sample(5, 0))
     free.receive(0, sample(5, 0))
-    assert counted(free) == {"messages": 2, "order": 1}
+    assert counted(free) == {"messages": 2, "order": 1, "wrong": 1}
     assert behaviour.times == [5, 5]
 
 
@@ -154,7 +171,7 @@ def test_message_older_than_the_last_activation_is_late_and_time_stays() -> None
     free, behaviour = triggered()
     free.receive(1, sample(10, 0))
     free.receive(0, sample(5, 0))
-    assert counted(free) == {"messages": 2, "late": 1}
+    assert counted(free) == {"messages": 2, "late": 1, "wrong": 1}
     assert behaviour.times == [10, 10]
 
 
@@ -162,7 +179,7 @@ def test_swap_before_any_activation_is_order() -> None:
     free, behaviour = triggered(all_of(["a", "b"]))
     free.receive(1, sample(10, 0))
     free.receive(0, sample(5, 0))
-    assert counted(free) == {"messages": 2, "order": 1}
+    assert counted(free) == {"messages": 2, "order": 1, "wrong": 1}
     assert behaviour.times == [10]
 
 
@@ -176,7 +193,7 @@ def test_data_after_the_periodic_activation_of_its_time_is_late() -> None:
 def test_data_before_an_overdue_periodic_activation_is_early() -> None:
     free, behaviour = triggered(Count("a"), period=10)
     free.receive(0, sample(15, 0))
-    assert counted(free) == {"messages": 1, "early": 1}
+    assert counted(free) == {"messages": 1, "early": 1, "wrong": 1}
     free.activate_time()
     assert behaviour.times == [15, 0]
 
@@ -191,8 +208,8 @@ def test_nothing_runs_at_the_end() -> None:
     assert behaviour.times == [0]
 
 
-def free_run(system: System, delays: random.Random) -> tuple[dict[str, str], int]:
-    """Run on an imagined wall clock where messages take time; traces, and all violations."""
+def free_run(system: System, delays: random.Random) -> tuple[dict[str, str], int, int]:
+    """Run on an imagined wall clock where messages take time: traces, violations, errors."""
     graph, behaviours = system.build()
     nodes = {n: FreeRunning(graph, n, behaviours[n], end_ns=UNTIL) for n in graph.order}
     agenda: list[tuple[float, int, str, int, Sample | None]] = []
@@ -233,11 +250,13 @@ def free_run(system: System, delays: random.Random) -> tuple[dict[str, str], int
     violations = sum(c.timing + c.order + c.loss for c in counts)
     assert sum(c.loss for c in counts) == 0
     assert all(c.timing + c.order <= c.messages for c in counts)
-    return {n: node.runtime.trace.hexdigest() for n, node in nodes.items()}, violations
+    wrong = sum(c.wrong for c in counts)
+    assert violations > 0 or wrong == 0
+    return {n: node.runtime.trace.hexdigest() for n, node in nodes.items()}, violations, wrong
 
 
 @given(system=systems(max_participants=4, handled=False), seed=st.integers(0, 2**32))
-def test_without_violations_the_trace_is_that_of_the_synchronised_run(
+def test_without_errors_the_trace_is_that_of_the_synchronised_run(
     system: System, seed: int
 ) -> None:
     for entry in system.plan:
@@ -245,9 +264,10 @@ def test_without_violations_the_trace_is_that_of_the_synchronised_run(
     graph, behaviours = system.build()
     reference = SequentialScheduler(graph, behaviours)
     reference.run(UNTIL)
-    traces, violations = free_run(system, random.Random(seed))
+    traces, violations, wrong = free_run(system, random.Random(seed))
     expected = {n: r.trace.hexdigest() for n, r in reference.runtimes.items()}
     assert violations > 0 or traces == expected
+    assert wrong > 0 or traces == expected
 
 
 def test_a_participant_with_a_handled_input_is_refused() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ros2_cosim.interfaces.named_simulator import SimulatorContext, find_simulator
 from ros2_cosim.interfaces.simulator import CONTACT_DELAY_TICKS, MapChoice, Pose
 from ros2_cosim.kernel.errors import ConfigurationError, RunError
-from ros2_cosim.kernel.exactmath import cos, sin
+from ros2_cosim.kernel.exactmath import cos, hypot, sin
 from ros2_cosim.models.road import RoadNetwork
 from ros2_cosim.models.vehicle import SEDAN
 from ros2_cosim.models.vehicle.pedals import max_acceleration, max_deceleration, pedals_for
@@ -186,6 +186,30 @@ def test_a_vehicle_can_be_placed_on_another_road(world: SumoWorld) -> None:
         assert found.pose.y == pytest.approx(-5.25, abs=0.01)
         assert abs(found.pose.yaw) == pytest.approx(180.0, abs=0.1)
         assert found.velocity[0] == pytest.approx(-10.0, abs=0.1)
+
+
+@needs_sumo
+def test_sumos_own_vehicles_are_told() -> None:
+    """By ids that stay, with their size, place and speed; vehicles of the scene are not there."""
+    world = sumo_world(vehicles=6)
+    world.prepare(HIGHWAY, "ClearNoon", STEP)
+    try:
+        car, _ = world.spawn(CAR, "ego", Pose(300.0, 5.25, 0.0, 0.0, 0.0, 0.0))
+        place(world, car, 300.0, 5.25, 20.0)
+        for _ in range(3):
+            world.tick()
+        found = world.strangers()
+        assert [one.actor for one in found] == list(range(1, 7))
+        before = {one.actor: one.motion.pose for one in found}
+        for _ in range(50):
+            world.tick()
+        for actor, body, motion in world.strangers():
+            assert body.extent == pytest.approx((2.5, 0.9, 0.75), abs=0.05)
+            way = hypot(motion.pose.x - before[actor].x, motion.pose.y - before[actor].y)
+            speed = hypot(motion.velocity[0], motion.velocity[1])
+            assert 0.0 < way == pytest.approx(0.5 * speed, rel=0.35, abs=0.3)
+    finally:
+        world.close()
 
 
 @needs_sumo

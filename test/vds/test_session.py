@@ -27,6 +27,7 @@ from ros2_cosim.vds.vehicle_plant import (
     NEUTRAL,
     REVERSE,
     PlantState,
+    TyreForces,
     VehicleCommand,
     VehiclePlant,
 )
@@ -46,6 +47,9 @@ class Counter:
     def state(self) -> PlantState:
         zero = (0.0, 0.0, 0.0, 0.0)
         return PlantState(float(len(self.commands)), *[0.0] * 13, zero, 0.0, 1.0, zero)
+
+    def forces(self) -> TyreForces:
+        return TyreForces((0.0, 0.0, 0.0, 0.0), 0.0)
 
 
 @given(

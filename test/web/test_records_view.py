@@ -15,6 +15,8 @@ from ros2_cosim.interfaces.records import (
     ControlCommand,
     ObjectList,
     Odometry,
+    RoadUser,
+    RoadUsers,
     StaticObject,
     StaticObjects,
     V2VMessage,
@@ -62,6 +64,19 @@ def test_the_picture_grows_with_what_is_heard() -> None:
     picture = view.picture()
     assert (picture["objects"][0]["name"], by_name(picture)["ego"]["gap"]) == ("object 9", 7.0)
     assert [v["status"] for v in picture["vehicles"]] == ["driven", "collided"]
+
+
+def test_other_vehicles_are_shown_as_long_as_they_are_told() -> None:
+    view = RecordsView({"ego": Footprint(1, 4.0, 2.0)})
+    user = RoadUser(1001, 1, 30.0, 3.5, 0.0, 0.5, 8.0, 0.0, 4.7, 2.1, 1.5)
+    view.take("", RoadUsers((user, user._replace(id=1002, x=60.0))), 0)
+    assert [found["name"] for found in view.picture()["objects"]] == [
+        "traffic 1001",
+        "traffic 1002",
+    ]
+    view.take("", RoadUsers((user._replace(x=31.0),)), 10)
+    (shown,) = view.picture()["objects"]
+    assert (shown["name"], shown["x"]) == ("traffic 1001", 31.0)
 
 
 def test_poses_of_one_time_are_shown_together() -> None:

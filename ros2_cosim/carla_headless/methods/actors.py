@@ -149,9 +149,7 @@ def _collisions(simulation: Simulation, actor: int, enabled: bool) -> None:
 
 @_method("set_actor_enable_gravity", NONE, u32, boolean)
 def _gravity(simulation: Simulation, actor: int, enabled: bool) -> None:
-    simulation.world.require(actor)
-    if not enabled:
-        raise CallError(f"actor {actor}: gravity cannot be switched off: what moves stays on roads")
+    simulation.world.enable_gravity(actor, enabled)
 
 
 @_method("set_actor_autopilot", NONE, u32, boolean)
@@ -161,7 +159,7 @@ def _autopilot(simulation: Simulation, actor: int, _enabled: bool) -> None:
 
 @_method("get_actor_bounding_box", VALUE, u32)
 def _bounding_box(simulation: Simulation, actor: int) -> BoundingBox:
-    return simulation.world.require(actor).bounding_box
+    return simulation.world.bounding_box(actor)
 
 
 @_method("get_actor_component_names", VALUE, u32)

@@ -72,6 +72,33 @@ class SpawnPoint(NamedTuple):
     slope: float
 
 
+class LaneStretch(NamedTuple):
+    """A lane within one section of a road, as far as a way goes along it.
+
+    The way enters it at station ``s``, ``way`` [m] behind its start, and goes ``length`` [m] in the
+    lane's driving direction.
+    """
+
+    road_id: int
+    lane_id: int
+    s: float
+    way: float
+    length: float
+
+
+class Beside(NamedTuple):
+    """A point as seen from a lane that is followed.
+
+    ``way`` [m] along the roads to the point's foot, ``left`` [m] of the lane's centre, and the
+    driving direction there.
+    """
+
+    way: float
+    left: float
+    cos: float
+    sin: float
+
+
 def driving_direction(lane_id: int) -> int:
     """+1 for lanes driven towards larger s (negative ids), -1 for the others."""
     return 1 if lane_id < 0 else -1
@@ -427,6 +454,53 @@ class RoadNetwork:
         """(road, lane, s) of all lanes that a lane leads to behind the end of its road."""
         found = self._routes.lanes_onward(self.road(road_id), lane_id)
         return [(road.id, lane, s) for road, lane, s in found]
+
+    def lane_ahead(
+        self, road_id: int, lane_id: int, s: float, distance: float
+    ) -> tuple[LaneStretch, ...]:
+        """The stretches that ``advance`` goes along."""
+        road = self._on(road_id, s)
+        found = []
+        way = 0.0
+        for _ in range(10_000):
+            section = road.lanes.section(s)
+            room = section.end - s if lane_id < 0 else s - section.start
+            length = min(room, distance - way)
+            found.append(LaneStretch(road.id, lane_id, s, way, length))
+            way += length
+            following = self._next_section(road, lane_id, s) if way < distance else None
+            if following is None:
+                break
+            road, lane_id, s = following
+        return tuple(found)
+
+    def beside_lane(
+        self, start: RoadPosition, lane_id: int, x: float, y: float, reach: float
+    ) -> Beside | None:
+        """A point (x, y) as seen from a lane that is followed from a place on.
+
+        :param lane_id: the lane there; it need not be the one that holds the place
+        :param reach: how far the lane is followed [m]
+        :returns: None: no foot of the point is on this way
+        """
+        best: Beside | None = None
+        for road_id, lane, s, way, length in self.lane_ahead(
+            start.road_id, lane_id, start.s, reach
+        ):
+            direction = driving_direction(lane)
+            road = self.roads[road_id]
+            foot = road.line.project(x, y, s + 0.5 * direction * length)
+            if foot is None:
+                continue
+            along = direction * (foot[0] - s)
+            if not -_END_TOLERANCE <= along <= length + _END_TOLERANCE:
+                continue
+            at = min(max(foot[0], 0.0), road.length)
+            left = direction * (foot[1] - road.lanes.centre(lane, at))
+            if best is None or abs(left) < abs(best.left):
+                _, _, cos, sin, _ = road.line.frame(at)
+                best = Beside(way + along, left, direction * cos, direction * sin)
+        return best
 
     def lane_before(self, road_id: int, lane_id: int) -> tuple[int, int, float] | None:
         """(road, lane, s) of the end of the lane that leads onto a lane of a road.

@@ -30,7 +30,7 @@ class RoadVehicle:
         self.position = network.project(vehicle.x, vehicle.y, z=z)
         self.z = network.pose(self.position.road_id, self.position.s, self.position.t)[2]
         self.pitch = self.roll = self._slope = 0.0
-        self._settle()
+        self.settle()
 
     @classmethod
     def on_lane(
@@ -59,9 +59,9 @@ class RoadVehicle:
         vehicle = self.vehicle
         vehicle.step(dt, control, self._slope)
         if (vehicle.x, vehicle.y, vehicle.yaw) != self._settled_at:
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Find the road below and lie down on it."""
         vehicle = self.vehicle
         self._settled_at = vehicle.x, vehicle.y, vehicle.yaw
@@ -76,6 +76,13 @@ class RoadVehicle:
         self._slope = slope * c + cross * s
         self.pitch = 0.0 - atan(self._slope)
         self.roll = 0.0 - atan(slope * s - cross * c)
+
+    def slopes(self) -> tuple[float, float]:
+        """Slopes of the road along x and y of the map."""
+        place = self.position
+        _, slope, cross = self.network.roads[place.road_id].surface(place.s, place.t)
+        s, c = sincos(place.heading)
+        return slope * c - cross * s, slope * s + cross * c
 
     @property
     def heading_error(self) -> float:

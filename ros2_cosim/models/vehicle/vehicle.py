@@ -58,12 +58,14 @@ class Vehicle:
     ``yaw`` [rad]; ``vx``, ``vy`` [m/s] and ``yaw_rate`` [rad/s] in the body frame; ``ax``,
     ``ay`` [m/s^2] mean acceleration of the last substep in the body frame, without gravity;
     ``throttle``, ``brake`` and ``steer_angle`` [rad] are what the actuators have reached;
-    ``distance`` [m] is the way driven, backwards counted negative.
+    ``distance`` [m] is the way driven, backwards counted negative. A step is divided into equal
+    ones of at most ``longest_substep`` [s].
     """
 
     __slots__ = (
         "_grip",
         "_lags",
+        "_reserve",
         "_rolling",
         "_step_size",
         "_weight",
@@ -71,6 +73,7 @@ class Vehicle:
         "ay",
         "brake",
         "distance",
+        "longest_substep",
         "parameters",
         "steer_angle",
         "throttle",
@@ -102,12 +105,14 @@ class Vehicle:
         self.throttle = self.brake = self.steer_angle = 0.0
         self.distance = 0.0
         self._step_size = 0.0
+        self._reserve = 1.0
+        self.longest_substep: float = MAX_SUBSTEP
         self._lags = _Lags(0.0, 0.0, 0.0)
 
     def step(self, dt: float, control: ActuatorCommand, slope: float = 0.0) -> None:
         """Move by ``dt`` seconds under a constant control.
 
-        :param dt: step [s], 0 < dt <= 1; divided into equal substeps of at most 10 ms
+        :param dt: step [s], 0 < dt <= 1; divided into equal substeps, see the class
         :param control: values outside their range are clipped
         :param slope: rise over run of the road in the direction of the vehicle
         :raises ConfigurationError: dt out of range, or a control that is not a number
@@ -117,7 +122,8 @@ class Vehicle:
         total = control.throttle + control.brake + control.steer
         if total - total != 0.0:
             raise ConfigurationError(f"vehicle control {control!r}: every value must be finite")
-        count = 1 if dt <= MAX_SUBSTEP else -int(-(dt / MAX_SUBSTEP - 1e-9) // 1)
+        longest = self.longest_substep
+        count = 1 if dt <= longest else -int(-(dt / longest - 1e-9) // 1)
         h = dt / count
         if h != self._step_size:
             p = self.parameters
@@ -130,6 +136,27 @@ class Vehicle:
         for _ in range(count):
             self._actuate(h, control)
             self._move(h, control, slope)
+
+    def wheel_forces(self) -> tuple[float, float, float, float]:
+        """Lateral forces of the wheels now, front left first [N]; 0 at standstill.
+
+        Both wheels of an axle have the same.
+        """
+        vx, vy, rate = self.vx, self.vy, self.yaw_rate
+        if vx == 0.0:
+            return 0.0, 0.0, 0.0, 0.0
+        p = self.parameters
+        sine, cosine = sincos(self.steer_angle)
+        wheel = sine / cosine
+        base = p.front_axle + p.rear_axle
+        shift = p.mass * self.ax * p.cg_height / base
+        load_front = self._weight * p.rear_axle / base - shift
+        load_rear = self._weight * p.front_axle / base + shift
+        front, rear = self._axle_stiffness(vx, vy, rate, wheel, load_front, load_rear)
+        speed = vx if vx >= 0.0 else -vx
+        front *= 0.5 * (vx * wheel - vy - p.front_axle * rate) / speed
+        rear *= 0.5 * (p.rear_axle * rate - vy) / speed
+        return front, front, rear, rear
 
     def _actuate(self, h: float, control: ActuatorCommand) -> None:
         p = self.parameters
@@ -257,22 +284,9 @@ class Vehicle:
             load_front = least
         if load_rear < least:
             load_rear = least
-        front = p.front_stiffness * load_front
-        rear = p.rear_stiffness * load_rear
         inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
-
-        # Secant stiffness where the force would leave the friction circle.
-        share = p.friction * p.lateral_grip * sqrt(lateral_share)
-        slip_front = (vy + lf * yaw_rate - vx * wheel) * inverse
-        slip_rear = (vy - lr * yaw_rate) * inverse
-        if slip_front < 0.0:
-            slip_front = -slip_front
-        if slip_rear < 0.0:
-            slip_rear = -slip_rear
-        if front * slip_front > share * load_front:
-            front = share * load_front / slip_front
-        if rear * slip_rear > share * load_rear:
-            rear = share * load_rear / slip_rear
+        self._reserve = sqrt(lateral_share)
+        front, rear = self._axle_stiffness(vx, vy, yaw_rate, wheel, load_front, load_rear)
 
         # (vy, r) of the end of the step solve two linear equations.
         front *= inverse
@@ -290,6 +304,38 @@ class Vehicle:
         new_rate = (a11 * b2 - a21 * b1) / determinant
         front_force = -front * (new_vy + lf * new_rate - vx * wheel)
         return new_vy, new_rate, front_force
+
+    def _axle_stiffness(
+        self,
+        vx: float,
+        vy: float,
+        yaw_rate: float,
+        wheel: float,
+        load_front: float,
+        load_rear: float,
+    ) -> tuple[float, float]:
+        """Lateral force per slip angle of both axles [N/rad], at the slip of now.
+
+        ``_reserve`` is the share of the lateral force that the longitudinal one leaves.
+        """
+        p = self.parameters
+        front = p.front_stiffness * load_front
+        rear = p.rear_stiffness * load_rear
+        inverse = 1.0 / vx if vx > 0.0 else -1.0 / vx
+
+        # Secant stiffness where the force would leave the friction circle.
+        share = p.friction * p.lateral_grip * self._reserve
+        slip_front = (vy + p.front_axle * yaw_rate - vx * wheel) * inverse
+        slip_rear = (vy - p.rear_axle * yaw_rate) * inverse
+        if slip_front < 0.0:
+            slip_front = -slip_front
+        if slip_rear < 0.0:
+            slip_rear = -slip_rear
+        if front * slip_front > share * load_front:
+            front = share * load_front / slip_front
+        if rear * slip_rear > share * load_rear:
+            rear = share * load_rear / slip_rear
+        return front, rear
 
 
 def _advance_speed(v: float, pushing: float, resisting: float, mass: float, h: float) -> float:

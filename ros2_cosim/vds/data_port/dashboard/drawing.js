@@ -178,8 +178,9 @@ export class Scene {
       const [bx, by] = place(to.x, to.y);
       const way = Math.hypot(bx - ax, by - ay);
       if (way < 12) continue;
-      const bow = Math.min(0.25 * way, 46);
-      const [nx, ny] = [((by - ay) / way) * bow, ((ax - bx) / way) * bow];
+      const bow = Math.min(0.5 * way, 80);
+      // Above the lane of a vehicle that drives to the right: distances are written below it.
+      const [nx, ny] = [((ay - by) / way) * bow, ((bx - ax) / way) * bow];
       const [mx, my] = [(ax + bx) / 2 + nx, (ay + by) / 2 + ny];
       const old = age > OLD_LINK_S;
       pen.strokeStyle = pen.fillStyle = colour(old ? "--bad" : "--accent");
