@@ -7,18 +7,19 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from support.isolation import nothing_left, ros_domain, ros_domains
 
 from ros2_cosim import compiled
 
 __all__ = ["nothing_left", "ros_domain", "ros_domains"]
 
-# How long an example takes says nothing on a machine that does other work, too.
+# How long an example takes, or its making, says nothing on a machine that does other work, too.
 # Property tests take the same examples in every run, so that a change is judged by itself;
 # ``HYPOTHESIS_PROFILE=explore`` looks for new ones.
-settings.register_profile("project", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None)
+_AT_ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("project", _AT_ANY_SPEED, derandomize=True)
+settings.register_profile("explore", _AT_ANY_SPEED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 HERE = Path(__file__).parent

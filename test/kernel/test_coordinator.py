@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.engine_network import digests
 from support.kernel_systems import CoordinatedRun, System, systems
@@ -142,7 +142,7 @@ def stopping_systems(draw: Any) -> System:
     return system
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(
     system=stopping_systems(),
     seed=st.integers(0, 2**32),

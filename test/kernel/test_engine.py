@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.kernel_systems import Interleaving, System, systems
@@ -256,7 +256,7 @@ class Watched(Interleaving):
         self._said[name, port] = promise.time
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(system=systems(max_participants=8), seed=st.integers(0, 2**32))
 def test_bounds_and_promises_are_kept_in_every_run(system: System, seed: int) -> None:
     watched = Watched(system, UNTIL, seed)

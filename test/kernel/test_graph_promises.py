@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from support.activations import MultipleOf
 from support.kernel_systems import Interleaving, System, run_sequential, systems
 
@@ -113,7 +113,7 @@ def test_an_activation_that_depends_on_values_is_not_counted_on(divisor: int) ->
     assert Interleaving(system, UNTIL, 1).run() == run_sequential(system, UNTIL)
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120)
 @given(system=systems(max_participants=8))
 def test_what_the_graph_says_of_a_port_is_true_of_its_messages(system: System) -> None:
     graph, behaviours = system.build()
@@ -141,7 +141,7 @@ def test_what_the_graph_says_of_a_port_is_true_of_its_messages(system: System) -
                 assert spec.activation is None
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(system=systems(max_participants=8))
 def test_a_port_that_needs_no_promises_sends_all_that_its_separation_says(
     system: System,

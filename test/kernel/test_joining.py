@@ -6,7 +6,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.engine_network import digests
@@ -25,7 +25,7 @@ from ros2_cosim.kernel.time import FOREVER
 
 UNTIL = 200
 OUT = (OutputPort("out"),)
-SLOW_SYSTEMS = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+SLOW_SYSTEMS = settings(max_examples=80)
 
 
 def times(specs: list[ParticipantSpec], wiring: str, until: int = UNTIL) -> dict[str, list[int]]:

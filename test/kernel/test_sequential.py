@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.behaviours import Scripted, sends, wire
 from support.engine_network import digests
@@ -130,7 +130,7 @@ def test_a_stop_does_not_prolong_the_run() -> None:
     assert behaviour.times[-1] == 90
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     system=systems(max_participants=8),
     cuts=st.lists(st.integers(0, UNTIL), max_size=5),
@@ -154,7 +154,7 @@ def test_a_run_in_slices_gives_the_same_as_at_once(
     assert sliced.stop_reason == at_once.stop_reason
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(system=systems(max_participants=6), other=systems(max_participants=4))
 def test_participants_without_readers_change_no_other_trace(system: System, other: System) -> None:
     alone = run_sequential(system, UNTIL)

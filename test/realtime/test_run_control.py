@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.kernel_systems import CoordinatedRun, System, run_sequential, systems
 
@@ -231,7 +231,7 @@ class ControlledRun(CoordinatedRun):
         self._open -= 1
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     system=systems(max_participants=6),
     seed=st.integers(0, 2**32),

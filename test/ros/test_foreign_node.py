@@ -180,7 +180,8 @@ def test_lifecycle_node_that_does_not_become_active_is_named(run, mode, refuses,
     data = scenarios.relay(
         script="lifecycle_node.py", lifecycle=mode, ros_parameters={"refuses": refuses}
     )
-    data["watchdog_s"] = 6.0
+    # Long enough for the node to appear, on a busy machine, too.
+    data["watchdog_s"] = 15.0
     with pytest.raises(RunError) as caught:
         run(data, "composed")
     assert "participant 'relay', at the start: " in str(caught.value)
